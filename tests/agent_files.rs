@@ -1,4 +1,4 @@
-//! Agent files from the outside: made anew, checked, given values, and looked at when somebody asks.
+//! Agent files: creation, checks, parameters and reloads.
 
 use crate::support::World;
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn a_new_agent_is_valid_and_overwrites_nothing() {
     let ran = world.json(&["agent", "run", "weekly-look", "--dry-run"]);
     assert_eq!(ran["selected"], 2, "{ran:#}");
 
-    // The schema its first line names is there.
+    // The schema that its first line names exists.
     let file = world.home().join("agents/weekly-look.toml");
     let text = fs::read_to_string(&file).unwrap();
     let schema = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
@@ -47,20 +47,20 @@ fn a_new_agent_is_valid_and_overwrites_nothing() {
 
     for taken in [&["agent", "new", "weekly-look"][..], &["agent", "new", "weekly-look", "--from", "linker"]]
     {
-        let error = world.json_ending(taken, 1);
+        let error = world.json_with_status(taken, 1);
         assert_eq!(error["error"]["code"], "conflict", "{error:#}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
-    // A prompt of the name is somebody's, too, and then no agent is left behind.
+    // An existing prompt file is not overwritten either, and then no agent file is written.
     world.write("prompts/other.md", "mine");
-    world.json_ending(&["agent", "new", "other"], 1);
+    world.json_with_status(&["agent", "new", "other"], 1);
     assert!(!world.home().join("agents/other.toml").exists());
     assert_eq!(fs::read_to_string(world.home().join("prompts/other.md")).unwrap(), "mine");
     for bad in ["../x", "a b", "", ".hidden", "a/b"] {
-        let error = world.json_ending(&["agent", "new", bad], 2);
+        let error = world.json_with_status(&["agent", "new", bad], 2);
         assert_eq!(error["error"]["code"], "invalid_argument", "{error:#}");
     }
-    assert_eq!(world.json_ending(&["agent", "new", "linker"], 1)["error"]["code"], "conflict");
+    assert_eq!(world.json_with_status(&["agent", "new", "linker"], 1)["error"]["code"], "conflict");
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn a_copied_agent_has_its_own_visits() {
     assert_eq!(agent["definition"]["template"], "second.md");
     world.json(&["agent", "run", "linker"]);
     assert_eq!(world.json(&["agent", "run", "second", "--dry-run"])["selected"], 2);
-    let error = world.json_ending(&["agent", "new", "third", "--from", "linkr"], 1);
+    let error = world.json_with_status(&["agent", "new", "third", "--from", "linkr"], 1);
     assert_eq!(error["error"]["hint"], "did you mean `linker`?", "{error:#}");
     assert!(!world.home().join("agents/third.toml").exists());
     world.write("agents/odd.toml", "[query\n");
     assert_eq!(
-        world.json_ending(&["agent", "new", "third", "--from", "odd"], 78)["error"]["code"],
+        world.json_with_status(&["agent", "new", "third", "--from", "odd"], 78)["error"]["code"],
         "invalid_config"
     );
 }
@@ -97,7 +97,7 @@ fn a_run_can_override_parameters() {
     let shown = world.json(&["agent", "show", "pick"]);
     assert_eq!(shown["definition"]["params"]["count"], "1", "{shown:#}");
     assert_eq!(shown["definition"]["pipeline"], "all | type:daily | limit:1");
-    let nothing = world.json_ending(&["agent", "run", "pick"], 3);
+    let nothing = world.json_with_status(&["agent", "run", "pick"], 3);
     assert_eq!(nothing["set"]["kind"], "daily", "{nothing:#}");
     let ran = world.json(&["agent", "run", "pick", "--set", "kind=episodic", "--set", "count=2"]);
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_run_can_override_parameters() {
     for (set, hint) in
         [("knd=x", "did you mean `kind`?"), ("count=many", "limit"), ("kind=episodic | all", "type")]
     {
-        let error = world.json_ending(&["agent", "run", "pick", "--set", set], 2);
+        let error = world.json_with_status(&["agent", "run", "pick", "--set", set], 2);
         assert_eq!(error["error"]["at"]["field"], "set", "{error:#}");
         assert!(error.to_string().contains(hint), "{error:#}");
     }
@@ -125,7 +125,7 @@ fn a_reload_reports_what_has_changed() {
     let good =
         fs::read_to_string(world.home().join("agents/linker.toml")).unwrap().replace("linker,7d", "mine,7d");
     let story = |world: &World| {
-        let reload = |status| world.json_ending(&["agent", "reload"], status);
+        let reload = |status| world.json_with_status(&["agent", "reload"], status);
         let file = world.write("agents/mine.toml", &good);
         let added = reload(0);
         assert_eq!(added["changes"][0]["change"], "added", "{added:#}");
@@ -145,7 +145,7 @@ fn a_reload_reports_what_has_changed() {
     };
     world.json(&["agent", "list"]);
     story(&world);
-    // A daemon may have seen a change by itself before it is asked, so only what is asked for at once is sure.
+    // A daemon may notice a change before the reload, so only an immediate reload has a certain result.
     world.write(
         "config.toml",
         "[daemon]\nreload-quiet = \"1h\"\nreload-latest = \"1h\"\nreload-poll = \"1h\"\n",
@@ -167,14 +167,14 @@ fn warnings_are_reported_with_their_location() {
     };
     agent("first", "all | limit:5", "schedule = \"cron 0 3 1 * 1\"\n");
     agent("second", "type:semantic | limit:5", "schedule = \"daily\"\n");
-    let told = warnings(&world, "first");
+    let printed = warnings(&world, "first");
     for part in [
         "`first` → `second` → `first`",
         "!provenance:second",
         "`supersede`",
         "day of the month and a day of the week",
     ] {
-        assert!(told.contains(part), "no {part} in {told}");
+        assert!(printed.contains(part), "no {part} in {printed}");
     }
     let checked = world.json(&["agent", "check", "first"]);
     for warning in checked["agents"][0]["warnings"].as_array().unwrap() {
@@ -182,7 +182,7 @@ fn warnings_are_reported_with_their_location() {
     }
     let text = world.run(&["agent", "check", "first"]).stdout;
     assert!(text.contains("warning: agents/first.toml:4:15: the template names the action"), "{text}");
-    // What `split` writes waits for a person, so it feeds no agent that takes all notes.
+    // The output of `split` waits for approval, so it does not trigger an agent that reads all notes.
     agent("first", "all | limit:5", "schedule = \"daily\"\n");
     agent("second", "all | !provenance:first | limit:5", "schedule = \"daily\"\n");
     assert!(!warnings(&world, "first").contains("circle"));

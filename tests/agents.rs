@@ -1,4 +1,4 @@
-//! Agents from the outside: run, run again, edit, run, undo; exit statuses.
+//! Runs of agents: repeated runs, reviews, undo, and exit statuses.
 
 use crate::support::World;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn notes(world: &World) {
     }
 }
 
-/// The notes and their ties, line by line. Visits are no part of the graph: they say who looked, and stay.
+/// The notes and edges, as lines. Visits are not part of the graph and remain after an undo.
 fn graph(world: &World) -> Vec<String> {
     let lines = world.run(&["export"]).stdout;
     let plain = |line: &str| {
@@ -29,7 +29,7 @@ fn graph(world: &World) -> Vec<String> {
     lines.lines().map(plain).collect()
 }
 
-/// An agent that is answered what a file says.
+/// Adds an agent whose model gives a recorded reply.
 fn recorded(world: &World, more: &str, reply: &Value) {
     world.run(&["init"]);
     let folder = world.write("replies/keeper.jsonl", &format!("{reply}\n"));
@@ -78,9 +78,9 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
         "{shown}"
     );
 
-    // What was turned down, and what never was, cannot be undone.
+    // Rejected and unknown actions cannot be undone.
     for number in ["1", "7"] {
-        let refused = world.json_ending(&["agent", "undo", id, "--only", number], 2);
+        let refused = world.json_with_status(&["agent", "undo", id, "--only", number], 2);
         assert!(refused.to_string().contains("those that can: 2, 3"), "{refused:#}");
     }
     assert_eq!(graph(&world), applied);
@@ -94,7 +94,7 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
         .map(|one| (one["number"].as_u64().unwrap(), one["undone"].as_bool().unwrap()))
         .collect();
     assert_eq!(states, [(2, false), (3, true)]);
-    // Then the rest: everything is as it was.
+    // Undoing the rest restores everything.
     world.json(&["agent", "undo", id]);
     assert_eq!(graph(&world), before);
     assert_ne!(world.run(&["agent", "undo", id]).status, 0);
@@ -118,7 +118,7 @@ fn two_runs_can_be_compared() {
     assert_eq!((same["prompt"].as_str(), same["reply"].as_str()), (Some(""), Some("")), "{same:#}");
     assert_eq!(same["definition"], json!([]));
 
-    // Another note, another version of one, another file, another answer.
+    // Another note, another version of a note, another agent file, and another reply.
     world.json(&[
         "insert",
         "--key",
@@ -146,7 +146,7 @@ fn two_runs_can_be_compared() {
     assert_eq!(found["edited"], json!([{"key": "lunch", "first": 1, "second": 2}]));
     let prompt = found["prompt"].as_str().unwrap();
     assert!(prompt.contains("\n-Lentil soup") && prompt.contains("\n+Bread alone."), "{prompt}");
-    // Every run fences with a word of its own, which is no difference.
+    // Each run has its own fence word, which is not a difference.
     assert!(prompt.contains("\n <<<data WORD") && !prompt.contains("\n-<<<data"), "{prompt}");
     assert!(found["reply"].as_str().unwrap().contains("0.9"), "{found:#}");
     assert_eq!(found["actions"]["first"].as_array().unwrap().len(), 1, "{found:#}");
@@ -173,7 +173,7 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
     assert_eq!(first["selected"], 3, "{first:#}");
     assert_eq!(first["visited"].as_array().unwrap().len(), 3, "{first:#}");
 
-    let second = world.json_ending(&["agent", "run", "linker"], 3);
+    let second = world.json_with_status(&["agent", "run", "linker"], 3);
     assert_eq!((second["status"].as_str(), second["reason"].as_str()), (Some("skipped"), Some("not-stale")));
 
     world.json(&[
@@ -205,7 +205,7 @@ fn undoing_a_run_restores_the_graph() {
     assert_ne!(graph(&world), before);
     world.json(&["agent", "undo", run["run"].as_str().unwrap()]);
     assert_eq!(graph(&world), before);
-    // Once is enough.
+    // A second undo does nothing.
     assert_ne!(world.run(&["agent", "undo", run["run"].as_str().unwrap()]).status, 0);
 }
 
@@ -244,7 +244,7 @@ schedule = "daily"                       # or "on-demand"
     let list = world.json(&["agent", "list"]);
     let linker = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "linker").unwrap();
     assert!(linker["error"].to_string().contains("ANTHROPIC_API_KEY"), "{linker:#}");
-    let failed = world.json_ending(&["agent", "run", "linker"], 1);
+    let failed = world.json_with_status(&["agent", "run", "linker"], 1);
     assert!(failed.to_string().contains("ANTHROPIC_API_KEY"), "{failed:#}");
     assert!(world.json(&["agent", "history", "linker"])["runs"][0]["status"] == "failed");
 }
@@ -262,7 +262,7 @@ fn a_broken_agent_file_is_reported_with_its_location() {
     }
 }
 
-/// 3 when there is nothing to do, 4 when a budget or the permit layer stood in the way.
+/// Status 3 means nothing to do, 4 that a budget or the permissions prevented the run.
 #[test]
 fn nothing_to_do_and_not_permitted_have_different_exit_statuses() {
     let world = World::new();
@@ -277,13 +277,13 @@ fn nothing_to_do_and_not_permitted_have_different_exit_statuses() {
          [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n[budget]\nmax-runs-per-day = 1\n",
     );
     assert_eq!(status(&["agent", "run", "once"]), 0);
-    let stopped = world.json_ending(&["agent", "run", "once", "--force"], 4);
+    let stopped = world.json_with_status(&["agent", "run", "once", "--force"], 4);
     assert_eq!(stopped["reason"], "over-budget", "{stopped:#}");
     let ran = world.json(&["agent", "history", "linker"]);
     assert_eq!(ran["runs"][0]["reason"], "too-few-results", "{ran:#}");
 }
 
-/// Whatever a command that is an agent's model calls: no decision of a person's, and no further run.
+/// A command that an agent's model calls can neither make a person's decisions nor start runs.
 #[test]
 fn a_command_called_by_an_agent_cannot_make_decisions() {
     let world = World::new();
@@ -302,9 +302,9 @@ fn a_command_called_by_an_agent_cannot_make_decisions() {
     ] {
         let output =
             world.command("poc-memory").args(&arguments).env("POC_MEMORY_AGENT", "linker").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {told}");
-        assert!(told.contains("is not for agents, and `linker` asks"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("is not for agents, and `linker` asks"), "{stderr}");
     }
     let read =
         world.command("poc-memory").args(["stats"]).env("POC_MEMORY_AGENT", "linker").status().unwrap();

@@ -1,10 +1,10 @@
-//! Wrong requests, made from the schema of every op, on the socket and over REST: the code, the field
-//! and nothing changed. What the command line and MCP add to it stands in their own stories.
+//! Invalid requests, generated from the schema of each op, over the socket and REST: the error has the right code and
+//! field, and nothing changes. The tests of the command line and of MCP cover what those add.
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
-use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::error::Code;
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Span;
 use poc_memory::client::Client;
 use poc_memory::ops::{Access, Method, OPS, OpDef};
@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 
 const LIMIT: usize = 1 << 24;
 
-/// A request that must be refused, and the field that is to be named.
-struct Wrong {
+/// A request that must be rejected, and the field that the error must name.
+struct InvalidRequest {
     request: Value,
     field: String,
 }
 
-/// The properties of an op's request, with whether each must be there.
+/// The properties of an op's request, and whether each is required.
 fn properties(op: &OpDef) -> Vec<(String, Value, bool)> {
     let schema = serde_json::to_value((op.request_schema)()).unwrap();
     let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
@@ -45,7 +45,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
         || schema.get("enum").is_some() && kind == "string"
 }
 
-/// A value of a required field that decodes.
+/// A valid value of a required field.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();
@@ -61,14 +61,14 @@ fn sample(schema: &Value) -> Value {
             .map_or(json!({}), |(name, schema)| json!({ name: sample(schema) })),
         Some("integer" | "number") => json!(1),
         Some("boolean") => json!(false),
-        // A moment is no plain number.
+        // A time is not a plain number.
         _ if schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("(w|d|h")) => json!("1h"),
-        // A text, a number written as text, and a key at once.
+        // Valid as a text, as a number in a string, and as a key.
         _ => json!("1"),
     }
 }
 
-fn wrongs(op: &OpDef) -> Vec<Wrong> {
+fn invalid_requests(op: &OpDef) -> Vec<InvalidRequest> {
     let fields = properties(op);
     let needed: Map<String, Value> = fields
         .iter()
@@ -78,14 +78,14 @@ fn wrongs(op: &OpDef) -> Vec<Wrong> {
     let with = |name: &str, value: Value| {
         let mut request = needed.clone();
         request.insert(name.to_owned(), value);
-        Wrong { request: Value::Object(request), field: name.to_owned() }
+        InvalidRequest { request: Value::Object(request), field: name.to_owned() }
     };
-    let mut wrongs = vec![with("colour", json!("blue"))];
+    let mut invalid_requests = vec![with("colour", json!("blue"))];
     for (name, schema, is_needed) in &fields {
         if *is_needed {
             let mut request = needed.clone();
             request.remove(name);
-            wrongs.push(Wrong { request: Value::Object(request), field: name.clone() });
+            invalid_requests.push(InvalidRequest { request: Value::Object(request), field: name.clone() });
         }
         for (kind, value) in [
             ("object", json!({"a": [{"b": 1}]})),
@@ -97,24 +97,24 @@ fn wrongs(op: &OpDef) -> Vec<Wrong> {
         ] {
             let fits = allows(schema, kind)
                 || kind == "integer" && allows(schema, "number")
-                // What a text must say is the op's to judge.
+                // The op itself checks the contents of a text.
                 || kind == "string" && schema.get("enum").is_none() && allows(schema, "string");
             if !fits {
-                wrongs.push(with(name, value));
+                invalid_requests.push(with(name, value));
             }
         }
     }
-    wrongs
+    invalid_requests
 }
 
-/// Whether a place names a field, or something in it.
+/// Whether an error's location is a field or inside it.
 fn names(at: Option<&str>, field: &str) -> bool {
     at.is_some_and(|at| {
         at == field || at.starts_with(&format!("{field}.")) || at.starts_with(&format!("{field}["))
     })
 }
 
-/// What must not change.
+/// The state that must not change.
 fn state(world: &World) -> (Value, String) {
     (world.json(&["stats"])["as_of"]["seq"].clone(), world.run(&["export"]).stdout)
 }
@@ -126,7 +126,7 @@ fn settled() -> World {
         assert_eq!(world.run(&["insert", "--title", key, "--body", key, "--key", key]).status, 0);
     }
     world.start_daemon();
-    // The daemon remembers its agents with the first look at them.
+    // The first scan of the agents writes to the store, so it is done before the state is read.
     world.json(&["agent", "list"]);
     world
 }
@@ -139,7 +139,7 @@ fn every_op_rejects_on_the_socket_what_its_schema_rejects_and_names_the_field() 
         Client::connect(&world.home().join("daemon.sock"), LIMIT, Span::MINUTE).unwrap().unwrap();
     let mut tried = 0;
     for op in OPS {
-        for Wrong { request, field } in wrongs(op) {
+        for InvalidRequest { request, field } in invalid_requests(op) {
             let error = match client.call(op.name, request.clone(), &|_| {}) {
                 Err(error) => error,
                 Ok(answer) => panic!("`{}` took {request} and answered {answer}", op.name),
@@ -150,7 +150,7 @@ fn every_op_rejects_on_the_socket_what_its_schema_rejects_and_names_the_field() 
             tried += 1;
         }
         for whole in [json!([]), json!("x"), json!(7), json!(null)] {
-            // Nothing is needed: then nothing may be given.
+            // When nothing is required, an empty request is valid.
             if client.call(op.name, whole.clone(), &|_| {}).is_ok() {
                 panic!("`{}` took {whole}", op.name);
             }
@@ -170,7 +170,7 @@ fn every_route_rejects_what_its_schema_rejects() {
         if route.method != Method::Post {
             continue;
         }
-        for Wrong { request, field } in wrongs(op) {
+        for InvalidRequest { request, field } in invalid_requests(op) {
             let mut path = route.path.to_owned();
             let mut body = request.as_object().unwrap().clone();
             for (name, _, _) in properties(op) {
@@ -210,7 +210,7 @@ fn no_request_body_makes_rest_fail_or_changes_anything() {
     let writes: Vec<_> =
         OPS.iter().filter(|op| op.access != Access::Read).filter_map(|op| op.route).collect();
     let posts: Vec<_> = writes.iter().filter(|route| route.method == Method::Post).collect();
-    // Pieces that JSON is made of, and some that it is not.
+    // Fragments of JSON, and some that are not JSON.
     let pieces: [&[u8]; 14] = [
         b"{",
         b"}",
@@ -257,14 +257,14 @@ fn no_frame_makes_the_socket_server_fail() {
     let rng = SeededRng::new(5);
     for round in 0..2_000u32 {
         let mut stream = UnixStream::connect(world.home().join("daemon.sock")).unwrap();
-        stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(crate::support::WAIT_LIMIT)).unwrap();
         let length = (rng.next_u64() % 64) as usize;
         let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
         if round % 2 == 0 {
-            // A length that fits, so that the frame itself is read.
+            // A correct length, so that the frame itself is read.
             bytes.splice(..0, (length as u32).to_be_bytes());
         }
-        // The daemon may have hung up already.
+        // The daemon may have closed the connection already.
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
@@ -282,17 +282,17 @@ fn control_characters_are_neither_stored_nor_printed_to_a_terminal() {
         let value = if field == "keywords" { format!("[\"{value}\"]") } else { format!("\"{value}\"") };
         let title = if field == "title" { "" } else { "\"title\": \"t\", " };
         let file = world.write("notes.jsonl", &format!("{{{title}\"{field}\": {value}}}\n"));
-        let told = world.json_ending(&["insert", "--notes", file.to_str().unwrap()], 1);
-        let error = &told["notes"][0]["error"];
-        assert_eq!(error["code"], "invalid_argument", "{told}");
-        assert_eq!(error["at"]["field"], format!("notes[0].{field}"), "{told}");
+        let answer = world.json_with_status(&["insert", "--notes", file.to_str().unwrap()], 1);
+        let error = &answer["notes"][0]["error"];
+        assert_eq!(error["code"], "invalid_argument", "{answer}");
+        assert_eq!(error["at"]["field"], format!("notes[0].{field}"), "{answer}");
     }
     world.json(&["insert", "--key", "steers", "--title", "\u{1b}[2Jgone", "--body", "\u{1b}]0;x\u{7}"]);
     for shows in [&["get", "steers"][..], &["search", "-p", "all"], &["history", "steers"]] {
         let shown = world.run(shows).stdout;
         assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");
     }
-    // What is a file stays as it is.
+    // Output to a file is unchanged.
     assert!(world.run(&["get", "steers", "--markdown"]).stdout.contains('\u{1b}'));
     assert_eq!(world.run(&["export"]).stdout.lines().count(), 1);
 }
@@ -302,8 +302,8 @@ fn a_wrong_daemon_command_line_is_reported_like_any_other_error() {
     let world = World::new();
     let ran = world.command("poc-daemon").arg("--xyz").output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
-    let told = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(told, "error: unexpected argument `--xyz` found\nhint: see `poc-daemon --help`\n");
+    let stderr = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(stderr, "error: unexpected argument `--xyz` found\nhint: see `poc-daemon --help`\n");
     let help = world.command("poc-daemon").arg("--help").output().unwrap();
     assert!(help.status.success() && !help.stdout.is_empty());
     let forget = world.run(&["forget"]).stderr;

@@ -1,11 +1,10 @@
-//! Every op gives the same answer in this process and through the daemon.
+//! Each op gives the same answer in process and through the daemon.
 
 use crate::support::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A session that calls every op; `{run}` stands for the last run that applied something, `{message}`
-/// for the last message.
+/// A session that calls each op. `{run}` is the last run that applied something, `{message}` the last message.
 const SESSION: &[&[&str]] = &[
     &[
         "insert",
@@ -98,7 +97,7 @@ const SESSION: &[&[&str]] = &[
     &["agent", "check"],
     &["agent", "test"],
     &["agent", "test", "linker"],
-    // Alike, not tied by that alone, and with rare words in common: the linker has something to do.
+    // Similar notes with rare words in common and no edge yet, so that the linker has something to do.
     &[
         "insert",
         "--type=episodic",
@@ -236,17 +235,17 @@ fn the_session_calls_every_op() {
     }
 }
 
-/// What later lines of a session name.
+/// What later lines of a session refer to.
 #[derive(Default)]
 pub(crate) struct Last {
     /// The last run that applied something.
     pub(crate) run: String,
-    /// The last message that was written.
+    /// The last written message.
     pub(crate) message: String,
 }
 
 impl Last {
-    /// A word of a line.
+    /// A word of a line, with placeholders replaced.
     pub(crate) fn named<'a>(&'a self, word: &'a str) -> &'a str {
         match word {
             "{run}" => &self.run,
@@ -255,7 +254,7 @@ impl Last {
         }
     }
 
-    /// Takes note of an answer.
+    /// Remembers the run or message of an answer.
     pub(crate) fn see(&mut self, answer: &Value) {
         let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
         if answer["applied"].as_array().is_some_and(|applied| !applied.is_empty()) {
@@ -267,11 +266,11 @@ impl Last {
     }
 }
 
-/// Gives ids, times and measurements names that do not depend on the run.
+/// Replaces ids, times and measurements with names that do not depend on the run.
 #[derive(Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
-/// The text with `TIME` for every instant in it.
+/// The text with each time replaced by `TIME`.
 fn without_times(text: &str) -> String {
     const INSTANT: &str = "0000-00-00T00:00:00.000Z";
     let is_instant = |text: &str| {
@@ -305,11 +304,11 @@ impl Names {
 
     fn rename(&mut self, key: &str, value: &mut Value) {
         match value {
-            // The daemon derives in the background what a command derives when it is asked.
+            // The daemon computes in the background what a command computes on demand.
             Value::Object(ages) if key == "ages" => ages.clear(),
             Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.rename(key, value)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.rename(key, item)),
-            // An export within an answer: one object a line.
+            // An export inside an answer: one object per line.
             Value::String(lines) if key == "lines" => {
                 *lines = lines.lines().map(|line| self.plain(line)).collect();
             }
@@ -328,7 +327,7 @@ impl Names {
                 if [
                     "seq",
                     "graph_version",
-                    // The ids play a part in where a note is drawn.
+                    // The layout depends on ids.
                     "position",
                     "position_3d",
                     "micros",
@@ -348,7 +347,7 @@ impl Names {
         }
     }
 
-    /// Ids, and the words of the fences around notes.
+    /// Replaces ids and the words of the fences around notes.
     fn word(&mut self, word: &str) -> String {
         let id = word.trim_end_matches(|c: char| !c.is_alphanumeric());
         if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {

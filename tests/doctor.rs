@@ -1,10 +1,10 @@
-//! `doctor`, and the settings a running daemon does not know yet.
+//! `doctor`, including settings that a running daemon has not read yet.
 
 use crate::support::World;
 use crate::support::mock_model::{Answer, MockModel};
 use serde_json::{Value, json};
 
-/// The findings of a check, as `state: message`.
+/// The results of a check, as `state: message`.
 fn found(report: &Value, check: &str) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap();
     let of = findings.iter().filter(|finding| finding["check"] == check);
@@ -30,17 +30,17 @@ fn problems_are_reported_with_a_remedy() {
     let world = World::new();
     world.run(&["insert", "--title", "a", "--body", "b"]);
     world.write("config.toml", "[text]\nk2 = 1\n");
-    let report = world.json_ending(&["doctor"], 1);
+    let report = world.json_with_status(&["doctor"], 1);
     assert_eq!(report["healthy"], false);
     let [line] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("unknown key `k2`"), "{line}");
     world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");
-    let report = world.json_ending(&["doctor"], 1);
+    let report = world.json_with_status(&["doctor"], 1);
     let [line] = &found(&report, "reranker")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("/nowhere/model"), "{line}");
     world.write("config.toml", "");
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
-    let report = world.json_ending(&["doctor"], 1);
+    let report = world.json_with_status(&["doctor"], 1);
     assert!(found(&report, "agents").iter().any(|line| line.starts_with("failed: `broken`")), "{report}");
 }
 
@@ -87,10 +87,13 @@ fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
     assert!(server.requests().is_empty());
     assert_eq!(near(&world.json(&["doctor", "--online"])), "ok: `near` of `near` answers");
     assert!(
-        server.requests().iter().all(|asked| asked.line.starts_with("GET ") && asked.line.ends_with("/models"))
+        server
+            .requests()
+            .iter()
+            .all(|asked| asked.line.starts_with("GET ") && asked.line.ends_with("/models"))
     );
     settings("bad");
-    let line = near(&world.json_ending(&["doctor", "--online"], 1));
+    let line = near(&world.json_with_status(&["doctor", "--online"], 1));
     assert!(line.starts_with("failed: ") && line.contains("401") && !line.contains("bad"), "{line}");
 }
 
@@ -102,7 +105,7 @@ fn a_broken_pipeline_in_the_settings_is_reported_once_with_its_location() {
         "config.toml",
         "[search]\npipeline = \"tpye\"\n[pipelines]\nepisodes = \"tpye:episodic\"\ngood = \"age:<7d\"\n",
     );
-    let report = world.json_ending(&["doctor"], 1);
+    let report = world.json_with_status(&["doctor"], 1);
     let findings = found(&report, "settings");
     assert_eq!(findings.len(), 2, "{report}");
     assert!(findings.iter().all(|line| line.starts_with("failed: ")), "{report}");
@@ -110,9 +113,9 @@ fn a_broken_pipeline_in_the_settings_is_reported_once_with_its_location() {
         findings.iter().any(|line| line.contains("config.toml:2:") && line.contains("`[search] pipeline`"))
     );
     assert!(found(&report, "agents").iter().all(|line| !line.contains("tpye")), "{report}");
-    let plain = world.json_ending(&["search", "a"], 78);
+    let plain = world.json_with_status(&["search", "a"], 78);
     assert!(plain["error"]["at"]["file"].as_str().unwrap().ends_with("config.toml"), "{plain}");
-    // Whoever names a pipeline is not concerned.
+    // A search that names its pipeline is not affected.
     assert_eq!(world.run(&["search", "a", "-p", "hybrid"]).status, 0);
 }
 
@@ -128,7 +131,7 @@ fn only_writing_creates_a_missing_profile() {
         &["doctor"],
         &["config", "show"],
     ] {
-        let refused = world.json_ending(&[&["--profile", "wrok"], reads].concat(), 1);
+        let refused = world.json_with_status(&[&["--profile", "wrok"], reads].concat(), 1);
         assert_eq!(refused["error"]["code"], "not_found", "{reads:?}: {refused}");
         let hint = refused["error"]["hint"].as_str().unwrap();
         assert!(hint.contains("`work`") && hint.contains("`poc-memory profile create wrok`"), "{hint}");

@@ -1,13 +1,13 @@
-//! Sentence models and cross-encoders in this process: fetched, found by name, used.
+//! Sentence models and cross-encoders: download, lookup by name, use.
 
-use crate::support::{Ran, World, tiny_bert};
+use crate::support::{CommandResult, World, tiny_bert};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A hub on this machine with one model, and how often it was asked.
+/// A local hub with one model, and a counter of its requests.
 fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
     let files: HashMap<&str, Vec<u8>> = tiny_bert::files(7, false).into_iter().collect();
     let names: Vec<_> = files.keys().map(|name| serde_json::json!({"rfilename": name})).collect();
@@ -39,12 +39,12 @@ fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
     (address, asked)
 }
 
-/// Runs a command with variables.
-fn run(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+/// Runs a command with environment variables.
+fn run(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> CommandResult {
     let mut command = world.command("poc-memory");
     command.args(arguments).envs(variables.iter().copied());
     let output = command.output().unwrap();
-    Ran {
+    CommandResult {
         status: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -59,7 +59,7 @@ const NOTES: &str = r#"{"title": "Lighthouse", "body": "the keeper of the lighth
 #[test]
 fn a_model_is_downloaded_on_request_and_found_by_name() {
     let (address, asked) = hub("tiny/bert");
-    let world = World::by_settings();
+    let world = World::with_configured_embedder();
     world.write("notes.jsonl", NOTES);
     world.write("config.toml", "[embedder]\nkind = \"candle\"\nmodel = \"tiny/bert\"\n");
     let cache = world.home().join("cache").display().to_string();
@@ -121,13 +121,13 @@ fn a_cross_encoder_ranks_the_best_hits_and_decides_what_is_known() {
     before.sort_by_key(ToString::to_string);
     after.sort_by_key(ToString::to_string);
     assert_eq!(before, after);
-    let told = world.run(&asked);
-    assert!(told.stdout.contains(&format!("likelihood {:.3}", likelihoods[0])), "{}", told.stdout);
+    let result = world.run(&asked);
+    assert!(result.stdout.contains(&format!("likelihood {:.3}", likelihoods[0])), "{}", result.stdout);
     let known = world.json(&["query", "the keeper of the lighthouse"]);
     assert_eq!(known["signals"]["certainty"].as_f64(), Some(likelihoods[0]));
     assert_eq!((known["hit"].as_str(), &known["key"]), (Some("STRONG"), &judged["results"][0]["key"]));
 
-    // What is behind the best stays as it was.
+    // Hits after the best keep their order.
     settings(1);
     let first = world.json(&asked);
     assert_eq!(keys(&first, "key"), keys(&plain, "key"));
@@ -141,11 +141,11 @@ fn a_cross_encoder_ranks_the_best_hits_and_decides_what_is_known() {
         "{}",
         missing.stderr
     );
-    // What needs no judge goes on.
+    // Searches without cross-encoder still work.
     assert_eq!(world.run(&["search", "soup"]).status, 0);
 }
 
-/// Settings that name a table for the embedder `static`.
+/// Writes settings that name a table for the embedder `static`.
 fn with_table(world: &World, table: &str) {
     let table = world.home().join(table);
     world.write("config.toml", &format!("[embedder]\nkind = \"static\"\nmodel = \"{}\"\n", table.display()));
@@ -153,7 +153,7 @@ fn with_table(world: &World, table: &str) {
 
 #[test]
 fn a_memory_can_switch_to_a_distilled_table() {
-    let world = World::by_settings();
+    let world = World::with_configured_embedder();
     let model = world.home().join("tiny");
     tiny_bert::save(&model, 7, false);
     let model = model.display().to_string();
@@ -176,7 +176,7 @@ fn a_memory_can_switch_to_a_distilled_table() {
     assert_eq!(many.status, 2);
     assert!(many.stderr.starts_with("error: `dims`: a table cannot have 9 dimensions"), "{}", many.stderr);
 
-    // The old vectors serve until all are made anew.
+    // The old vectors are used until all new ones exist.
     with_table(&world, "own.table");
     let asked = ["retrieve", "the keeper of the lighthouse"];
     let meanwhile = world.run(&asked);
@@ -194,7 +194,7 @@ fn a_memory_can_switch_to_a_distilled_table() {
 
 #[test]
 fn a_daemon_keeps_the_old_vectors_until_it_is_restarted() {
-    let mut world = World::by_settings();
+    let mut world = World::with_configured_embedder();
     tiny_bert::save(&world.home().join("tiny"), 7, false);
     let model = world.home().join("tiny").display().to_string();
     let table = world.home().join("own.table").display().to_string();

@@ -1,4 +1,4 @@
-//! Measuring a set of one's own: the command, its table, its JSON, and a comparison.
+//! Evaluation of a test set: the command, its table, its JSON, and a comparison.
 
 use crate::support::World;
 use serde_json::Value;
@@ -114,12 +114,12 @@ fn calibration_weights_each_folder_equally() {
     assert!(known["strong"].as_f64().unwrap() + known["weak"].as_f64().unwrap() >= 0.975);
     assert_eq!(world.json(&["stats"])["nodes"], 0, "the user's own memory was touched");
 
-    let told = world.run(&["query", "--calibrate", "--from", "north", "--from", "south"]);
-    assert_eq!((told.status, told.stderr.as_str()), (0, ""));
-    let lines: Vec<&str> = told.stdout.lines().collect();
+    let result = world.run(&["query", "--calibrate", "--from", "north", "--from", "south"]);
+    assert_eq!((result.status, result.stderr.as_str()), (0, ""));
+    let lines: Vec<&str> = result.stdout.lines().collect();
     assert_eq!(lines[0], "[query.gates.hash]");
-    assert!(lines[1].starts_with("strong = ") && lines[2].starts_with("weak = "), "{}", told.stdout);
-    assert!(lines[5].starts_with("north  20: ") && lines[7].starts_with("mean   "), "{}", told.stdout);
+    assert!(lines[1].starts_with("strong = ") && lines[2].starts_with("weak = "), "{}", result.stdout);
+    assert!(lines[5].starts_with("north  20: ") && lines[7].starts_with("mean   "), "{}", result.stdout);
 
     let twice = world.run(&["calibrate", "--from", "north", "--from", "south/../north"]);
     assert_eq!(twice.status, 2);

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: what was acknowledged is there, and nothing is half there.
+//! `kill -9` at any time loses no acknowledged write and leaves nothing incomplete.
 
 use crate::support::World;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Kills the daemon again and again while a client writes one note after the other and agents run.
+/// Kills the daemon repeatedly while a client writes notes and agents run.
 #[test]
 fn a_killed_daemon_loses_no_acknowledged_write() {
     let mut world = World::new();
@@ -27,8 +27,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                         vec!["insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic"];
                     words.extend(tenant(number).iter().flat_map(|pair| ["--tenant", pair]));
                     let ran = world.run(&words);
-                    // Without a daemon the program opens the store itself: what it acknowledged
-                    // then counts too, but is not what this story is about.
+                    // Without a daemon the program opens the store itself, and its acknowledged writes count too.
                     if ran.status != 0 || sender.send(key).is_err() || killed.load(Ordering::SeqCst) {
                         return;
                     }
@@ -41,7 +40,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // A different moment each round: after so many acknowledgements, then at once.
+            // Kills after another number of acknowledged writes in each round.
             acknowledged.extend(
                 (0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()),
             );
@@ -61,7 +60,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
     assert!(acknowledged.len() >= 40, "only {} writes were acknowledged", acknowledged.len());
 }
 
-/// An import killed in the middle: whole chunks only, and the next import completes it.
+/// A killed import leaves only whole chunks, and the next import completes it.
 #[test]
 fn the_next_import_completes_a_killed_one() {
     let mut world = World::new();
@@ -78,7 +77,7 @@ fn the_next_import_completes_a_killed_one() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Some chunks are in: kill.
+        // Kills once some chunks are stored.
         world.until(Duration::from_secs(60), &["stats"], |stats| {
             stats["nodes"].as_u64().unwrap() >= 200 * round
         });
@@ -94,7 +93,7 @@ fn the_next_import_completes_a_killed_one() {
     assert_eq!(world.json(&["stats"])["nodes"], 3000);
 }
 
-/// Whose a note is: most are of nobody in particular.
+/// The tenant of a note. Half of the notes have none.
 fn tenant(number: u64) -> &'static [&'static str] {
     match number % 4 {
         1 => &["customer=acme"],
@@ -103,8 +102,8 @@ fn tenant(number: u64) -> &'static [&'static str] {
     }
 }
 
-/// Whose the note with this key is.
-fn of(key: &str) -> &'static [&'static str] {
+/// The tenant of the note with this key.
+fn tenant_of(key: &str) -> &'static [&'static str] {
     tenant(key.rsplit('-').next().unwrap().parse().unwrap())
 }
 
@@ -118,7 +117,7 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
         for line in world.run(&words).stdout.lines() {
             let record: Value = serde_json::from_str(line).unwrap();
             if let Some(key) = record["key"].as_str() {
-                assert_eq!(of(key), tenant(place), "{key} is another tenant's");
+                assert_eq!(tenant_of(key), tenant(place), "{key} is another tenant's");
                 found.insert(key.to_owned());
             }
             collect(&record, "agent", "linker", &mut visited);
@@ -127,26 +126,26 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
     }
     let lost: Vec<_> = acknowledged.difference(&found).collect();
     assert!(lost.is_empty(), "lost {lost:?}");
-    // Every run is whole: what it says it applied is there together with its visits, or it is not there.
+    // Each run is complete: its actions exist together with its visits, or neither exists.
     let runs = world.json(&["agent", "history", "linker"]);
     let applied: u64 =
         runs["runs"].as_array().unwrap().iter().map(|run| run["applied"].as_u64().unwrap_or(0)).sum();
     assert_eq!(linked.is_empty(), applied == 0, "runs {runs:#}, links {linked:?}");
     assert!(linked.is_empty() || !visited.is_empty(), "links without visits");
-    // The indexes agree with the store: a word of a note finds it.
+    // The indexes agree with the store: a word of a note finds the note.
     for key in acknowledged.iter().rev().take(4) {
         let mut words = vec!["search", key, "-p", "hybrid,k=256"];
-        words.extend(of(key).iter().flat_map(|pair| ["--tenant", pair]));
+        words.extend(tenant_of(key).iter().flat_map(|pair| ["--tenant", pair]));
         let hits = world.json(&words);
         let found = hits["results"].as_array().unwrap().iter().any(|hit| hit["key"] == **key);
         assert!(found, "{hits:#}");
     }
     let everything = world.json(&["search", "-p", "all"]);
-    let of_nobody = found.iter().filter(|key| of(key).is_empty()).count();
-    assert_eq!(everything["results"].as_array().unwrap().len(), of_nobody);
+    let without_tenant = found.iter().filter(|key| tenant_of(key).is_empty()).count();
+    assert_eq!(everything["results"].as_array().unwrap().len(), without_tenant);
 }
 
-/// Notes every object below `value` whose `field` has the value `wanted`.
+/// Collects all objects in `value` whose `field` has the value `wanted`.
 fn collect(value: &Value, field: &str, wanted: &str, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Stories: the real binaries, driven from outside.
+//! End-to-end tests, which drive the real binaries.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! An assistant and the memory: the protocol as it stands on the wire.
+//! MCP over standard input and output, as an assistant uses it.
 
 mod http;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// An assistant that has started `poc-memory mcp` and said hello.
+/// An assistant with an initialized session of `poc-memory mcp`.
 pub(crate) struct Assistant {
     program: Child,
     to: Option<ChildStdin>,
@@ -20,7 +20,7 @@ impl Assistant {
         Assistant::start_with(world, &[])
     }
 
-    /// With global options of the command line.
+    /// The same with global options of the command line.
     pub(crate) fn start_with(world: &World, options: &[&str]) -> Assistant {
         let mut program = world
             .command("poc-memory")
@@ -46,7 +46,7 @@ impl Assistant {
         writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// The answer to one request.
+    /// Sends a request and returns the answer.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -61,7 +61,7 @@ impl Assistant {
         }
     }
 
-    /// What a tool answers.
+    /// Calls a tool and returns its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(!answer["result"]["isError"].as_bool().unwrap_or(false), "{answer}");
@@ -91,7 +91,7 @@ fn session(world: &World) {
     assert_eq!(stored["duplicate"], false);
     let known = assistant.call("graft_query", json!({"query": title}));
     assert_eq!((&known["hit"], &known["id"]), (&json!("STRONG"), &stored["id"]));
-    // What a model writes is marked as a model's.
+    // Notes that a model writes are marked as such.
     let note = assistant.call("graft_get", json!({"node": stored["key"]}));
     assert_eq!((&note["provenance"], &note["trust"]), (&json!("mcp"), &json!("agent")));
     let uri = format!("memory://nodes/{}", stored["key"].as_str().unwrap());
@@ -99,13 +99,14 @@ fn session(world: &World) {
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains("title: The journal is written first"), "{text}");
 
-    // A wrong argument is the tool's error, with what would be right; a wrong tool is the protocol's.
+    // A wrong argument is an error of the tool with a hint; an unknown tool is a protocol error.
     let wrong = assistant
         .ask("tools/call", json!({"name": "graft_retrieve", "arguments": {"query": "x", "top_k": "many"}}));
     assert_eq!(wrong["result"]["isError"], true, "{wrong}");
-    let told: Value = serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    let answer: Value =
+        serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(
-        (&told["error"]["at"]["field"], &told["expected"]["type"]),
+        (&answer["error"]["at"]["field"], &answer["expected"]["type"]),
         (&json!("top_k"), &json!("integer"))
     );
     for (tool, arguments) in [("graft_forget_all", json!({})), ("graft_delete", json!({"node": "x"}))] {
@@ -115,7 +116,7 @@ fn session(world: &World) {
     let missing = assistant.ask("resources/read", json!({"uri": "memory://nodes/nothing"}));
     assert_eq!(missing["error"]["data"]["code"], "not_found", "{missing}");
     assistant.end();
-    // The store is free while the assistant thinks, and afterwards.
+    // The store is not locked between calls, nor afterwards.
     assert_eq!(world.run(&["get", stored["key"].as_str().unwrap()]).status, 0);
 }
 
@@ -160,7 +161,7 @@ fn pasted_settings_lead_to_the_right_memory() {
         assert_eq!(server["env"], json!({"POC_MEMORY_HOME": whole}), "{server}");
         let words: Vec<&str> = server["args"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
         let [before @ .., "mcp"] = &words[..] else { panic!("{server}") };
-        // As an assistant does: with what stands there and hardly anything else.
+        // As an assistant does: with the environment of the settings and hardly anything else.
         let found = Command::new(server["command"].as_str().unwrap())
             .env_clear()
             .env("POC_MEMORY_HOME", server["env"]["POC_MEMORY_HOME"].as_str().unwrap())
@@ -183,16 +184,16 @@ fn pasted_settings_lead_to_the_right_memory() {
 fn each_assistant_has_settings_to_paste() {
     let world = World::new();
     for client in ["claude-code", "claude-desktop", "cursor", "codex"] {
-        let told = world.json(&["mcp", "config", client]);
-        assert!(told["text"].as_str().unwrap().contains("mcp"), "{told}");
+        let answer = world.json(&["mcp", "config", client]);
+        assert!(answer["text"].as_str().unwrap().contains("mcp"), "{answer}");
     }
     assert_eq!(world.run(&["mcp", "config", "notepad"]).status, 2);
-    let off = world.json_ending(&["mcp", "config", "codex", "--http"], 5);
+    let off = world.json_with_status(&["mcp", "config", "codex", "--http"], 5);
     assert!(off["error"]["hint"].as_str().unwrap().contains("[mcp]"), "{off}");
     world.write("config.toml", "[mcp]\nhttp = true\n");
     for client in ["claude-code", "cursor", "codex"] {
-        let told = world.json(&["mcp", "config", client, "--http"]);
-        assert!(told["text"].as_str().unwrap().contains("http://127.0.0.1:9977/mcp"), "{told}");
+        let answer = world.json(&["mcp", "config", client, "--http"]);
+        assert!(answer["text"].as_str().unwrap().contains("http://127.0.0.1:9977/mcp"), "{answer}");
     }
     assert_eq!(world.run(&["mcp", "config", "claude-desktop", "--http"]).status, 2);
 }

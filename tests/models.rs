@@ -1,16 +1,15 @@
-//! Models behind providers, from the outside: who answers, who is left alone, and that no key is written
-//! anywhere.
+//! Models of providers: fallback models, providers that are not called for a while, and keys, which are written nowhere.
 
 use crate::support::mock_model::{Answer, MockModel};
 #[cfg(feature = "local-models")]
 use crate::support::tiny_gguf::Tiny;
-use crate::support::{PATIENCE, World};
+use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
 use std::path::Path;
 
 const KEY: &str = "sk-story-0123456789";
 
-/// A world with a note and the models `first` and `second` at their servers, both with the key.
+/// A world with a note and the models `first` and `second`, each with its own server and the same key.
 fn world(first: &MockModel, second: &MockModel) -> World {
     let world = World::new();
     let key = world.write("key", KEY).display().to_string();
@@ -35,7 +34,7 @@ fn agent(fallback: &str, schedule: &str) -> String {
     )
 }
 
-/// The files under a folder that hold the key, but for its own.
+/// The files in a folder that contain the key, except the key file.
 fn leaks(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -54,7 +53,7 @@ fn leaks(folder: &Path) -> Vec<String> {
 
 #[test]
 fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
-    // Servers that send back what they were sent.
+    // The servers send back what they receive.
     let first = MockModel::serve(|_| Answer::error(403, "permission_error", &format!("no access for {KEY}")));
     let second =
         MockModel::serve(|_| Answer::chat(&format!("{{\"notes\": \"I saw {KEY}\", \"link-add\": []}}")));
@@ -85,7 +84,7 @@ fn a_provider_without_credit_is_not_called_and_status_says_so() {
         let runs = history["runs"].as_array().unwrap().iter();
         runs.filter(|run| run["status"] == status && run["reason"] == reason).count()
     };
-    let history = world.until(PATIENCE, &["agent", "history", "often"], |history| {
+    let history = world.until(WAIT_LIMIT, &["agent", "history", "often"], |history| {
         count(history, "skipped", "provider-down") >= 2
     });
     assert_eq!((count(&history, "failed", "provider-down"), first.requests().len()), (1, 1), "{history:#}");

@@ -1,6 +1,6 @@
-//! A start is quick also after a kill: what the daemon saved when it was quiet is used.
+//! Opening the store: checkpoints that an idle daemon saves, and concurrent commands.
 
-use crate::support::{PATIENCE, World};
+use crate::support::{WAIT_LIMIT, World};
 
 fn hits(answer: &serde_json::Value) -> usize {
     answer["results"].as_array().unwrap().len()
@@ -17,8 +17,8 @@ fn an_idle_daemon_saves_a_checkpoint_that_a_start_after_a_kill_uses() {
     world.start_daemon();
     let saved = world.home().join("store/view");
     assert_eq!(world.run(&["import", "lines.jsonl"]).status, 0);
-    world.until(PATIENCE, &["search", "-p", "all"], |answer| hits(answer) == 600 && saved.exists());
-    // Too little for another checkpoint: it is in the log alone.
+    world.until(WAIT_LIMIT, &["search", "-p", "all"], |answer| hits(answer) == 600 && saved.exists());
+    // Too little for another checkpoint, so the note is only in the log.
     let inserted = world.run(&["insert", "--key", "late", "--title", "Late", "--body", "A late harbour"]);
     assert_eq!(inserted.status, 0);
     world.kill_daemon();
@@ -26,7 +26,7 @@ fn an_idle_daemon_saves_a_checkpoint_that_a_start_after_a_kill_uses() {
     world.start_daemon();
     let search = |pipeline: &str| hits(&world.json(&["search", "-p", pipeline]));
     assert_eq!((search("all"), search("key:late | limit:5"), search("match:late")), (601, 1, 1));
-    // Whatever becomes of the file, the answers are the same.
+    // With a damaged checkpoint the answers are the same.
     world.kill_daemon();
     std::fs::write(&saved, &before[..before.len() / 2]).unwrap();
     world.start_daemon();

@@ -1,9 +1,9 @@
-//! What is derived from the whole graph, kept up to date by the daemon.
+//! The daemon keeps what is derived from the whole graph up to date.
 
-use crate::support::{PATIENCE, World};
+use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
 
-/// Nobody may compute it for the asker, so what is there is the daemon's work.
+/// Settings with which no command computes the graph structure itself, so only the daemon does.
 fn config(world: &World, quiet: &str) {
     world.write("config.toml", &format!("[structure]\nexact-below = 0\nrefresh-quiet = \"{quiet}\"\n"));
 }
@@ -30,24 +30,24 @@ fn an_idle_daemon_computes_the_graph_structure_and_reuses_it() {
     assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
     assert_eq!(kept(), None);
     world.start_daemon();
-    world.until(PATIENCE, &["stats"], |stats| graph(stats) == ("fresh", Some(3)) && kept().is_some());
+    world.until(WAIT_LIMIT, &["stats"], |stats| graph(stats) == ("fresh", Some(3)) && kept().is_some());
     let before = kept();
     link(&world, "c", "d");
-    world.until(PATIENCE, &["stats"], |stats| graph(stats) == ("fresh", Some(4)) && kept() != before);
+    world.until(WAIT_LIMIT, &["stats"], |stats| graph(stats) == ("fresh", Some(4)) && kept() != before);
     world.stop_daemon();
-    // Whoever opens the store next has it: a command, and a daemon that computes nothing itself.
+    // A command and a daemon that computes nothing itself use the saved structure.
     assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
     config(&world, "1h");
     world.start_daemon();
     assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
     world.stop_daemon();
-    // Unless it is damaged …
+    // A damaged file is not used …
     let whole = kept().unwrap();
     std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
     std::fs::write(&file, &whole).unwrap();
     assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
-    // … or the graph is another one.
+    // … nor is one of an older graph.
     link(&world, "a", "d");
     assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
 }

@@ -1,6 +1,6 @@
-//! Agent files that come, break, mend and go while the daemon runs, and while it does not.
+//! Agent files that appear, break, are repaired and disappear, with and without a running daemon.
 
-use crate::support::{PATIENCE, World};
+use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -19,8 +19,8 @@ actions = ["link-add"]
 schedule = "on-demand"
 "#;
 
-/// An edit takes effect within this time.
-const PROMPT: Duration = Duration::from_secs(3);
+/// The time within which an edit must take effect.
+const RELOAD_LIMIT: Duration = Duration::from_secs(3);
 
 fn agent<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
     list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name)
@@ -36,23 +36,23 @@ fn a_new_file_is_an_agent_within_three_seconds() {
     world.run(&["init"]);
     world.start_daemon();
     let file = world.write("agents/new.toml", GOOD);
-    world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "on-demand");
+    world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "on-demand");
 
-    // Broken: the last good version goes on, and the error is shown with its line.
+    // A broken file: the last valid version stays in use, and the error is reported with its line.
     fs::write(&file, GOOD.replace("schedule =", "schedul =")).unwrap();
-    let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
+    let list = world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "last-good");
     let error = agent(&list, "new").unwrap()["error"].to_string();
     assert!(error.contains("new.toml:10") && error.contains("schedule"), "{error}");
     assert_eq!(state(&list, "linker"), state(&world.json(&["agent", "list"]), "linker"));
 
-    // Across a restart too.
+    // That also holds after a restart.
     world.stop_daemon();
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "last-good");
     world.start_daemon();
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "last-good");
 
     fs::write(&file, GOOD.replace("new here", "mended")).unwrap();
-    world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "on-demand");
+    world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "on-demand");
 
     fs::remove_file(&file).unwrap();
     world.until(Duration::from_secs(6), &["agent", "list"], |list| agent(list, "new").is_none());
@@ -71,8 +71,8 @@ fn a_file_changed_without_a_daemon_is_noticed_at_the_next_start() {
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "absent");
 }
 
-/// The ways editors save: truncate and write, write beside and rename over, rename away and write anew,
-/// append. 400 saves, 25 in a row as fast as they go, each row of another way.
+/// The ways in which editors save: truncate and write, write a temporary file and rename it, rename the old file and
+/// write a new one, append. 400 saves in bursts of 25, each burst in another way.
 #[test]
 fn every_way_of_saving_takes_effect() {
     let mut world = World::new();
@@ -101,12 +101,13 @@ fn every_way_of_saving_takes_effect() {
                 }
             }
         }
-        let shown = world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains(&last));
+        let shown =
+            world.until(RELOAD_LIMIT, &["agent", "show", "new"], |agent| agent.to_string().contains(&last));
         assert_eq!(shown["agent"]["state"], "on-demand", "{shown:#}");
     }
 }
 
-/// No event tells of an edit behind a link that leads out of the folder: the regular look finds it.
+/// There is no event for an edit behind a link that leads out of the folder; the periodic scan finds it.
 #[test]
 fn an_edit_behind_a_link_takes_effect_at_the_next_scan() {
     let mut world = World::new();
@@ -130,7 +131,7 @@ fn a_bad_template_keeps_the_last_good_one_also_across_a_restart() {
     world.write("agents/new.toml", &GOOD.replace("inline = \"{{ NODES }}\"", "template = \"new.md\""));
     world.start_daemon();
     fs::write(&prompt, "As it is: {{ NODES | shout }}\n").unwrap();
-    let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
+    let list = world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "last-good");
     let error = agent(&list, "new").unwrap()["error"].to_string();
     assert!(error.contains("prompts/new.md:1:22") && error.contains("shout"), "{error}");
     let keeps = |world: &World| {
@@ -145,12 +146,12 @@ fn a_bad_template_keeps_the_last_good_one_also_across_a_restart() {
     keeps(&world);
     world.start_daemon();
     keeps(&world);
-    // An edit of a template checks the agents that use it.
+    // Editing a template checks the agents that use it.
     fs::write(&prompt, "As it is now: {{ NODES }}\n").unwrap();
-    world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains("As it is now"));
+    world.until(RELOAD_LIMIT, &["agent", "show", "new"], |agent| agent.to_string().contains("As it is now"));
 }
 
-/// A model that answers when the file `answer` is there.
+/// A model that replies once the file `answer` exists.
 const SLOW: &str = "[models.slow]\nprovider = \"slow\"\nid = \"x\"\n[providers.slow]\nkind = \"command\"\n\
     command = [\"sh\", \"-c\", \"while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\\\"notes\\\":\\\"\\\",\\\"link-add\\\":[]}'\"]\n";
 
@@ -170,12 +171,12 @@ fn a_running_agent_keeps_its_definition() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    world.until(PATIENCE, &["daemon", "status"], |status| status["running"].to_string().contains("slow"));
+    world.until(WAIT_LIMIT, &["daemon", "status"], |status| status["running"].to_string().contains("slow"));
     let shown = |world: &World| world.json(&["agent", "show", "slow"])["definition"]["fingerprint"].clone();
     let before = shown(&world);
     fs::write(&prompt, "After the edit: {{ NODES }}\n").unwrap();
     fs::write(&file, text.replace("new here", "edited").replace("limit:5", "limit:4")).unwrap();
-    world.until(PROMPT, &["agent", "show", "slow"], |agent| {
+    world.until(RELOAD_LIMIT, &["agent", "show", "slow"], |agent| {
         let agent = agent.to_string();
         agent.contains("edited") && agent.contains("After the edit")
     });
@@ -207,10 +208,10 @@ fn a_folder_that_vanishes_changes_nothing() {
         status["problems"].as_array().unwrap().is_empty()
     });
     fs::write(agents.join("new.toml"), GOOD.replace("new here", "back again")).unwrap();
-    world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains("back again"));
+    world.until(RELOAD_LIMIT, &["agent", "show", "new"], |agent| agent.to_string().contains("back again"));
 }
 
-/// Pipelines are saved in the settings and take effect like agents: at once, and in them too.
+/// Pipelines in the settings take effect like agents: at once, and in agents too.
 #[test]
 fn a_saved_pipeline_takes_effect_within_three_seconds() {
     let mut world = World::new();
@@ -218,14 +219,17 @@ fn a_saved_pipeline_takes_effect_within_three_seconds() {
     world.write("agents/new.toml", &GOOD.replace("all | type:episodic", "@episodes"));
     world.start_daemon();
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "invalid");
-    assert_eq!(world.json_ending(&["search", "-p", "@episodes"], 2)["error"]["code"], "invalid_argument");
+    assert_eq!(
+        world.json_with_status(&["search", "-p", "@episodes"], 2)["error"]["code"],
+        "invalid_argument"
+    );
     world.write("config.toml", "[pipelines]\nepisodes = \"type:episodic\"\n");
-    world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "on-demand");
+    world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "on-demand");
     world.json(&["search", "-p", "@episodes"]);
 
-    // A broken one is told, and takes nothing else along.
+    // A broken pipeline is reported and does not affect anything else.
     world.write("config.toml", "[pipelines]\nepisodes = \"tpye:episodic\"\nrecent = \"age:<7d\"\n");
-    let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
+    let list = world.until(RELOAD_LIMIT, &["agent", "list"], |list| state(list, "new") == "last-good");
     let error = agent(&list, "new").unwrap()["error"].to_string();
     assert!(error.contains("in the saved pipeline `@episodes`: unknown stage `tpye`"), "{error}");
     world.json(&["search", "-p", "@recent"]);

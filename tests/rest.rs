@@ -1,4 +1,4 @@
-//! Stories of REST, told to the real daemon over TCP.
+//! REST of the real daemon, over TCP.
 
 mod described;
 mod limits;
@@ -29,7 +29,7 @@ fn the_example_of_the_guide_works() {
     assert_eq!((&answers[0]["key"], &answers[1]["results"][0]["key"]), (&"kettle".into(), &"kettle".into()));
 }
 
-/// A world whose daemon serves REST with these settings on top.
+/// A world whose daemon serves REST with these additional settings.
 fn world(settings: &str) -> (World, Http) {
     let mut world = World::new();
     world.write("config.toml", &format!("{ON}{settings}"));

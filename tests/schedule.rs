@@ -1,7 +1,7 @@
 //! A scheduled run when its daemon process ends. The schedule itself is tested in the daemon, with a clock
 //! of its own.
 
-use crate::support::{PATIENCE, World};
+use crate::support::{WAIT_LIMIT, World};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -79,13 +79,13 @@ fn interrupted_by(end: impl Fn(&mut World)) {
     add_agent_with_missed_slot(&world);
     world.start_daemon();
     let history =
-        world.until(PATIENCE, &["agent", "history", "slow"], |history| count(history, "running") == 1);
+        world.until(WAIT_LIMIT, &["agent", "history", "slow"], |history| count(history, "running") == 1);
     let slot = runs(&history)[0].0.clone();
     end(&mut world);
 
     world.start_daemon();
     let history =
-        world.until(PATIENCE, &["agent", "history", "slow"], |history| count(history, "running") == 1);
+        world.until(WAIT_LIMIT, &["agent", "history", "slow"], |history| count(history, "running") == 1);
     let again = (slot.clone(), "running".to_owned(), String::new());
     assert_eq!(
         runs(&history),
@@ -93,7 +93,8 @@ fn interrupted_by(end: impl Fn(&mut World)) {
         "{history:#}"
     );
     world.write("answer", "");
-    let history = world.until(PATIENCE, &["agent", "history", "slow"], |history| count(history, "noop") >= 1);
+    let history =
+        world.until(WAIT_LIMIT, &["agent", "history", "slow"], |history| count(history, "noop") >= 1);
     assert!(runs(&history).contains(&(slot, "noop".to_owned(), String::new())), "{history:#}");
 }
 

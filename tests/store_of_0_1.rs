@@ -18,7 +18,7 @@ fn expected(name: &str) -> String {
 
 /// A home with the log and the record of the embedder. Everything else is derived from them.
 fn opened() -> World {
-    let world = World::by_settings();
+    let world = World::with_configured_embedder();
     let store = world.home().join("store");
     std::fs::create_dir_all(store.join("log")).unwrap();
     let log = "00000000000000000001.log";

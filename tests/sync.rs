@@ -1,4 +1,4 @@
-//! Profiles, and two stores that are synchronised by the real programs.
+//! Profiles, and the synchronization of two stores.
 
 use crate::support::World;
 use serde_json::{Value, json};
@@ -32,28 +32,28 @@ fn profiles_can_be_created_listed_and_shown() {
     let world = World::new();
     let made = world.json(&["profile", "create", "work"]);
     assert_eq!((made["name"].as_str(), made["stored"].as_bool()), (Some("work"), Some(true)));
-    assert_eq!(world.json_ending(&["profile", "create", "work"], 1)["error"]["code"], "conflict");
-    assert_eq!(world.json_ending(&["profile", "create", "a/b"], 2)["error"]["at"]["field"], "profile");
+    assert_eq!(world.json_with_status(&["profile", "create", "work"], 1)["error"]["code"], "conflict");
+    assert_eq!(world.json_with_status(&["profile", "create", "a/b"], 2)["error"]["at"]["field"], "profile");
     insert(&world, "work", "Ropes");
     let listed = world.run(&["--profile", "work", "profile", "list"]);
     assert_eq!(listed.stdout, "  default  no store yet\n* work     no daemon\n");
     let shown = world.json(&["profile", "show", "work"]);
     assert_eq!(shown["store"], json!(world.home().join("profiles/work/store")));
-    let unknown = world.json_ending(&["profile", "show", "wrok"], 1);
+    let unknown = world.json_with_status(&["profile", "show", "wrok"], 1);
     assert!(unknown["error"]["hint"].as_str().unwrap().starts_with("did you mean `work`? "), "{unknown}");
     assert!(!world.home().join("profiles/wrok").exists());
-    // The profile without a name has one, too.
+    // The unnamed profile has one, too.
     insert(&world, "default", "Sails");
     assert_eq!(world.json(&["stats"])["nodes"], 1);
 }
 
-/// What a person does from the first bind to the detachment, with and without a daemon.
+/// The steps from the first bind to the detachment, with and without a daemon.
 fn story(world: &World) {
     world.json(&["profile", "create", "shared"]);
     insert(world, "default", "Ropes");
     insert(world, "default", "Sails");
     insert(world, "shared", "Lamps");
-    assert_eq!(world.json_ending(&["profile", "remote", "sync"], 1)["error"]["code"], "not_found");
+    assert_eq!(world.json_with_status(&["profile", "remote", "sync"], 1)["error"]["code"], "not_found");
     assert_eq!(world.json(&["profile", "remote", "status"])["remote"], Value::Null);
     let bound = world.json(&["profile", "remote", "bind", "shared"]);
     assert_eq!((bound["remote"].as_str(), bound["trust"].as_str()), (Some("shared"), Some("user")));
@@ -72,7 +72,7 @@ fn story(world: &World) {
     assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);
     assert_eq!(world.json(&["get", "lamps"])["origin"], "remote");
     assert_eq!(world.json(&["get", "ropes"])["origin"], "pushed");
-    // It is found by its words at once.
+    // A search finds it at once.
     assert_eq!(world.json(&["search", "lamps"])["results"][0]["key"], "lamps");
 
     world.json(&["--profile", "shared", "delete", "sails"]);
@@ -112,7 +112,7 @@ fn a_remote_locked_by_another_process_is_rejected_with_its_pid() {
     insert(&world, "default", "Ropes");
     let home = remote.home().to_str().unwrap();
     world.json(&["profile", "remote", "bind", home]);
-    let refused = world.json_ending(&["profile", "remote", "sync"], 5);
+    let refused = world.json_with_status(&["profile", "remote", "sync"], 5);
     assert_eq!(refused["error"]["code"], "locked");
     let pid = remote.daemon_pid();
     assert!(refused["error"]["message"].as_str().unwrap().contains(&format!("process {pid}")), "{refused}");
@@ -127,7 +127,7 @@ fn a_remote_locked_by_another_process_is_rejected_with_its_pid() {
 fn a_folder_can_be_a_relative_path() {
     let world = World::new();
     insert(&world, "default", "Ropes");
-    let refused = world.json_ending(&["profile", "remote", "bind", "./disk"], 1);
+    let refused = world.json_with_status(&["profile", "remote", "bind", "./disk"], 1);
     assert_eq!(
         (refused["error"]["code"].as_str(), refused["error"]["at"]["field"].as_str()),
         (Some("not_found"), Some("remote"))
@@ -137,11 +137,11 @@ fn a_folder_can_be_a_relative_path() {
     assert_eq!(bound["remote"], json!(world.home().join("disk")));
     assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 1]);
     std::os::unix::fs::symlink(world.home(), world.home().join("link")).unwrap();
-    let same = world.json_ending(&["profile", "remote", "bind", "link/"], 1);
+    let same = world.json_with_status(&["profile", "remote", "bind", "link/"], 1);
     assert_eq!(same["error"]["code"], "conflict");
 }
 
-/// `kill -9` of whoever synchronises, again and again, at other moments; the last one is let through.
+/// Kills syncs by `kill -9` at increasing times; the last one may finish.
 #[test]
 fn the_next_sync_completes_a_killed_one() {
     for served in [false, true] {
@@ -158,7 +158,7 @@ fn the_next_sync_completes_a_killed_one() {
         world.json(&["--profile", "shared", "import", "theirs.jsonl"]);
         world.json(&["profile", "remote", "bind", "shared"]);
         let mut cut = 0;
-        // Twice as far each time, from the first moment on: how long a sync takes is the machine's affair.
+        // Each sync runs twice as long as the one before, because its duration depends on the machine.
         for moment in [0, 15, 30, 60, 120, 240].map(Duration::from_millis) {
             if served {
                 world.start_daemon();
@@ -196,7 +196,7 @@ fn the_next_sync_completes_a_killed_one() {
             assert_eq!(world.json(&["--profile", profile, "stats"])["nodes"], 300, "none twice");
         }
         assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);
-        // All of them were in both: what goes there goes here.
+        // All notes were in both stores, so a deletion in one is a deletion in the other.
         world.json(&["--profile", "shared", "delete", "ours-7"]);
         world.json(&["--profile", "shared", "delete", "theirs-7"]);
         assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 2, 0]);

@@ -39,7 +39,7 @@ fn tenants_are_separate_on_every_surface() {
     let all = ["search", "-p", "all"];
     assert_eq!(keys(&world.json(&all)), ["coffee"]);
     assert_eq!(keys(&world.json(&[&["--tenant", "user=ann"], all.as_slice()].concat())), ["tea"]);
-    assert_eq!(world.json_ending(&["get", "tea"], 1)["error"]["code"], "not_found");
+    assert_eq!(world.json_with_status(&["get", "tea"], 1)["error"]["code"], "not_found");
     let http = Http::of(&world);
     assert_eq!(keys(&http.call("GET /v1/pipeline?pipeline=all", None).json()), ["coffee"]);
     for tenant in ["tenant=user%3Dann", "tenant=user=ann", "tenant[user]=ann", "tenant%5Buser%5D=ann"] {
@@ -62,14 +62,14 @@ fn tenants_are_separate_on_every_surface() {
     assert!(note["result"]["contents"][0]["text"].as_str().unwrap().contains("Tea"), "{note}");
     assistant.end();
     assert_eq!(world.json(&["stats"])["by_tenant"], json!({"default": 1, "user=ann": 1}));
-    // Bound to a tenant, an assistant need not know of it.
+    // An assistant that is bound to a tenant does not have to name it.
     let mut bound = Assistant::start_with(&world, &["--tenant", "user=ann"]);
     assert_eq!(keys(&bound.call("memory_search", json!({"pipeline": ["all"]}))), ["tea"]);
     bound.end();
     world.stop_daemon();
 }
 
-/// Tenants that are refused, with the code.
+/// Tenants that are rejected, with the error code.
 const REFUSED: &[(&[&str], &str)] = &[
     (&[], "tenant_missing_required"),
     (&["app=x", "colour=red"], "tenant_unknown_key"),
@@ -91,10 +91,10 @@ fn schema_violations_are_the_same_error_on_every_surface() {
     let mut assistant = Assistant::start(&served);
     for (pairs, code) in REFUSED {
         let line = [flags(pairs), vec!["stats"]].concat();
-        let error = alone.json_ending(&line, 2)["error"].clone();
+        let error = alone.json_with_status(&line, 2)["error"].clone();
         assert_eq!(error["code"], *code, "{error}");
         assert!(error["at"]["field"].as_str().unwrap().starts_with("tenant"), "{error}");
-        assert_eq!(served.json_ending(&line, 2)["error"], error);
+        assert_eq!(served.json_with_status(&line, 2)["error"], error);
         let query: Vec<String> =
             pairs.iter().map(|pair| format!("tenant={}", pair.replace('=', "%3D"))).collect();
         let answered = http.call(&format!("GET /v1/stats?{}", query.join("&")), None);
@@ -111,7 +111,7 @@ fn schema_violations_are_the_same_error_on_every_surface() {
             assert_eq!(told["error"]["at"]["expected"], told["expected"]);
         }
     }
-    // The same schema is what clients are told.
+    // Clients get the same schema.
     let listed = assistant.ask("tools/list", json!({}));
     let document = http.call("GET /openapi.json", None).json();
     let posted =
@@ -142,11 +142,11 @@ fn schema_violations_are_the_same_error_on_every_surface() {
 fn an_op_without_tenant_rejects_one() {
     let world = World::new();
     for line in [["agent", "list"].as_slice(), &["init"], &["pipeline", "list"], &["config", "show"]] {
-        let error = world.json_ending(&[&["--tenant", "user=ann"], line].concat(), 2)["error"].clone();
+        let error = world.json_with_status(&[&["--tenant", "user=ann"], line].concat(), 2)["error"].clone();
         assert_eq!(error["at"]["field"], "tenant", "{error}");
     }
     world.write("config.toml", "[tenant-schema.keys.user]\npattern = \"[\"\n");
-    let error = world.json_ending(&["stats"], 78)["error"].clone();
+    let error = world.json_with_status(&["stats"], 78)["error"].clone();
     assert_eq!(
         (&error["at"]["field"], &error["at"]["line"]),
         (&json!("tenant-schema.keys.user.pattern"), &json!(2))
@@ -193,8 +193,8 @@ fn notes_that_violate_the_schema_are_reported() {
     world.start_daemon();
     let all = told(&world);
     assert!(all[0].starts_with("not counted: ") && all.len() == 1, "{all:?}");
-    // A blank value is none: a variable of a shell that is not set must not make a tenant.
-    let refused = world.json_ending(&["--tenant", "user=", "stats"], 2);
+    // A blank value means none: an unset shell variable must not create a tenant.
+    let refused = world.json_with_status(&["--tenant", "user=", "stats"], 2);
     assert_eq!(
         (&refused["error"]["code"], &refused["error"]["at"]["field"]),
         (&json!("invalid_argument"), &json!("tenant"))

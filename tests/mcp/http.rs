@@ -1,14 +1,14 @@
-//! The protocol over HTTP, told to the real daemon over TCP.
+//! MCP over HTTP, with the real daemon.
 
-use crate::support::http::{Answered, Http};
-use crate::support::{PATIENCE, World};
+use crate::support::http::{Http, HttpResponse};
+use crate::support::{WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::time::Instant;
 
 const ON: &str = "[rest]\naddress = \"127.0.0.1:0\"\n";
 
-/// A client with one of the two tokens and, once it has one, a session.
+/// A client with one of the two tokens and possibly a session.
 struct Client<'a> {
     http: &'a Http,
     token: &'a str,
@@ -36,8 +36,8 @@ fn hello() -> Value {
     )
 }
 
-/// The message in an answer, be it JSON or an event.
-fn told(answered: &Answered) -> Value {
+/// The message in a response, which is JSON or an event.
+fn message_in(answered: &HttpResponse) -> Value {
     let event =
         answered.body.lines().filter_map(|line| line.strip_prefix("data: ")).find(|data| data.len() > 1);
     serde_json::from_str(event.unwrap_or(&answered.body))
@@ -53,14 +53,14 @@ impl<'a> Client<'a> {
     fn with_session(http: &'a Http, token: &'a str) -> Client<'a> {
         let mut client = Client::new(http, token);
         let answered = client.send("POST", &[], hello().to_string().as_bytes());
-        assert_eq!(told(&answered)["result"]["protocolVersion"], "2025-11-25", "{answered:?}");
+        assert_eq!(message_in(&answered)["result"]["protocolVersion"], "2025-11-25", "{answered:?}");
         client.session = Some(answered.header("mcp-session-id").unwrap().to_owned());
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(client.send("POST", &[], ready.to_string().as_bytes()).status, 202);
         client
     }
 
-    fn send(&self, method: &str, more: &[(&str, &str)], body: &[u8]) -> Answered {
+    fn send(&self, method: &str, more: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         let bearer = format!("Bearer {}", self.token);
         let mut headers = vec![
             ("Host", self.http.address.as_str()),
@@ -75,10 +75,10 @@ impl<'a> Client<'a> {
         self.http.send(&format!("{method} /mcp"), &headers, body)
     }
 
-    /// The answer to a request, in the client's era.
+    /// Sends a request in the client's protocol version and returns the answer.
     fn ask(&self, method: &str, params: Value) -> Value {
         if self.session.is_some() {
-            return told(&self.send("POST", &[], message(7, method, params).to_string().as_bytes()));
+            return message_in(&self.send("POST", &[], message(7, method, params).to_string().as_bytes()));
         }
         let mut params = params;
         params["_meta"] = json!({
@@ -91,7 +91,7 @@ impl<'a> Client<'a> {
         if !name.is_empty() {
             headers.push(("Mcp-Name", &name));
         }
-        told(&self.send("POST", &headers, message(7, method, params).to_string().as_bytes()))
+        message_in(&self.send("POST", &headers, message(7, method, params).to_string().as_bytes()))
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// What both eras can do.
+/// Checks what clients of both protocol versions can do.
 fn uses(client: &Client) {
     let tools = client.tools();
     assert!(tools.contains(&"graft_insert".into()) && !tools.contains(&"graft_delete".into()), "{tools:?}");
@@ -164,7 +164,7 @@ fn requests_without_a_session_work() {
         "{found}"
     );
     uses(&client);
-    // What one may see is nobody else's.
+    // Responses are private to their client.
     for list in ["tools/list", "resources/list", "resources/templates/list"] {
         assert_eq!(client.ask(list, json!({}))["result"]["cacheScope"], "private", "{list}");
     }
@@ -214,7 +214,7 @@ fn unauthorized_requests_are_rejected() {
             "{answered:?}"
         );
     }
-    // None of them has a session: there is room for one, and then no more.
+    // None of them has opened a session, so one more fits, and then no other.
     let client = Client::with_session(&http, &http.full);
     let full = client.send("POST", &[], body.as_bytes());
     let another = Client::new(&http, &http.full).send("POST", &[], body.as_bytes());
@@ -279,7 +279,7 @@ fn the_read_only_token_sees_no_writing_tool_and_leaves_no_trace() {
         let known = reader.call("graft_query", json!({"query": "The journal is written first"}));
         assert_eq!((&known["hit"], changes()), (&json!("STRONG"), json!(0)));
     }
-    // Who reads does not slip into the session of who writes.
+    // The read-only token cannot use the session of the full token.
     let thief = Client { session: full.session.clone(), ..Client::new(&http, &http.read) };
     assert_eq!(
         thief.send("POST", &[], message(9, "tools/list", json!({})).to_string().as_bytes()).status,
@@ -319,8 +319,8 @@ fn concurrent_calls_lose_nothing() {
 fn an_idle_session_ends() {
     let (_world, http) = served("session-timeout = \"1s\"\n");
     let client = Client::with_session(&http, &http.full);
-    let deadline = Instant::now() + PATIENCE;
-    // A stream that only listens says nothing either: it ends with its session.
+    let deadline = Instant::now() + WAIT_LIMIT;
+    // A listening event stream is idle too and ends with its session.
     let bearer = format!("Bearer {}", http.full);
     let session = client.session.clone().unwrap();
     let headers = [
@@ -370,7 +370,7 @@ fn stopping_the_daemon_ends_open_event_streams() {
     assert_eq!(&first, b"HTTP/1.1 200");
     let asked = Instant::now();
     world.stop_daemon();
-    assert!(asked.elapsed() < PATIENCE, "the daemon waited for a client that only listens");
+    assert!(asked.elapsed() < WAIT_LIMIT, "the daemon waited for a client that only listens");
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
 }

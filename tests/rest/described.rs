@@ -1,4 +1,4 @@
-//! The OpenAPI document over HTTP, held against what the daemon does.
+//! The OpenAPI document over HTTP, compared with what the daemon does.
 
 use super::world;
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn every_documented_operation_exists_and_requires_its_fields() {
     let document = http.send("GET /openapi.json", &own, b"").json();
     let mut operations = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
-        // A method nobody has described is refused with those that are.
+        // A method that is not documented is rejected with a list of those that are.
         let described: Vec<String> =
             methods.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
         let path = path.replace(['{', '}'], "");
@@ -27,7 +27,7 @@ fn every_documented_operation_exists_and_requires_its_fields() {
             assert_eq!(answered.status == 401, !open, "{method} {path}: {answered:?}");
             let described = &operation["responses"][answered.status.to_string()];
             assert!(described.is_object(), "{method} {path}: {}", answered.status);
-            // Without any field, what needs one says which.
+            // Without any field, a route with required fields names one.
             let body = (method == "post").then(|| Value::Object(Default::default()));
             let needed: Vec<&str> = operation["parameters"]
                 .as_array()

@@ -1,8 +1,8 @@
-//! Bad input and its bounds.
+//! Invalid input and limits of requests.
 
 use super::world;
-use crate::support::PATIENCE;
-use crate::support::http::heard;
+use crate::support::WAIT_LIMIT;
+use crate::support::http::read_response;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
@@ -72,7 +72,7 @@ fn a_body_over_the_limit_is_rejected() {
     let answered = http.call("POST /v1/insert", Some(&body));
     assert_eq!(answered.status, 413);
     insta::assert_snapshot!(answered.body, @r#"{"code":"invalid_argument","message":"the body is longer than the 1000 bytes that are allowed","hint":"send less, or raise `max-body-bytes` under `[rest]` in config.toml"}"#);
-    // A client that sends it all before it listens hears it, too.
+    // A client that sends the whole body before reading gets the error, too.
     let body = json!({"title": "x", "body": "y".repeat(7000)});
     let mut stream = http.connect();
     let text = body.to_string();
@@ -84,13 +84,13 @@ fn a_body_over_the_limit_is_rejected() {
     )
     .unwrap();
     stream.write_all(&text.as_bytes()[..2000]).unwrap();
-    // Nothing is said before the end, else it would be lost.
+    // There is no response before the end of the body, because the client would lose it.
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     stream.set_nonblocking(false).unwrap();
     stream.write_all(&text.as_bytes()[2000..]).unwrap();
-    assert_eq!(heard(stream).status, 401);
-    // Without a length, too.
+    assert_eq!(read_response(stream).status, 401);
+    // The same without a length.
     let chunked = format!(
         "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n800\r\n{}\r\n0\r\n\r\n",
         http.address,
@@ -104,7 +104,7 @@ fn a_body_over_the_limit_is_rejected() {
 #[test]
 fn a_half_sent_request_is_not_waited_for() {
     let (_world, http) = world("header-timeout = \"300ms\"\nrequest-timeout = \"300ms\"\n");
-    // Headers that do not end, and a connection that says nothing.
+    // Headers without an end, and a connection without data.
     for half in [format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nX-Slow: ", http.address), String::new()] {
         let mut stream = http.connect();
         stream.write_all(half.as_bytes()).unwrap();
@@ -112,7 +112,7 @@ fn a_half_sent_request_is_not_waited_for() {
         stream.read_to_end(&mut rest).unwrap();
         assert!(!rest.starts_with(b"HTTP/1.1 200"), "{half:?}: {}", String::from_utf8_lossy(&rest));
     }
-    // A body that does not come.
+    // A body that never arrives.
     let mut stream = http.connect();
     write!(
         stream,
@@ -120,7 +120,7 @@ fn a_half_sent_request_is_not_waited_for() {
         http.address, http.full
     )
     .unwrap();
-    let answered = heard(stream);
+    let answered = read_response(stream);
     assert_eq!((answered.status, answered.json()["code"].as_str()), (408, Some("unavailable")));
 }
 
@@ -128,7 +128,7 @@ fn a_half_sent_request_is_not_waited_for() {
 fn an_op_continues_after_its_request_times_out() {
     let home = tempfile::tempdir().unwrap();
     let gate = home.path().join("gate");
-    // A model that says nothing until the gate is there.
+    // A model that replies once the file `gate` exists.
     let wait = format!("until [ -e {} ]; do sleep 0.02; done; echo {{}}", gate.display());
     let model = format!(
         "[models.slow]\nprovider = \"slow\"\nid = \"slow\"\n[providers.slow]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{wait}\"]\n"
@@ -138,7 +138,7 @@ fn an_op_continues_after_its_request_times_out() {
     let patient = linker.replace("model = \"default\"", "model = \"slow\"");
     assert_ne!(linker, patient);
     world.write("agents/patient.toml", &patient);
-    world.until(PATIENCE, &["agent", "list"], |answer| answer.to_string().contains("\"patient\""));
+    world.until(WAIT_LIMIT, &["agent", "list"], |answer| answer.to_string().contains("\"patient\""));
     world.json(&["insert", "--title", "x", "--type", "episodic"]);
     let answered = http.call("POST /v1/agents/patient/run", Some(&json!({})));
     assert_eq!(answered.status, 503, "{answered:?}");
@@ -146,7 +146,7 @@ fn an_op_continues_after_its_request_times_out() {
     let runs = |answer: &Value| answer["runs"][0]["status"].clone();
     assert_eq!(runs(&world.json(&["agent", "history", "patient"])), "running");
     std::fs::write(gate, "").unwrap();
-    world.until(PATIENCE, &["agent", "history", "patient"], |answer| runs(answer) != "running");
+    world.until(WAIT_LIMIT, &["agent", "history", "patient"], |answer| runs(answer) != "running");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn the_number_of_connections_is_limited() {
     assert_eq!(third.read(&mut byte).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     third.set_nonblocking(false).unwrap();
     drop(held);
-    assert_eq!(heard(third).status, 200);
+    assert_eq!(read_response(third).status, 200);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn bytes_that_are_not_http_end_only_their_connection() {
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
-        // It may close with the rest unread.
+        // The server may close the connection without reading the rest.
         let _ = stream.read_to_end(&mut said);
         assert!(!said.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
     }

@@ -3,7 +3,7 @@
 use super::world;
 use serde_json::json;
 
-/// What is served, whether it needs a token, and whether the read-only token is enough.
+/// The routes, whether each needs a token, and whether the read-only token is enough.
 const ROUTES: &[(&str, bool, bool)] = &[
     ("GET /v1/healthz", false, true),
     ("GET /openapi.json", false, true),
@@ -42,10 +42,10 @@ fn the_matrix_of_hosts_origins_tokens_and_routes() {
                     let mut headers = vec![("Host", host.as_str()), ("Content-Type", "application/json")];
                     headers.extend(origin.map(|origin| ("Origin", origin)));
                     headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
-                    // What is inserted lacks everything: the matrix changes nothing.
+                    // The body lacks all fields, so no request changes anything.
                     let answered = http.send(line, &headers, b"{}");
                     let host_ok = *is_literal || host.starts_with("localhost:");
-                    // The origin that is this server's is so under the name it was asked by.
+                    // The server's own origin is the one with the requested host name.
                     let origin_ok = *origin_ok && (*is_literal || *origin != Some(own.as_str()));
                     let expected = match (host_ok && origin_ok, needs_token, power) {
                         (false, _, _) => 403,
@@ -53,17 +53,17 @@ fn the_matrix_of_hosts_origins_tokens_and_routes() {
                         (true, true, 1) if !reads => 403,
                         _ => 0,
                     };
-                    let told = format!("{line} {headers:?}: {answered:?}");
+                    let context = format!("{line} {headers:?}: {answered:?}");
                     match expected {
-                        0 => assert!(![401, 403].contains(&answered.status), "{told}"),
+                        0 => assert!(![401, 403].contains(&answered.status), "{context}"),
                         status => {
-                            assert_eq!(answered.status, status, "{told}");
-                            assert_eq!(answered.json()["code"], "rejected", "{told}");
+                            assert_eq!(answered.status, status, "{context}");
+                            assert_eq!(answered.json()["code"], "rejected", "{context}");
                             assert_eq!(answered.header("www-authenticate").is_some(), status == 401);
                         }
                     }
-                    assert_eq!(answered.header("x-content-type-options"), Some("nosniff"), "{told}");
-                    assert!(!answered.head.to_lowercase().contains("access-control"), "{told}");
+                    assert_eq!(answered.header("x-content-type-options"), Some("nosniff"), "{context}");
+                    assert!(!answered.head.to_lowercase().contains("access-control"), "{context}");
                     assert!(!answered.body.contains(&http.full) && !answered.body.contains(&http.read));
                 }
             }
@@ -90,12 +90,12 @@ fn requests_from_foreign_pages_are_rejected() {
         check(line, &[("Origin", "http://evil.example")], 403);
     }
     check("GET /v1/stats", &[("Sec-Fetch-Site", "same-origin")], 200);
-    // What asks whether it may, may not.
+    // Preflight requests are rejected.
     let preflight = [("Origin", "http://evil.example"), ("Access-Control-Request-Method", "POST")];
     check("OPTIONS /v1/insert", &preflight, 403);
     check("GET http://evil.example/v1/stats", &[], 403);
     assert_eq!(http.send("GET /v1/stats", &[("Authorization", &bearer)], b"").status, 403);
-    // A form can be sent across sites without asking; JSON cannot.
+    // Browsers send forms across sites without a preflight request, but not JSON.
     for media in
         ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
     {
@@ -112,8 +112,8 @@ fn disabled_routes_do_not_exist() {
     let (_world, http) = world("disabled = [\"stats\", \"agent run\"]\n");
     let check = |line: &str, body: Option<&serde_json::Value>, status: u16, code: &str| {
         let answered = http.call(line, body);
-        let told = format!("{line}: {answered:?}");
-        assert_eq!((answered.status, answered.json()["code"].as_str()), (status, Some(code)), "{told}");
+        let context = format!("{line}: {answered:?}");
+        assert_eq!((answered.status, answered.json()["code"].as_str()), (status, Some(code)), "{context}");
         answered
     };
     check("GET /v1/stats", None, 404, "not_found");
@@ -124,7 +124,7 @@ fn disabled_routes_do_not_exist() {
     let document = http.call("GET /openapi.json", None).json();
     assert!(document["paths"]["/v1/insert"].is_object(), "{document}");
     assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
-    // Verbs for a person alone are nowhere.
+    // Ops that only a person may call have no route.
     check("POST /v1/runs/x/undo", Some(&json!({})), 404, "not_found");
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");
     assert_eq!(wrong.header("allow"), Some("GET"));

@@ -1,4 +1,4 @@
-//! Every op with a route answers over REST as it does on the command line.
+//! Each op with a route gives the same answer over REST as on the command line.
 
 use crate::both_ways::{Last, Names};
 use crate::support::World;
@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 const MESSAGE: &str = "Dr. Smith split a page. It was in the journal. It was late. He slept.";
 
-/// A request and the command line that asks the same. `{run}` stands for the last run that applied
-/// something, `{message}` for the last message.
+/// Requests and equivalent command lines. `{run}` is the last run that applied something, `{message}` the last message.
 fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
     let page = "A split writes two pages.";
     vec![
@@ -204,7 +203,7 @@ fn every_route_gives_the_answer_of_the_command_line() {
         let got = answered.json();
         for (last, answer) in [(&mut mine, &expected), (&mut theirs, &got)] {
             last.see(answer);
-            // Also one that applied nothing.
+            // Also runs that applied nothing.
             if let Some(run) = answer["run"].as_str() {
                 last.run = run.to_owned();
             }

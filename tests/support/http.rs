@@ -1,27 +1,27 @@
-//! A client of REST that says exactly what it is told to, also what no library would.
+//! An HTTP client that sends exactly the given bytes, also those that no library would send.
 
 use super::World;
-use super::world::PATIENCE;
+use super::world::WAIT_LIMIT;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A daemon's REST with its tokens.
+/// The address of a daemon's HTTP server, and its tokens.
 pub(crate) struct Http {
     pub(crate) address: String,
     pub(crate) full: String,
     pub(crate) read: String,
 }
 
-/// One answer.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Answered {
+impl HttpResponse {
     /// The body as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
@@ -37,11 +37,11 @@ impl Answered {
     }
 }
 
-/// The settings that switch REST on at a free port.
+/// The settings that enable REST at a free port.
 pub(crate) const ON: &str = "[rest]\nenabled = true\naddress = \"127.0.0.1:0\"\n";
 
 impl Http {
-    /// The REST of a world whose daemon runs.
+    /// The HTTP server of a world whose daemon runs.
     pub(crate) fn of(world: &World) -> Http {
         let status = world.json(&["daemon", "status"]);
         let url = status["rest"].as_str().or(status["mcp"].as_str()).expect("HTTP is off");
@@ -51,22 +51,22 @@ impl Http {
     }
 
     /// Sends bytes and reads until the server closes.
-    pub(crate) fn raw(&self, request: &[u8]) -> Answered {
+    pub(crate) fn raw(&self, request: &[u8]) -> HttpResponse {
         let mut stream = self.connect();
-        // A server that has refused already may not read the rest.
+        // A server that has rejected the request already may not read the rest.
         let _ = stream.write_all(request);
-        heard(stream)
+        read_response(stream)
     }
 
-    /// A connection that waits as long as a story does.
+    /// A connection with the read timeout [`WAIT_LIMIT`].
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
         stream
     }
 
-    /// A request with exactly these headers beside `Connection` and the body's length.
-    pub(crate) fn send(&self, line: &str, headers: &[(&str, &str)], body: &[u8]) -> Answered {
+    /// Sends a request with exactly these headers, `Connection` and the body's length.
+    pub(crate) fn send(&self, line: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         let mut request = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
@@ -78,8 +78,8 @@ impl Http {
         self.raw(&[request.as_bytes(), body].concat())
     }
 
-    /// A request as a well-behaved client with the full token sends it.
-    pub(crate) fn call(&self, line: &str, body: Option<&Value>) -> Answered {
+    /// Sends a well-formed request with the full token.
+    pub(crate) fn call(&self, line: &str, body: Option<&Value>) -> HttpResponse {
         let authorization = format!("Bearer {}", self.full);
         let mut headers = vec![("Host", self.address.as_str()), ("Authorization", &authorization)];
         if body.is_some() {
@@ -90,8 +90,8 @@ impl Http {
     }
 }
 
-/// What a server says until it closes.
-pub(crate) fn heard(mut stream: TcpStream) -> Answered {
+/// Reads a response until the server closes the connection.
+pub(crate) fn read_response(mut stream: TcpStream) -> HttpResponse {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap_or_else(|error| panic!("no end of the answer: {error}"));
     let text = String::from_utf8(bytes).unwrap();
@@ -99,15 +99,15 @@ pub(crate) fn heard(mut stream: TcpStream) -> Answered {
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let lower = head.to_lowercase();
     let body = match lower.contains("transfer-encoding: chunked") {
-        true if lower.contains("text/event-stream") => dechunked(body),
+        true if lower.contains("text/event-stream") => decode_chunks(body),
         true => panic!("answers are sent whole: {head}"),
         false => body.to_owned(),
     };
-    Answered { status: status.unwrap_or_else(|| panic!("{head}")), head: head.to_owned(), body }
+    HttpResponse { status: status.unwrap_or_else(|| panic!("{head}")), head: head.to_owned(), body }
 }
 
-/// A body that was sent in chunks.
-fn dechunked(mut rest: &str) -> String {
+/// Decodes a chunked body.
+fn decode_chunks(mut rest: &str) -> String {
     let mut body = String::new();
     while let Some((length, behind)) = rest.split_once("\r\n") {
         let length = usize::from_str_radix(length, 16).unwrap();

@@ -1,4 +1,4 @@
-//! What the stories share: a world of its own for each, and a reader of console transcripts.
+//! What the end-to-end tests share: temporary homes, HTTP clients, mock models, and a reader of console transcripts.
 
 pub(crate) mod http;
 pub(crate) mod mock_model;
@@ -8,4 +8,4 @@ pub(crate) mod tiny_gguf;
 pub(crate) mod transcript;
 pub(crate) mod world;
 
-pub(crate) use world::{PATIENCE, Ran, World};
+pub(crate) use world::{CommandResult, WAIT_LIMIT, World};

@@ -1,5 +1,5 @@
-//! Models of the BERT family of a few hundred random weights, in files like those of real ones. What they find
-//! alike makes no sense, so whatever holds for them is not their doing.
+//! Files of BERT models with a few hundred random weights. Their similarities are random, so a property that holds for
+//! them does not depend on the model.
 
 use candle_core::{Device, Tensor};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ const INNER: usize = 16;
 const PLACES: usize = 64;
 const WORDS: &str = "[PAD] [UNK] [CLS] [SEP] the of . a lighthouse keeper harbour soup lemon moved house";
 
-/// The files of a model by their names; with a classifier on it, one that judges pairs.
+/// The files of a model by name. With `judges` it has a classifier, as a cross-encoder.
 pub(crate) fn files(seed: u64, judges: bool) -> Vec<(&'static str, Vec<u8>)> {
     let words: Vec<&str> = WORDS.split(' ').collect();
     let folder = tempfile::tempdir().unwrap();

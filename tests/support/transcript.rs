@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use super::world::{PATIENCE, World, binary};
+use super::world::{WAIT_LIMIT, World, binary};
 
 /// One command of a page with what it must print.
 #[derive(Debug, PartialEq)]
@@ -71,7 +71,7 @@ pub(crate) fn run(page: &Path, world: &World) {
     assert!(!steps.is_empty(), "{} has no console block", page.display());
     let mut shell = Shell::start(world);
     for step in steps {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let printed = shell.type_in(&step.command);
             if matches(&step.expected, &printed) {

@@ -1,4 +1,4 @@
-//! A home of its own for one story, and the real binaries run in it.
+//! A temporary home folder for one test, in which the real binaries run.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -7,20 +7,20 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a story waits for something that must happen soon.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for something that must happen soon.
+pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A throw-away home and, once started, its daemon. Dropping it kills the daemon.
+/// A temporary home and, once started, its daemon. Dropping it kills the daemon.
 pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
-    // Where the settings do not say which.
+    // The embedder, unless the settings name it.
     embedder: Option<&'static str>,
 }
 
-/// How a command ended.
+/// The exit status and output of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -28,12 +28,12 @@ pub(crate) struct Ran {
 
 impl World {
     pub(crate) fn new() -> World {
-        // Of which one can tell beforehand what it takes for alike.
+        // The hash embedder makes similarities predictable.
         World::with_embedder(Some("hash"))
     }
 
-    /// With the embedder that the settings name.
-    pub(crate) fn by_settings() -> World {
+    /// A world with the embedder that the settings name.
+    pub(crate) fn with_configured_embedder() -> World {
         World::with_embedder(None)
     }
 
@@ -45,7 +45,7 @@ impl World {
         self.home.path()
     }
 
-    /// Writes a file below the home, making its folder.
+    /// Writes a file in the home and creates its folder.
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,12 +54,12 @@ impl World {
     }
 
     /// Runs `poc-memory` with arguments.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandResult {
         self.run_with_input(arguments, "")
     }
 
     /// Runs `poc-memory` with arguments and standard input.
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> CommandResult {
         let mut child = self
             .command("poc-memory")
             .args(arguments)
@@ -70,30 +70,30 @@ impl World {
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_owned();
-        // A program that does not read its input closes the pipe: that is not this story's matter.
+        // A program may close its input without reading it.
         let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
         let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Ran {
+        CommandResult {
             status: status.code().unwrap_or(-1),
             stdout: String::from_utf8(stdout).unwrap(),
             stderr: String::from_utf8(stderr).unwrap(),
         }
     }
 
-    /// Runs `poc-memory --json` with arguments; the answer of a command that must end with `status`.
+    /// Runs `poc-memory --json` with arguments, checks its exit status, and returns its answer.
     #[track_caller]
-    pub(crate) fn json_ending(&self, arguments: &[&str], status: i32) -> Value {
+    pub(crate) fn json_with_status(&self, arguments: &[&str], status: i32) -> Value {
         let ran = self.run(&[&["--json"], arguments].concat());
         assert_eq!(ran.status, status, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         let text = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{arguments:?} answered {text:?}: {error}"))
     }
 
-    /// The answer of a command that must succeed.
+    /// The same for a command that must succeed.
     #[track_caller]
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
-        self.json_ending(arguments, 0)
+        self.json_with_status(arguments, 0)
     }
 
     /// Starts the daemon and waits until it answers.
@@ -106,11 +106,11 @@ impl World {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Keep reading, or a full pipe would stop the daemon.
+        // The thread keeps reading, because a full pipe would block the daemon.
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let log = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>());
         self.daemon = Some(child);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while self.run(&["daemon", "status"]).status != 0 {
             if let Some(status) = self.daemon.as_mut().unwrap().try_wait().unwrap() {
                 self.daemon = None;
@@ -125,7 +125,7 @@ impl World {
         self.daemon.as_ref().unwrap().id()
     }
 
-    /// Sends the daemon a signal by name.
+    /// Sends a signal such as `-TERM` to the daemon.
     pub(crate) fn signal_daemon(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.daemon_pid().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -136,20 +136,20 @@ impl World {
         self.daemon.take().unwrap().wait().unwrap()
     }
 
-    /// Kills the daemon as a power cut would.
+    /// Kills the daemon without giving it time to shut down.
     pub(crate) fn kill_daemon(&mut self) {
         let mut child = self.daemon.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Stops the daemon in good order.
+    /// Stops the daemon by `SIGTERM` and checks that it succeeds.
     pub(crate) fn stop_daemon(&mut self) {
         self.signal_daemon("-TERM");
         assert!(self.wait_for_daemon().success());
     }
 
-    /// Asks again and again until the answer satisfies; the last answer.
+    /// Repeats a command until its answer satisfies a condition, and returns that answer.
     #[track_caller]
     pub(crate) fn until(
         &self,
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// A command of the project that lives in this world.
+    /// A binary of the workspace with this home and a clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(binary(program));
         command
@@ -190,7 +190,7 @@ impl Drop for World {
     }
 }
 
-/// A binary of the workspace. Both lie in one folder; `cargo test --workspace` builds both.
+/// The path of a binary of the workspace. `cargo test --workspace` builds both binaries into one folder.
 pub(crate) fn binary(program: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_poc-daemon")).with_file_name(program);
     assert!(path.exists(), "{} is missing: run the tests with `cargo test --workspace`", path.display());
