@@ -66,12 +66,12 @@ mod tests {
 
     #[test]
     fn abbreviations_do_not_end_a_sentence() {
-        let told = |text: &str| {
-            let places = sentences(text, "en");
-            places.into_iter().map(|place| text[place].trim().to_owned()).collect::<Vec<_>>()
+        let reported = |text: &str| {
+            let ranges = sentences(text, "en");
+            ranges.into_iter().map(|range| text[range].trim().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(
-            told(
+            reported(
                 "Dr. Smith lives in the U.S. Army base, e.g. on Mondays. He costs $3.50, i.e. little! Does he?\n\nMr. and Mrs. Jones do not"
             ),
             [
@@ -82,7 +82,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            told("これは文です。もう一つの文です。 Was ist z.B. ein Baum? Ein Ding."),
+            reported("これは文です。もう一つの文です。 Was ist z.B. ein Baum? Ein Ding."),
             ["これは文です。", "もう一つの文です。", "Was ist z.B. ein Baum?", "Ein Ding."]
         );
     }
@@ -117,27 +117,30 @@ mod tests {
         /// Whatever the text: no sentence is lost, and the splitter neither panics nor changes a byte.
         #[test]
         fn every_sentence_is_in_a_chunk(text in "([A-Za-zé。 .!?\n\"()']|Dr\\. |e\\.g\\. |\\PC){0,120}") {
-            let places = sentences(&text, "en");
-            prop_assert_eq!(lost(&text, &places), "");
+            let ranges = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &ranges), "");
             let chunks = cut(&text);
-            for place in places {
-                let sentence = text[place].trim();
+            for range in ranges {
+                let sentence = text[range].trim();
                 prop_assert!(chunks.iter().any(|chunk| chunk.contains(sentence)), "{:?} {:?}", sentence, chunks);
             }
         }
     }
 
     /// What of a text no sentence has, or several have, but for white space.
-    fn lost(text: &str, places: &[Range<usize>]) -> String {
-        let held = |at: usize| places.iter().filter(|place| place.contains(&at)).count();
-        text.char_indices().filter(|(at, c)| !c.is_whitespace() && held(*at) != 1).map(|(_, c)| c).collect()
+    fn lost(text: &str, ranges: &[Range<usize>]) -> String {
+        let covering = |at: usize| ranges.iter().filter(|range| range.contains(&at)).count();
+        text.char_indices()
+            .filter(|(at, c)| !c.is_whitespace() && covering(*at) != 1)
+            .map(|(_, c)| c)
+            .collect()
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
         /// The splitter takes long texts apart at blank lines first.
         #[test]
-        fn nothing_of_a_long_text_is_lost(
+        fn chunks_cover_all_of_a_long_text(
             paragraphs in proptest::collection::vec("([A-Za-zéß文字。🦀 ]{1,40}[.!?。] ?){1,6}", 30..60),
             gaps in proptest::collection::vec("\n{1,4}|\n\r\n| \n \n", 60),
         ) {
@@ -148,26 +151,26 @@ mod tests {
                     text.push_str(gap);
                 }
             }
-            let places = sentences(&text, "en");
-            prop_assert_eq!(lost(&text, &places), "");
+            let ranges = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &ranges), "");
             let config = Config::defaults().unwrap().write;
-            let expected: Vec<&str> = windows(places.len(), config.chunk_window, config.chunk_stride)
+            let expected: Vec<&str> = windows(ranges.len(), config.chunk_window, config.chunk_stride)
                 .into_iter()
-                .map(|window| text[places[window.start].start..places[window.end - 1].end].trim())
+                .map(|window| text[ranges[window.start].start..ranges[window.end - 1].end].trim())
                 .collect();
             prop_assert_eq!(chunks(&text, &config), expected);
         }
     }
 
     #[test]
-    fn a_paragraph_after_the_first_ten_kilobytes_is_whole() {
+    fn a_paragraph_after_ten_kilobytes_is_not_split() {
         let paragraph =
             "Die Flut kommt um sechs Uhr früh. Das Wasser steht am höchsten Punkt. Es fällt wieder.";
         let text = [paragraph; 200].join("\n\n");
-        let places = sentences(&text, "de");
-        assert_eq!(places.len(), 600);
-        let told: Vec<&str> = places[597..].iter().map(|place| text[place.clone()].trim()).collect();
-        assert_eq!(told.join(" "), paragraph);
-        assert_eq!(lost(&text, &places), "");
+        let ranges = sentences(&text, "de");
+        assert_eq!(ranges.len(), 600);
+        let reported: Vec<&str> = ranges[597..].iter().map(|range| text[range.clone()].trim()).collect();
+        assert_eq!(reported.join(" "), paragraph);
+        assert_eq!(lost(&text, &ranges), "");
     }
 }

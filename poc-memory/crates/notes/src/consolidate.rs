@@ -118,16 +118,16 @@ impl Plan {
             }
         }
         let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
-        let gone = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
+        let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
         memory.store.for_each_edge(&mut |edge| {
-            if gone(edge.src) || gone(edge.dst) || has_faded(&edge, memory, now) {
+            if is_missing(edge.src) || is_missing(edge.dst) || has_faded(&edge, memory, now) {
                 edges.insert((edge.src, edge.kind, edge.dst));
             }
             Ok(())
         })?;
         memory.store.for_each_incoming_edge(&mut |src, kind, dst| {
-            if gone(src) || gone(dst) {
+            if is_missing(src) || is_missing(dst) {
                 edges.insert((src, kind, dst));
             }
             Ok(())

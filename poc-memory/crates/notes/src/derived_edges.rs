@@ -51,9 +51,9 @@ pub(super) fn find(
     batch: &[BatchNote],
 ) -> Result<(Vec<DerivedEdge>, Histogram)> {
     let mut edges = keyword_edges(memory, view, note, batch)?;
-    let (semantic, seen) = semantic_edges(memory, view, note, batch)?;
+    let (semantic, cosines) = semantic_edges(memory, view, note, batch)?;
     edges.extend(semantic);
-    Ok((edges, seen))
+    Ok((edges, cosines))
 }
 
 /// For each keyword, edges to the nearest notes that share it.
@@ -64,7 +64,7 @@ fn keyword_edges(
     batch: &[BatchNote],
 ) -> Result<Vec<DerivedEdge>> {
     let config = &memory.config.insert;
-    let least = memory.config.cosines()?.keyword;
+    let threshold = memory.config.cosines()?.keyword;
     let mut edges: Vec<DerivedEdge> = Vec::new();
     let is_in_batch = in_batch(batch);
     for keyword in &note.keywords {
@@ -81,7 +81,7 @@ fn keyword_edges(
             Some(_) => nearest(memory, note, config.keyword_edges, &shares, sharing)?,
             None => nearest_in_batch(note, config.keyword_edges, sharing),
         };
-        for found in nearest.iter().filter(|found| found.cosine >= least) {
+        for found in nearest.iter().filter(|found| found.cosine >= threshold) {
             match edges.iter_mut().find(|edge| edge.dst == found.id) {
                 Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
                 None => edges.push(DerivedEdge {
@@ -104,14 +104,14 @@ fn semantic_edges(
     batch: &[BatchNote],
 ) -> Result<(Vec<DerivedEdge>, Histogram)> {
     let config = &memory.config.insert;
-    let least = memory.config.cosines()?.semantic;
+    let threshold = memory.config.cosines()?.semantic;
     let is_in_batch = in_batch(batch);
     let live =
         |id: NodeId| id != note.id && !is_in_batch(id) && view.find(id).is_some_and(|ix| view.is_live(ix));
     let pool = nearest(memory, note, config.semantic_pool, &live, batch.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
-    let mut seen = Histogram::default();
-    relevance.iter().for_each(|&cosine| seen.add(cosine));
+    let mut cosines = Histogram::default();
+    relevance.iter().for_each(|&cosine| cosines.add(cosine));
     let alike = |a: usize, b: usize| match (pool.get(a), pool.get(b)) {
         (Some(a), Some(b)) => cosine(&a.vector, &b.vector),
         _ => 0.0,
@@ -119,7 +119,7 @@ fn semantic_edges(
     let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
     let own = WordProfile::of(&note.text);
     let mut edges = Vec::new();
-    for candidate in best.take_while(|candidate| candidate.cosine >= least) {
+    for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
         let text = match batch.iter().find(|other| other.id == candidate.id) {
             Some(other) => Some(Cow::Borrowed(other.text.as_str())),
             None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
@@ -134,7 +134,7 @@ fn semantic_edges(
             });
         }
     }
-    Ok((edges, seen))
+    Ok((edges, cosines))
 }
 
 /// Whether a note is in the batch: the indexes may have its previous text.
@@ -224,7 +224,7 @@ pub(super) fn create(
     Ok(made)
 }
 
-/// Takes away the edges that [`create`] made, at both ends of the node.
+/// Deletes all derived edges of a node, in both directions.
 pub(super) fn delete(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
     for edge in tx.edges(id)? {
         if matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {

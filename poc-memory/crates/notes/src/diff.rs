@@ -72,7 +72,7 @@ mod tests {
     use poc_graph::{State, testing};
 
     #[test]
-    fn only_what_differs_is_named() {
+    fn only_changed_fields_are_listed() {
         let before = testing::node(1);
         let mut after = before.clone();
         assert_eq!(fields(&before, &after), []);

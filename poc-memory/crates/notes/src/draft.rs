@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_drafts_are_refused_with_hints() {
         insta::assert_snapshot!(refused(Draft { node_type: Some("semantics".into()), ..draft() }), @r"
         `type`: unknown type `semantics`
         did you mean `semantic`?

@@ -74,9 +74,8 @@ fn store_embedder(of: &EmbedderRecord) -> Arc<dyn Embedder> {
     theirs.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(of.name.clone(), of.dimensions)))
 }
 
-/// Remembers the embedder of a store that has been opened with what `chosen` says, and returns what the file
-/// says then; `None` when the store has vectors of another one, which is remembered instead: then it is to
-/// be opened again.
+/// Records the embedder of a store that was opened with `choice`, and returns the record. Returns `None` if the
+/// store has vectors of another embedder: that one is recorded, and the store has to be opened again.
 pub(super) fn record_choice(
     directory: &Path,
     store: &Store,

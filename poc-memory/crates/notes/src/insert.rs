@@ -205,7 +205,7 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
 
 /// The key of a new node: a derived key is made unique, a given key must be free.
 fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
-    let taken = |key: &str| {
+    let taken = |key: &str| -> Result<bool> {
         let owner = tx.find_key(key)?;
         Ok(owner.is_some() && owner != retired.map(|old| old.id))
     };

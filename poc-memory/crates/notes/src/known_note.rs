@@ -82,14 +82,15 @@ pub fn agreement(
     let wanted = config.pool.max(config.fallback);
     let found = rerank::find(memory, view, text, wanted, visibility, except)?;
     let words = memory.text.query_terms(text);
-    let looked_at = found.hits.iter().take(config.pool);
-    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
-    let key_owners = key::notes_named(view, text, &sees);
+    let pool = found.hits.iter().take(config.pool);
+    let is_visible =
+        |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
+    let key_owners = key::notes_named(view, text, &is_visible);
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys in the query count as covered: a note rarely contains its own key.
-    let spelt = keys.join(" ");
-    let said = |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
-    let covered: Vec<(&RetrievalHit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
+    let spelling = keys.join(" ");
+    let covered_by = |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelling } else { "" });
+    let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
     let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
@@ -104,47 +105,47 @@ pub fn agreement(
         Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
     };
     let first = covered.first();
-    let speaks = |of: &(&RetrievalHit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
+    let is_about = |of: &(&RetrievalHit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelt);
+    let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
-    let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
+    let by_words = || first.filter(|first| is_about(first)).or_else(most).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     // A key with spaces may contain words that look like unknown names.
     let unknown_names = if by_key {
         Vec::new()
     } else {
-        unknown_names(memory, view, text, &words, &spelt, &found.hits, &sees)?
+        unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
     };
     Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
 }
 
 /// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.
-/// Keys in the query count as known in the form `spelt`.
+/// Keys in the query count as known in the form `spelling`.
 fn unknown_names(
     memory: &Memory,
     view: &View,
     text: &str,
     words: &QueryTerms<'_>,
-    spelt: &str,
+    spelling: &str,
     found: &[RetrievalHit],
-    sees: &dyn Fn(NodeId) -> bool,
+    is_visible: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<String>> {
-    let is_key = |name: &str| !key::notes_named(view, name, sees).is_empty();
-    let mut unheld: Vec<String> = words.missing_names(&sees, &is_key).map(str::to_owned).collect();
-    let mut also = spelt.to_owned();
+    let is_key = |name: &str| !key::notes_named(view, name, is_visible).is_empty();
+    let mut unknown: Vec<String> = words.missing_names(&is_visible, &is_key).map(str::to_owned).collect();
+    let mut also = spelling.to_owned();
     for hit in found.iter().take(memory.config.query.pool) {
         let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
         also = format!("{also} {author}");
     }
     for word in MentionIndex::capitalized_names(text) {
-        let is_held = words.is_indexed(&word, &also, sees) || view.keyword_number(&word).is_some();
-        if !is_held && !is_key(&word) && unheld.iter().all(|name| !name.contains(&word)) {
-            unheld.push(word);
+        let is_known = words.is_indexed(&word, &also, is_visible) || view.keyword_number(&word).is_some();
+        if !is_known && !is_key(&word) && unknown.iter().all(|name| !name.contains(&word)) {
+            unknown.push(word);
         }
     }
-    Ok(unheld)
+    Ok(unknown)
 }
 
 /// The thresholds of `query` for the embedder or the cross-encoder in use.

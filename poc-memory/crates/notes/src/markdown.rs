@@ -1,7 +1,7 @@
 //! A note as a Markdown file: front matter in YAML between two lines `---`, then the body.
 
 use super::interchange::Note;
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use serde::Serialize;
 
 /// The file of a note.
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_two_parts() {
+    fn a_file_is_split_into_front_matter_and_body() {
         check("---\ntitle: A\n---\n\nBody\n", "title: A\n", "Body");
         check("---\r\ntitle: A\r\n---\r\nBody", "title: A\r\n", "Body");
         check("---\n---\n", "", "");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_placed_in_the_file() {
+    fn errors_have_the_line_in_the_file() {
         let error = front::<serde_json::Value>("title: A\nkey: [\n").unwrap_err();
         let at = error.at.unwrap();
         assert!(at.line >= Some(3), "{at:?}");

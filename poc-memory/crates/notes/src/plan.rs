@@ -146,22 +146,24 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
     // Edges are determined only once, so wait for indexes that are still being built.
     memory.store.settle();
     let view = memory.store.view();
-    let mate = |(node, parts): (&Node, _)| BatchNote {
+    let batch_note = |(node, parts): (&Node, _)| BatchNote {
         id: node.id,
         text: node.text(),
         keywords: node.keywords.clone(),
         parts,
     };
-    let mates: Vec<BatchNote> = nodes.into_iter().zip(parts).map(mate).collect();
+    let batch: Vec<BatchNote> = nodes.into_iter().zip(parts).map(batch_note).collect();
     // Each note only sees those before it in the batch, so that the searches can run in parallel.
-    let before = |at| mates.get(..at).unwrap_or_default();
-    let found =
-        mates.par_iter().enumerate().map(|(at, mate)| derived_edges::find(memory, &view, mate, before(at)));
+    let before = |at| batch.get(..at).unwrap_or_default();
+    let found = batch
+        .par_iter()
+        .enumerate()
+        .map(|(at, batch_note)| derived_edges::find(memory, &view, batch_note, before(at)));
     let found: Vec<Result<_>> = found.collect();
-    for ((note, mate), found) in notes.iter_mut().zip(mates).zip(found) {
+    for ((note, batch_note), found) in notes.iter_mut().zip(batch).zip(found) {
         let (edges, cosines) = found?;
         let embedder = memory.embedder.name().to_owned();
-        note.text = Some(EmbeddedText { embedder, parts: mate.parts, edges, cosines });
+        note.text = Some(EmbeddedText { embedder, parts: batch_note.parts, edges, cosines });
     }
     Ok(())
 }

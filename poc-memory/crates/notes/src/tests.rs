@@ -10,7 +10,7 @@ use poc_graph::time::Span;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome};
 use poc_store::Tx;
 
-fn said(error: Error) -> String {
+fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
@@ -62,11 +62,11 @@ fn a_note_without_text_or_too_much_of_it_is_refused() {
     let mut config = Config::defaults().unwrap();
     config.insert.max_node_bytes = 100;
     let memory = TestMemory::with(config);
-    insta::assert_snapshot!(said(memory.insert(draft(" \n")).unwrap_err()), @r"
+    insta::assert_snapshot!(describe(memory.insert(draft(" \n")).unwrap_err()), @r"
     invalid_argument: `title`: the note has neither a title nor a body
     give a title, a body or both
     ");
-    insta::assert_snapshot!(said(memory.insert(draft(&"x".repeat(120))).unwrap_err()), @r"
+    insta::assert_snapshot!(describe(memory.insert(draft(&"x".repeat(120))).unwrap_err()), @r"
     invalid_argument: `body`: the note has 202 bytes of text, a node may have 100
     split it into several notes, one idea each
     ");
@@ -86,7 +86,7 @@ fn a_taken_key_is_a_conflict_and_nothing_changes() {
     let memory = TestMemory::new();
     let id = memory.note("journal", JOURNAL);
     let error = memory.insert(Draft { key: Some("journal".into()), ..draft("Something else") }).unwrap_err();
-    insta::assert_snapshot!(said(error), @r"
+    insta::assert_snapshot!(describe(error), @r"
     conflict: `key`: the key `journal` is taken
     `--update` makes the note its new version, `--supersedes journal` retires it, another key keeps both
     ");
@@ -149,14 +149,14 @@ fn an_update_with_the_text_of_another_note_is_refused() {
     memory.insert(Draft { title: Some("Journal".into()), key: Some("a".into()), ..draft(JOURNAL) }).unwrap();
     memory.insert(Draft { title: Some("Journal".into()), key: Some("b".into()), ..draft("Soup") }).unwrap();
     let update = Draft { key: Some("b".into()), update: true, ..draft(JOURNAL) };
-    insta::assert_snapshot!(said(memory.insert(update).unwrap_err()), @r"
+    insta::assert_snapshot!(describe(memory.insert(update).unwrap_err()), @r"
     conflict: `a` says the same already
     `poc-memory supersede b a` retires `b`
     ");
 }
 
 #[test]
-fn what_moved_on_between_preparing_and_storing_is_seen() {
+fn a_change_between_preparing_and_storing_is_detected() {
     let memory = TestMemory::new();
     let id = memory.note("journal", JOURNAL);
     let update =
@@ -178,7 +178,7 @@ fn what_moved_on_between_preparing_and_storing_is_seen() {
 }
 
 #[test]
-fn a_note_is_tied_to_what_shares_a_keyword_or_a_meaning() {
+fn a_note_gets_edges_to_notes_with_the_same_keyword_or_meaning() {
     let memory = TestMemory::new();
     let with = |key: &str, body: &str, words: &[&str]| Draft {
         key: Some(key.into()),
@@ -203,7 +203,7 @@ fn a_note_is_tied_to_what_shares_a_keyword_or_a_meaning() {
 }
 
 #[test]
-fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
+fn keyword_edges_are_limited_to_the_nearest_notes_per_keyword() {
     let mut config = Config::defaults().unwrap();
     config.insert.keyword_edges = 2;
     config.cosines.values_mut().for_each(|cosines| cosines.semantic = 2.0);
@@ -234,7 +234,7 @@ fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
 }
 
 #[test]
-fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
+fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
     let memory = TestMemory::new();
     let old = memory.note("old", JOURNAL);
     let friend = memory.note("friend", "Checkpoints cut the log");
@@ -253,12 +253,12 @@ fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
 
     let again =
         write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", memory.now())).unwrap_err();
-    insta::assert_snapshot!(said(again), @r"
+    insta::assert_snapshot!(describe(again), @r"
     conflict: `old`: `old` is superseded already
     `the-journal-is-gone` has taken its place
     ");
     let update = memory.insert(Draft { key: Some("old".into()), update: true, ..draft("x") }).unwrap_err();
-    insta::assert_snapshot!(said(update), @r"
+    insta::assert_snapshot!(describe(update), @r"
     conflict: `old` is superseded and takes no new text
     update `the-journal-is-gone`, which has taken its place
     ");
@@ -285,7 +285,7 @@ fn a_note_may_take_the_key_and_even_the_text_of_the_one_it_supersedes() {
 }
 
 #[test]
-fn a_duplicate_supersedes_with_the_note_that_is_there() {
+fn a_duplicate_supersedes_with_the_existing_note() {
     let memory = TestMemory::new();
     let old = memory.note("old", "The journal is slow");
     let there = memory.note("there", JOURNAL);
@@ -296,7 +296,7 @@ fn a_duplicate_supersedes_with_the_note_that_is_there() {
 }
 
 #[test]
-fn a_link_is_made_once_and_between_two() {
+fn a_link_is_created_once_and_needs_two_nodes() {
     let memory = TestMemory::new();
     let (a, b) = (memory.note("a", "one"), memory.note("b", "two"));
     assert_eq!(linked(&memory, a, b).unwrap(), LinkOutcome::Added);
@@ -306,14 +306,14 @@ fn a_link_is_made_once_and_between_two() {
     assert!(write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
     assert!(!write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
     let by_hand = write(&memory, |tx| link::remove(tx, a, EdgeKind::Semantic, b)).unwrap_err();
-    insta::assert_snapshot!(said(by_hand), @r"
+    insta::assert_snapshot!(describe(by_hand), @r"
     invalid_argument: `kind`: edges of kind `semantic` are not made by hand
     the kinds are `link` and `contradicts`
     ");
 }
 
 #[test]
-fn a_weight_is_decayed_first_and_stays_within_its_bounds() {
+fn a_weight_is_decayed_before_a_change_and_stays_within_bounds() {
     let memory = TestMemory::new();
     let id = memory.note("a", "one");
     let change = |change| {
@@ -334,21 +334,21 @@ fn a_weight_is_decayed_first_and_stays_within_its_bounds() {
 }
 
 #[test]
-fn a_weight_change_reads_back_as_it_is_written() {
+fn a_weight_change_survives_a_round_trip() {
     for (text, change) in
         [("2.5", WeightChange::To(2.5)), ("+0.3", WeightChange::By(0.3)), ("-0.3", WeightChange::By(-0.3))]
     {
         assert_eq!(text.parse::<WeightChange>().unwrap(), change);
         assert_eq!(change.to_string(), text);
     }
-    insta::assert_snapshot!(said("much".parse::<WeightChange>().unwrap_err()), @r"
+    insta::assert_snapshot!(describe("much".parse::<WeightChange>().unwrap_err()), @r"
     invalid_argument: `value`: `much` is not a weight
     write `2.5` to set it, `+0.3` or `-0.3` to move it
     ");
 }
 
 #[test]
-fn a_deleted_note_is_gone_with_everything_but_its_history() {
+fn a_deleted_note_only_leaves_its_history() {
     let memory = TestMemory::new();
     let (a, b) = (memory.note("a", JOURNAL), memory.note("b", "two"));
     linked(&memory, a, b).unwrap();
@@ -368,14 +368,14 @@ fn a_deleted_note_is_gone_with_everything_but_its_history() {
 }
 
 #[test]
-fn a_wrong_name_is_answered_with_the_right_one() {
+fn an_unknown_name_gets_a_suggestion() {
     let memory = TestMemory::new();
     memory.note("journal-replay", "one");
-    insta::assert_snapshot!(said(memory.find("jurnal-replay").unwrap_err()), @r"
+    insta::assert_snapshot!(describe(memory.find("jurnal-replay").unwrap_err()), @r"
     not_found: there is no node `jurnal-replay`
     did you mean `journal-replay`?
     ");
-    insta::assert_snapshot!(said(memory.find("what's this").unwrap_err()), @r"
+    insta::assert_snapshot!(describe(memory.find("what's this").unwrap_err()), @r"
     not_found: there is no node `what's this`
     `poc-memory search 'what'\''s this'` looks for it
     ");
@@ -384,7 +384,7 @@ fn a_wrong_name_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn a_visit_knows_the_version_it_saw() {
+fn a_visit_records_the_version_it_saw() {
     let memory = TestMemory::new();
     let id = memory.note("a", "one");
     memory.insert(Draft { key: Some("a".into()), update: true, ..draft("two") }).unwrap();

@@ -178,11 +178,11 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
         .map(|edge| edge.map(|edge| (edge.src, edge.dst)))
         .collect::<Result<_>>()?;
     let learned = |kind| matches!(kind, EdgeKind::CoRetrieval | EdgeKind::CoTraversal);
-    let tied = tx
+    let has_new_edge = tx
         .edges(node.id)?
         .into_iter()
         .any(|edge| !learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
-    Ok(tied.then(|| format!("`{}` was tied to other notes since", node.key)))
+    Ok(has_new_edge.then(|| format!("`{}` was tied to other notes since", node.key)))
 }
 
 /// A description of a record for messages.

@@ -1,7 +1,7 @@
 //! Stores a message as chunks: nodes with edges to each other and to the nodes written just before.
 
 use super::draft::{self, check_size};
-use super::{Memory, chunks, key, plan, row};
+use super::{Memory, chunks, key, plan, sequence};
 use poc_graph::error::{Error, Result};
 use poc_graph::{
     Activity, Category, ChunkRef, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
@@ -108,11 +108,11 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
         .hint("split it into several")
         .field("message"));
     }
-    let node = |(place, chunk): (usize, &str)| {
+    let node = |(index, chunk): (usize, &str)| {
         let title = title_of(chunk)
             .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(DERIVED_TITLE_CHARS).collect());
         check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
-            Error { message: format!("chunk {} of the message: {}", place + 1, error.message), ..error }
+            Error { message: format!("chunk {} of the message: {}", index + 1, error.message), ..error }
                 .hint("end its sentences sooner: a chunk has a few whole ones")
                 .field("message")
         })?;
@@ -128,7 +128,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             provenance: message.provenance.clone(),
             trust,
             author: None,
-            source: Some(ChunkRef { message: message.id, number: place + 1 }.to_string()),
+            source: Some(ChunkRef { message: message.id, number: index + 1 }.to_string()),
             emotion: 0.0,
             created: message.created,
             modified: message.created,
@@ -153,9 +153,9 @@ fn create_edges(
     config: &poc_config::WriteConfig,
 ) -> Result<usize> {
     let (at, provenance) = (message.created, message.provenance.as_str());
-    let mut edges = row::edges(&message.chunks, config.structural_weight, at, provenance);
+    let mut edges = sequence::edges(&message.chunks, config.structural_weight, at, provenance);
     if let Some(&first) = message.chunks.first() {
-        let temporal = |&other: &NodeId| row::edge(first, other, config.temporal_weight, at, provenance);
+        let temporal = |&other: &NodeId| sequence::edge(first, other, config.temporal_weight, at, provenance);
         edges.extend(before.iter().map(temporal));
     }
     edges.iter().try_for_each(|edge| tx.put_edge(edge))?;

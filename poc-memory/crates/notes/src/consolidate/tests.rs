@@ -12,20 +12,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A note: when it expires in days from now, whether it is superseded, which keyword it has.
 type Note = (Option<i64>, bool, u8);
 /// An edge: its ends, its kind, its age in days.
-type DerivedEdge = (u64, u64, EdgeKind, i64);
+type TestEdge = (u64, u64, EdgeKind, i64);
 
 fn notes() -> impl Strategy<Value = Vec<Note>> {
     let expires = proptest::option::of(proptest::sample::select(vec![-100, -31, -29, -1, 1, 50]));
     proptest::collection::vec((expires, proptest::bool::weighted(0.2), 0u8..5), 1..25)
 }
 
-fn ties() -> impl Strategy<Value = Vec<DerivedEdge>> {
+fn test_edges() -> impl Strategy<Value = Vec<TestEdge>> {
     let kind = proptest::sample::select(EdgeKind::ALL.to_vec());
     proptest::collection::vec((0u64..25, 0u64..25, kind, 0i64..900), 0..60)
 }
 
 /// A memory of these notes; of those in `torn` the record alone has gone.
-fn filled(notes: &[Note], ties: &[DerivedEdge], torn: &[u64]) -> TestMemory {
+fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemory {
     let memory = TestMemory::new();
     let now = memory.now();
     let days = |count: i64| Span(count * Span::DAY.0);
@@ -39,7 +39,7 @@ fn filled(notes: &[Note], ties: &[DerivedEdge], torn: &[u64]) -> TestMemory {
                 ..testing::node(number)
             })?;
         }
-        for &(a, b, kind, age) in ties.iter().filter(|(a, b, ..)| (*a).max(*b) < notes.len() as u64) {
+        for &(a, b, kind, age) in test_edges.iter().filter(|(a, b, ..)| (*a).max(*b) < notes.len() as u64) {
             let touched = now.minus(days(age));
             tx.put_edge(&Edge { touched, created: touched, ..testing::edge(a, b, kind, 0.3) })?;
         }
@@ -47,7 +47,8 @@ fn filled(notes: &[Note], ties: &[DerivedEdge], torn: &[u64]) -> TestMemory {
     };
     memory.store.transact(memory.cause("manual", "test"), put).unwrap();
     let tear = |tx: &mut Tx<'_>| {
-        torn.iter()
+        missing
+            .iter()
             .try_for_each(|&number| tx.put_raw(Table::Nodes, testing::node(number).id.as_bytes(), None))
     };
     memory.store.transact(memory.cause("manual", "test"), tear).unwrap();
@@ -84,13 +85,13 @@ proptest! {
     /// It does what it says, says before what it would do, does nothing the second time, and leaves
     /// what is in use as it is, to the byte.
     #[test]
-    fn what_is_in_use_stays_and_the_rest_goes(
+    fn live_notes_stay_and_expired_ones_go(
         notes in notes(),
-        ties in ties(),
-        torn in proptest::collection::btree_set(0u64..25, 0..3),
+        test_edges in test_edges(),
+        missing in proptest::collection::btree_set(0u64..25, 0..3),
     ) {
-        let torn: Vec<u64> = torn.into_iter().filter(|number| *number < notes.len() as u64).collect();
-        let memory = filled(&notes, &ties, &torn);
+        let missing: Vec<u64> = missing.into_iter().filter(|number| *number < notes.len() as u64).collect();
+        let memory = filled(&notes, &test_edges, &missing);
         let (now, before, seq) = (memory.now(), records(&memory), memory.store.view().seq);
         let cause = memory.cause("manual", "consolidate");
         let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap();
@@ -144,8 +145,8 @@ proptest! {
 
     /// Broken off after any transaction, the next run completes it.
     #[test]
-    fn what_was_broken_off_is_completed(notes in notes(), ties in ties(), after in 1usize..4) {
-        let (whole, broken) = (filled(&notes, &ties, &[0]), filled(&notes, &ties, &[0]));
+    fn an_interrupted_run_is_completed_by_the_next(notes in notes(), test_edges in test_edges(), after in 1usize..4) {
+        let (whole, broken) = (filled(&notes, &test_edges, &[0]), filled(&notes, &test_edges, &[0]));
         run(&whole);
         let left = Cell::new(after);
         let stop = |_: ConsolidationPhase, _: u64, _: u64| {
@@ -161,29 +162,29 @@ proptest! {
 }
 
 #[test]
-fn transactions_are_small_also_for_a_note_with_many_edges() {
+fn transactions_are_small_for_a_note_with_many_edges() {
     let notes: Vec<Note> = (0..600).map(|number| ((number % 3 == 0).then_some(-40), false, 0)).collect();
-    let ties: Vec<DerivedEdge> = (1..600).map(|number| (0, number, EdgeKind::Link, 0)).collect();
-    let memory = filled(&notes, &ties, &[]);
+    let test_edges: Vec<TestEdge> = (1..600).map(|number| (0, number, EdgeKind::Link, 0)).collect();
+    let memory = filled(&notes, &test_edges, &[]);
     let seq = memory.store.view().seq;
-    let told = std::cell::RefCell::new(Vec::new());
-    let progress = |part: ConsolidationPhase, done, total| told.borrow_mut().push((part, done, total));
+    let reported = std::cell::RefCell::new(Vec::new());
+    let progress = |part: ConsolidationPhase, done, total| reported.borrow_mut().push((part, done, total));
     let report = consolidate(&memory, &memory.cause("manual", "consolidate"), false, &progress).unwrap();
     assert_eq!((report.deleted_nodes, report.removed_edges), (200, 599));
     let transactions = seq + 1..=memory.store.view().seq;
-    assert_eq!(told.borrow().len() as u64, memory.store.view().seq - seq);
+    assert_eq!(reported.borrow().len() as u64, memory.store.view().seq - seq);
     for seq in transactions {
         let writes = memory.store.txn(seq).unwrap().unwrap().writes.len();
         assert!(writes < RECORDS_PER_TXN + 10, "{writes}");
     }
     assert!(
-        told.borrow().contains(&(ConsolidationPhase::Edges, 599, 599))
-            && told.borrow().contains(&(ConsolidationPhase::Notes, 200, 200))
+        reported.borrow().contains(&(ConsolidationPhase::Edges, 599, 599))
+            && reported.borrow().contains(&(ConsolidationPhase::Notes, 200, 200))
     );
 }
 
 #[test]
-fn a_keyword_is_told_when_its_last_live_note_goes() {
+fn a_keyword_is_reported_when_its_last_live_note_expires() {
     let memory = filled(&[(Some(-1), false, 1), (Some(-1), false, 2), (None, false, 2)], &[], &[]);
     assert_eq!(
         run(&memory),

@@ -157,8 +157,8 @@ pub fn by_sets(
     config: &Config,
     progress: &dyn Fn(EvalPhase, u64, u64),
 ) -> Result<Calibration> {
-    for (place, set) in sets.iter().enumerate() {
-        if sets.iter().take(place).any(|other| is_same(&other.documents, &set.documents)) {
+    for (index, set) in sets.iter().enumerate() {
+        if sets.iter().take(index).any(|other| is_same(&other.documents, &set.documents)) {
             return Err(Error::invalid(format!("the folder of `{}` is given twice", set.name))
                 .hint("questions are also asked of the next folder's notes: give folders about other things")
                 .field("from"));
@@ -174,9 +174,9 @@ pub fn by_sets(
     let stores: Vec<_> = stores.collect::<Result<_>>()?;
     let total = sets.iter().map(|set| set.questions.len() + set.unanswered.len()).sum::<usize>() as u64;
     let (mut all, mut done) = (Vec::new(), 0);
-    for (place, (set, (groups, _))) in sets.iter().zip(&stores).enumerate() {
+    for (index, (set, (groups, _))) in sets.iter().zip(&stores).enumerate() {
         // The folder itself if it is the only one.
-        let Some((others, _)) = stores.get((place + 1) % stores.len()) else { continue };
+        let Some((others, _)) = stores.get((index + 1) % stores.len()) else { continue };
         let mut of = AnswerSet { set: Some(set.name.clone()), ..AnswerSet::default() };
         for (number, question) in set.questions.iter().chain(&set.unanswered).enumerate() {
             done += 1;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_what_the_gate_lets_through() {
+    fn rates_count_the_answers_that_pass_the_gate() {
         let gate = GateConfig { strong: 4.0, weak: 1.0 };
         let mut some = answers((0..20).map(f64::from));
         some[19].open = false;

@@ -1,7 +1,7 @@
 //! Comparison with an earlier evaluation.
 
 use super::report::{EvalReport, MEASURES, QuestionResult, by_kind};
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_rank::bootstrap::{self, ConfidenceInterval};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

@@ -99,8 +99,8 @@ pub(super) fn load(
         }
         let ids: HashMap<u64, &String> = group.lines.iter().map(|(line, _)| *line).zip(&group.ids).collect();
         let mut filled = LoadedGroup { memory, documents: HashMap::new(), notes: HashMap::new() };
-        for (place, node) in report.nodes {
-            let SourceLocation::Line(line) = place else { continue };
+        for (location, node) in report.nodes {
+            let SourceLocation::Line(line) = location else { continue };
             let Some(id) = ids.get(&line) else { continue };
             filled.documents.entry(node).or_default().push((*id).clone());
             filled.notes.insert((*id).clone(), node);

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_of_what_was_taken() {
+    fn latency_quantiles_are_measured_values() {
         let took =
             |count: u64| Latency::of(&(1..=count).rev().map(Duration::from_millis).collect::<Vec<_>>());
         assert_eq!(took(100), Latency { p50_ms: 50.0, p99_ms: 99.0 });

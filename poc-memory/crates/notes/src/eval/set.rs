@@ -5,7 +5,7 @@
 //! `meta` with `group`. `qrels.tsv` has one judgment per line: question, document and relevance grade,
 //! separated by tabs; 0 is not relevant.
 
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -104,7 +104,11 @@ impl EvalSet {
 /// An error at a line of a file.
 pub(super) fn line_error(file: &Path, line: u64, message: impl Into<String>) -> Error {
     let line = u32::try_from(line).ok();
-    Error::invalid(message).at(ErrorLocation { file: Some(file.display().to_string()), line, ..ErrorLocation::default() })
+    Error::invalid(message).at(ErrorLocation {
+        file: Some(file.display().to_string()),
+        line,
+        ..ErrorLocation::default()
+    })
 }
 
 fn text_of(file: &Path) -> Result<String> {
@@ -164,21 +168,21 @@ type GroupOfDocument = HashMap<String, usize>;
 
 fn groups(file: &Path) -> Result<(Vec<Group>, GroupOfDocument)> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<Option<String>, usize> = HashMap::new();
+    let mut indexes: HashMap<Option<String>, usize> = HashMap::new();
     let mut group_of = GroupOfDocument::new();
     for (number, line) in lines(&text_of(file)?) {
         let fields = fields(file, number, line)?;
         let id = id(file, number, &fields)?;
         let name = group(&fields);
-        let place = *places.entry(name.clone()).or_insert_with(|| {
+        let index = *indexes.entry(name.clone()).or_insert_with(|| {
             groups.push(Group { name, lines: Vec::new(), ids: Vec::new() });
             groups.len() - 1
         });
-        if group_of.insert(id.clone(), place).is_some() {
+        if group_of.insert(id.clone(), index).is_some() {
             return Err(line_error(file, number, format!("there is a document `{id}` already"))
                 .hint("give each its own id"));
         }
-        if let Some(group) = groups.get_mut(place) {
+        if let Some(group) = groups.get_mut(index) {
             group.lines.push((number, line.to_owned()));
             group.ids.push(id);
         }
@@ -187,8 +191,8 @@ fn groups(file: &Path) -> Result<(Vec<Group>, GroupOfDocument)> {
 }
 
 fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
-    let places: HashMap<Option<&str>, usize> =
-        groups.iter().enumerate().map(|(place, group)| (group.name.as_deref(), place)).collect();
+    let indexes: HashMap<Option<&str>, usize> =
+        groups.iter().enumerate().map(|(index, group)| (group.name.as_deref(), index)).collect();
     let mut seen: HashMap<String, u64> = HashMap::new();
     let mut questions = Vec::new();
     for (number, line) in lines(&text_of(file)?) {
@@ -202,7 +206,7 @@ fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
             line_error(file, number, format!("the question `{id}` has no `text`")).hint("write what is asked")
         })?;
         let own = group(&fields);
-        let group = *places.get(&own.as_deref()).ok_or_else(|| match &own {
+        let group = *indexes.get(&own.as_deref()).ok_or_else(|| match &own {
             Some(name) => line_error(file, number, format!("no document is of the group `{name}`"))
                 .hint(format!("`meta.group` of a question is that of documents in `{DOCUMENTS}`")),
             None => line_error(
@@ -224,8 +228,8 @@ fn add_judgments(
     mut questions: Vec<Question>,
     group_of: &GroupOfDocument,
 ) -> Result<Vec<Question>> {
-    let places: HashMap<String, usize> =
-        questions.iter().enumerate().map(|(place, question)| (question.id.clone(), place)).collect();
+    let indexes: HashMap<String, usize> =
+        questions.iter().enumerate().map(|(index, question)| (question.id.clone(), index)).collect();
     for (number, line) in lines(&text_of(file)?) {
         let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').map(str::trim).collect();
         let [asked, document, grade] = cells.as_slice() else {
@@ -233,7 +237,7 @@ fn add_judgments(
                 .hint("write question, document and 1, with a tab between them"));
         };
         // Some tools write a header line.
-        if number == 1 && grade.parse::<f64>().is_err() && !places.contains_key(*asked) {
+        if number == 1 && grade.parse::<f64>().is_err() && !indexes.contains_key(*asked) {
             continue;
         }
         let grade: f64 =
@@ -241,7 +245,7 @@ fn add_judgments(
                 line_error(file, number, format!("`{grade}` is no worth"))
                     .hint("1 is relevant, 0 is not; a greater number is more relevant")
             })?;
-        let question = places.get(*asked).and_then(|place| questions.get_mut(*place)).ok_or_else(|| {
+        let question = indexes.get(*asked).and_then(|index| questions.get_mut(*index)).ok_or_else(|| {
             line_error(file, number, format!("there is no question `{asked}`"))
                 .hint(format!("the first column is the `id` of a line in `{QUESTIONS}`"))
         })?;

@@ -44,12 +44,13 @@ fn report() -> EvalReport {
 }
 
 #[test]
-fn each_group_is_asked_by_itself_and_a_note_given_twice_is_one() {
-    let told = Mutex::new(Vec::new());
+fn each_group_is_searched_separately_and_duplicates_count_once() {
+    let reported = Mutex::new(Vec::new());
     let set = set();
-    let report =
-        run(&set, Config::defaults().unwrap(), &|step, done, total| told.lock().push((step, done, total)))
-            .unwrap();
+    let report = run(&set, Config::defaults().unwrap(), &|step, done, total| {
+        reported.lock().push((step, done, total))
+    })
+    .unwrap();
     assert_eq!((report.documents, report.notes, report.groups), (4, 3, 2));
     assert_eq!(report.left_out, ["qn"]);
     let found: Vec<_> =
@@ -65,15 +66,15 @@ fn each_group_is_asked_by_itself_and_a_note_given_twice_is_one() {
             assert_eq!((interval.low, interval.mean, interval.high), (1.0, 1.0, 1.0), "{kind} {name}");
         }
     }
-    let told = told.into_inner();
+    let reported = reported.into_inner();
     assert!(
-        told.contains(&(EvalPhase::Storing, 4, 4)) && told.ends_with(&[(EvalPhase::Asking, 3, 3)]),
-        "{told:?}"
+        reported.contains(&(EvalPhase::Storing, 4, 4)) && reported.ends_with(&[(EvalPhase::Asking, 3, 3)]),
+        "{reported:?}"
     );
 }
 
 #[test]
-fn a_document_that_cannot_be_stored_is_told_with_its_line() {
+fn a_document_that_cannot_be_stored_is_reported_with_its_line() {
     let mut set = set();
     set.groups[0].lines[1].1 = r#"{"id": "a2", "text": ["no text"]}"#.into();
     set.documents = "docs.jsonl".into();
@@ -82,7 +83,7 @@ fn a_document_that_cannot_be_stored_is_told_with_its_line() {
 }
 
 #[test]
-fn a_run_differs_in_nothing_from_itself_and_from_another_in_what_was_changed() {
+fn a_comparison_shows_exactly_the_changes() {
     let now = report();
     let same = compare(&now, &now);
     assert!(same.rows.iter().all(|row| row.paired));
@@ -106,7 +107,7 @@ fn a_run_differs_in_nothing_from_itself_and_from_another_in_what_was_changed() {
 }
 
 #[test]
-fn what_json_says_is_read_back() {
+fn a_report_survives_a_json_round_trip() {
     let report = report();
     let text = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<EvalReport>(&text).unwrap(), report);

@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_path_never_leaves_its_folder_and_is_never_given_twice(keys in proptest::collection::vec(".{0,200}", 0..20)) {
+        fn paths_stay_in_the_folder_and_are_unique(keys in proptest::collection::vec(".{0,200}", 0..20)) {
             let mut names = Names::default();
             let mut seen = std::collections::BTreeSet::new();
             for key in keys {

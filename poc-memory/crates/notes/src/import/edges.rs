@@ -1,4 +1,4 @@
-//! The edges that notes themselves name, made when all notes are in.
+//! Creates the edges that notes name, after all notes are stored.
 
 use super::{Import, Outcome, SourceLocation, StoredNote, separate_note_errors, wikilinks};
 use crate::interchange::NoteEdge;
@@ -9,29 +9,29 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_store::{Cause, Tx};
 use std::collections::HashMap;
 
-/// Edges that wait for their ends.
+/// Edges whose targets are not resolved yet.
 pub(super) enum PendingEdges {
-    /// Those of a note that export wrote.
+    /// The edges of a note that export wrote.
     Exported {
-        /// The id it has in its source.
+        /// Its id in the source.
         id: NodeId,
-        /// The edges that start at it.
+        /// The edges that start at the note.
         edges: Vec<NoteEdge>,
     },
     /// The links of any other note.
     Foreign {
-        /// The node it became.
+        /// The node that the note became.
         src: Option<NodeId>,
-        /// What it is called.
+        /// Names that links may use for it.
         names: Vec<String>,
-        /// What it links to.
+        /// Its link targets.
         links: Vec<String>,
-        /// Whether links of an older version may have to go.
+        /// Whether links of an older version may have to be deleted.
         replaces: bool,
     },
 }
 
-/// An edge with both ends known.
+/// An edge with resolved source and target.
 struct ResolvedEdge {
     place: usize,
     edge: Edge,
@@ -42,7 +42,7 @@ impl PendingEdges {
         PendingEdges::Foreign { src: None, names, links, replaces: false }
     }
 
-    /// Takes note of where the note is stored. Returns the id it has in its source.
+    /// Records where the note is stored. Returns its id in the source, if it has one.
     pub(super) fn stored(&mut self, stored: &StoredNote) -> Option<NodeId> {
         match self {
             PendingEdges::Exported { id, .. } => Some(*id),
@@ -56,11 +56,11 @@ impl PendingEdges {
     }
 }
 
-/// What links call a note, and the note.
+/// Notes by the names that links use, in lower case.
 type Names = HashMap<String, NodeId>;
 
 impl Import<'_> {
-    /// Makes the edges, chunk by chunk.
+    /// Creates the edges, chunk by chunk.
     pub(super) fn create_edges(&mut self) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         let names = self.names(&pending);
@@ -72,7 +72,7 @@ impl Import<'_> {
                     let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
                     for edge in edges {
                         let edge = edge.edge(moved(*id));
-                        // The cap may be another one where it comes from.
+                        // The cap of the source may be another one.
                         let strength = match edge.kind.is_associative() {
                             true => edge.strength.min(self.memory.config.edges.cap),
                             false => edge.strength,
@@ -117,7 +117,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// How many edges are made in one transaction.
+    /// Number of edges created in one transaction.
     pub(super) fn chunk_of_edges(&self) -> usize {
         self.memory.config.import.chunk.max(1) * 4
     }
@@ -126,8 +126,7 @@ impl Import<'_> {
         Cause { at: self.memory.now(), ..self.cause.clone() }
     }
 
-    /// What each stored note may be called: its key, its other names, and the last part of its key
-    /// where that is nobody else's.
+    /// The names of each stored note: its key, its aliases, and the last part of its key if that is unique.
     fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> Names {
         let mut names = Names::new();
         let view = self.memory.store.view();
@@ -173,7 +172,7 @@ impl Import<'_> {
         Ok(ready)
     }
 
-    /// The note a link names: first as it stands, then without its heading.
+    /// The target of a link: tried as written, then without its heading.
     fn find(&self, target: &str, names: &Names) -> Result<Option<NodeId>> {
         for name in [target, wikilinks::without_heading(target)] {
             if let Some(id) = self.memory.store.find_key(name)? {
@@ -200,7 +199,7 @@ fn link_edge(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge
     }
 }
 
-/// Puts an edge that is not there; whether it was not.
+/// Creates an edge unless it exists. Returns whether it was created.
 pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
@@ -215,7 +214,7 @@ pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     Ok(true)
 }
 
-/// Takes away the links that an older version of a note named and this one does not.
+/// Deletes the links of an older version of a note that the new version does not name.
 fn unlink(tx: &mut Tx<'_>, src: NodeId, kept: &[NodeId], provenance: &str) -> Result<()> {
     for edge in tx.edges(src)? {
         let own = edge.src == src && edge.kind == EdgeKind::Link && edge.provenance == provenance;

@@ -1,4 +1,4 @@
-//! Notes of other tools: fields by the names people use for them.
+//! Notes of other tools: reads fields by their common names.
 
 use super::{ImportOptions, ParsedNote, wikilinks};
 use crate::Draft;
@@ -7,11 +7,11 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Category, Trust, title_of};
 use serde_json::{Map, Value};
 
-/// A field that notes of other tools may have.
+/// A field of a note of another tool.
 pub(super) struct Field {
-    /// What it is called; the first is our own name for it.
+    /// Its names; the first one is our own.
     pub(super) names: &'static [&'static str],
-    /// What becomes of it, for people.
+    /// Its description for users.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the table in docs/notes-and-vaults.md is checked against it")
@@ -62,23 +62,23 @@ pub(super) const FIELDS: &[Field] = &[
     },
 ];
 
-/// A note that export did not write.
+/// A note that was not written by export.
 pub(super) struct ForeignNote {
-    /// What it becomes.
+    /// The draft it becomes.
     pub draft: Draft,
     /// Other names that links may use for it.
     pub names: Vec<String>,
-    /// What it links to, as written.
+    /// Its link targets, as written.
     pub links: Vec<String>,
-    /// The session it is part of.
+    /// The session that it belongs to.
     pub session: Option<String>,
-    /// Fields no meaning is known for.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
 impl ForeignNote {
-    /// Reads the fields of a JSON object or of front matter. `body` and `key` are what the file
-    /// gives by itself; fields come first.
+    /// Reads the fields of a JSON object or of front matter. `body` and `key` come from the file; fields take
+    /// precedence.
     pub(super) fn read(
         fields: Map<String, Value>,
         body: Option<&str>,
@@ -100,7 +100,7 @@ impl ForeignNote {
         let ForeignNote { draft, names, links, session, .. } = &mut note;
         names.extend(id.clone());
         draft.key = draft.key.take().or(id).or(key);
-        // Given again with the same key, a note that has changed becomes a new version.
+        // A changed note that is imported again with the same key becomes a new version.
         draft.update = draft.key.is_some();
         draft.keywords.get_or_insert_default().extend(options.keywords.iter().cloned());
         if draft.node_type.is_none() {
@@ -113,7 +113,7 @@ impl ForeignNote {
         links.extend(wikilinks::targets(body));
         if draft.title.is_none() {
             let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
-            // Also an update takes its title from the text that is now.
+            // An update takes its title from the new text, too.
             draft.title = title_of(body).or_else(by_key);
         }
         Ok(ParsedNote::Foreign(Box::new(note)))
@@ -146,7 +146,7 @@ impl ForeignNote {
                 let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
                 draft.keywords.get_or_insert_default().extend(words);
             }
-            // Many things are called a date: our own name says more, and one that is none is no mistake.
+            // `date` is ambiguous: `created` takes precedence, and a value that is not a date is ignored.
             "created" if name == "date" => match time(value) {
                 Ok(at) => drop(draft.created.get_or_insert(at)),
                 Err(_) => self.ignored.push(name.to_owned()),
@@ -167,14 +167,14 @@ impl ForeignNote {
         Ok(())
     }
 
-    /// What is known about a note beside its text: who said it becomes the author, a date the time
-    /// of its creation, and the rest is kept as its source.
+    /// Reads metadata: the speaker becomes the author, the date the creation time, and the rest is kept as the
+    /// source.
     fn meta(&mut self, value: Value) -> Result<()> {
         let Value::Object(fields) = value else { return Err(not("an object", &value)) };
         if self.session.is_none()
             && let Some(session) = fields.get("session").filter(|session| !session.is_null())
         {
-            // Two conversations may both have a first session.
+            // Session names are only unique within a group.
             let group = fields.get("group").filter(|group| !group.is_null());
             self.session =
                 Some(format!("{}{session}", group.map(|group| format!("{group} ")).unwrap_or_default()));
@@ -226,7 +226,7 @@ fn list(value: Value) -> Result<Vec<String>> {
 fn time(value: Value) -> Result<Timestamp> {
     if let Some(seconds) = value.as_i64() {
         let at = Timestamp(seconds.saturating_mul(1000));
-        // Beyond the year 9999 it could be written out but not read again.
+        // Timestamps after the year 9999 cannot be parsed again.
         return Timestamp::parse(&at.to_string()).map_err(|_| {
             Error::invalid(format!("{seconds} seconds since 1970 are beyond the calendar"))
                 .hint("give seconds, not milliseconds")
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_a_field_is_understood() {
+    fn every_field_name_is_read() {
         for name in FIELDS.iter().flat_map(|field| field.names) {
             let value = match *name {
                 "emotion" | "weight" => json!(1),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_when_it_was_created_unless_that_is_said() {
+    fn created_takes_precedence_over_date() {
         let created = |fields: Value| read(fields).draft.created.map(|at| at.to_string());
         let day = |day: &str| Some(format!("{day}T00:00:00.000Z"));
         assert_eq!(created(json!({"date": "2023-05-08"})), day("2023-05-08"));

@@ -1,8 +1,8 @@
-//! Taking notes in: a folder of Markdown, one Markdown file, or JSON Lines.
+//! Imports a folder of Markdown, a Markdown file, or JSON Lines.
 //!
-//! Notes are read one by one and stored chunk by chunk, one transaction each; a note that is wrong
-//! is reported with its place and the rest goes on. Edges between notes are made when all notes are
-//! in. What was imported before is recognised, so an import that was broken off is simply repeated.
+//! Notes are read one by one and stored in chunks, one transaction each. An invalid note is reported with its
+//! location and does not stop the import. Edges between notes are created after all notes are stored. Notes
+//! that were imported before are recognised, so an interrupted import can simply be repeated.
 
 mod edges;
 mod foreign;
@@ -31,16 +31,16 @@ use source::SourceNotes;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-/// What applies to notes that do not say otherwise.
+/// Defaults for the imported notes.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// Type of notes that name none.
+    /// Type of notes without one.
     pub node_type: Option<String>,
     /// Keywords added to every note.
     pub keywords: Vec<String>,
 }
 
-/// Where a note stands in its source.
+/// The location of a note in its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SourceLocation {
     /// A line of JSON Lines, from 1.
@@ -49,38 +49,38 @@ pub enum SourceLocation {
     File(String),
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
     /// New nodes.
     pub inserted: u64,
     /// Nodes with a new version.
     pub updated: u64,
-    /// Notes that were there already.
+    /// Notes that existed already.
     pub duplicates: u64,
-    /// Edges that the notes themselves named and that are new.
+    /// New edges that the notes name.
     pub edges: u64,
-    /// Edges made to notes that share a keyword.
+    /// Edges created to notes that share a keyword.
     pub keyword_edges: u64,
-    /// Edges made to notes alike in meaning.
+    /// Edges created to notes of similar meaning.
     pub semantic_edges: u64,
-    /// Notes, or edges of notes, that could not be taken, and why.
+    /// Notes, or edges of notes, that could not be imported, with the errors.
     pub failed: Vec<(SourceLocation, Error)>,
-    /// Links to notes that are not there.
+    /// Links to missing notes.
     pub unresolved: Vec<(SourceLocation, String)>,
-    /// Fields no meaning is known for, and how many notes had them.
+    /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,
-    /// Notes of other tools that are past their date and were not taken; what was there already stays.
+    /// Notes of other tools that are past `expires` and were skipped.
     pub expired: Vec<SourceLocation>,
-    /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
+    /// JSON Lines files inside a Markdown folder, which were not imported.
     pub left_out: Vec<String>,
-    /// The node that each note became or was already, in the order of the source.
+    /// The node of each note, in the order of the source.
     pub nodes: Vec<(SourceLocation, NodeId)>,
 }
 
 /// A note as read from its source.
 enum ParsedNote {
-    /// One that export wrote.
+    /// A note that export wrote.
     Exported(Box<Note>),
     /// Any other.
     Foreign(Box<foreign::ForeignNote>),
@@ -92,11 +92,11 @@ enum ReadyNote {
     Insert(PreparedNote),
 }
 
-/// A note that is past its date.
+/// What to do with a note that is past `expires`.
 enum ExpiredNote {
-    /// It is not there, or with that date.
+    /// Skip it: it does not exist, or has this date already.
     Skip,
-    /// It is there and gets that date.
+    /// Set this date on the existing node.
     Expire(NodeId, Timestamp),
 }
 
@@ -113,17 +113,17 @@ struct StoredNote {
     id: NodeId,
     key: String,
     outcome: Outcome,
-    /// Ties made by themselves.
+    /// Number of derived edges created.
     derived: EdgeCounts,
 }
 
-/// The names of the fields that notes of other tools may have.
+/// The names of the fields of notes of other tools.
 pub fn fields() -> impl Iterator<Item = &'static str> {
     foreign::FIELDS.iter().flat_map(|field| field.names).copied()
 }
 
-/// Imports everything from a source. `progress` is told how many notes are through, and how many
-/// there are in all when that is known, after each transaction.
+/// Imports all notes of a source. Calls `progress` after each transaction with the number of finished notes and
+/// the total, if known.
 pub fn import(
     memory: &Memory,
     source: &ImportSource,
@@ -137,21 +137,21 @@ pub fn import(
         pending: Vec::new(),
         sessions: BTreeMap::new(),
         ids: HashMap::new(),
-        places: HashMap::new(),
+        locations: HashMap::new(),
     };
     let SourceNotes { total, notes, left_out } = source.open(&memory.config)?;
     import.report.left_out = left_out;
     let mut chunk = Chunk::of(memory.config.import.chunk);
     let mut done = 0;
-    for (place, text) in notes {
+    for (location, text) in notes {
         done += 1;
         let read = text.and_then(|text| {
             chunk.add_bytes(text.content.len());
             text.read(options, &import.cause.actor)
         });
-        match read.and_then(|read| import.check_key(&place, read)) {
-            Ok(read) => chunk.push((place, read)),
-            Err(error) => import.report.failed.push((place, error)),
+        match read.and_then(|read| import.check_key(&location, read)) {
+            Ok(read) => chunk.push((location, read)),
+            Err(error) => import.report.failed.push((location, error)),
         }
         if chunk.is_full() {
             import.store(chunk.take())?;
@@ -162,7 +162,7 @@ pub fn import(
     import.create_edges()?;
     import.link_sessions()?;
     progress(done, total.or(Some(done)));
-    // A chunk finds its own failures only when it is stored.
+    // The failures of a chunk are only known when it is stored.
     import.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(import.report)
 }
@@ -171,42 +171,42 @@ struct Import<'a> {
     memory: &'a Memory,
     cause: Cause,
     report: ImportReport,
-    /// Edges to make when all notes are in.
+    /// Edges to create after all notes are stored.
     pending: Vec<(SourceLocation, PendingEdges)>,
     /// The notes of each session, in the order of the source.
     sessions: BTreeMap<String, Vec<SessionNote>>,
-    /// Where an id of the source lives now, when not under that id.
+    /// The node of an id of the source, if it has another id.
     ids: HashMap<NodeId, NodeId>,
-    /// Where each key of the source was first seen.
-    places: HashMap<String, SourceLocation>,
+    /// The first location of each key of the source.
+    locations: HashMap<String, SourceLocation>,
 }
 
 impl Import<'_> {
-    /// Refuses a second note with one key: the later would silently replace the earlier.
-    fn check_key(&mut self, place: &SourceLocation, read: ParsedNote) -> Result<ParsedNote> {
+    /// Refuses a second note with the same key, which would silently replace the first.
+    fn check_key(&mut self, location: &SourceLocation, read: ParsedNote) -> Result<ParsedNote> {
         let key = match &read {
             ParsedNote::Exported(note) => Some(note.key.clone()),
             ParsedNote::Foreign(foreign) => foreign.draft.key.clone(),
         };
         if let Some(key) = key {
-            if let Some(first) = self.places.get(&key) {
+            if let Some(first) = self.locations.get(&key) {
                 return Err(Error::conflict(format!("the key `{key}` was given at {first} already"))
                     .hint("give each note a key of its own"));
             }
-            self.places.insert(key, place.clone());
+            self.locations.insert(key, location.clone());
         }
         Ok(read)
     }
 
-    /// What a note is to be that is past its date; `None` when it is not.
+    /// What to do with a draft that is past `expires`; `None` if it is not.
     fn expired(&self, draft: &Draft, now: Timestamp) -> Result<Option<ExpiredNote>> {
         let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(None) };
         let store = &self.memory.store;
         let key = draft.key.as_deref().map(normal_key);
-        let there = key.map(|key| store.find_key(&key)).transpose()?.flatten();
-        let there = there.map(|id| store.node(id)).transpose()?.flatten();
-        Ok(Some(match there.filter(|there| there.expires != Some(expires)) {
-            Some(there) => ExpiredNote::Expire(there.id, expires),
+        let existing = key.map(|key| store.find_key(&key)).transpose()?.flatten();
+        let existing = existing.map(|id| store.node(id)).transpose()?.flatten();
+        Ok(Some(match existing.filter(|existing| existing.expires != Some(expires)) {
+            Some(existing) => ExpiredNote::Expire(existing.id, expires),
             None => ExpiredNote::Skip,
         }))
     }
@@ -216,24 +216,24 @@ impl Import<'_> {
         let mut drafts: Vec<Draft> = Vec::new();
         let mut notes: Vec<Note> = Vec::new();
         let mut order = Vec::with_capacity(chunk.len());
-        let mut ending = Vec::new();
+        let mut expiring = Vec::new();
         let now = self.memory.now();
-        for (place, read) in chunk {
+        for (location, read) in chunk {
             match read {
                 ParsedNote::Exported(note) => {
                     let edges = PendingEdges::Exported { id: note.id, edges: note.edges.clone() };
-                    order.push((place, edges, true, None));
+                    order.push((location, edges, true, None));
                     notes.push(*note);
                 }
                 ParsedNote::Foreign(foreign) => {
-                    // Its file stays in its folder, so every import would fail on it.
+                    // The file of an expired note stays in its folder, so it must not be an error.
                     match self.expired(&foreign.draft, now)? {
                         Some(ExpiredNote::Skip) => {
-                            self.report.expired.push(place);
+                            self.report.expired.push(location);
                             continue;
                         }
                         Some(ExpiredNote::Expire(id, expires)) => {
-                            ending.push((id, expires));
+                            expiring.push((id, expires));
                             continue;
                         }
                         None => {}
@@ -242,7 +242,7 @@ impl Import<'_> {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
                     }
                     let turn = foreign.session.map(|session| (session, foreign.draft.created));
-                    order.push((place, PendingEdges::foreign(foreign.names, foreign.links), false, turn));
+                    order.push((location, PendingEdges::foreign(foreign.names, foreign.links), false, turn));
                     drafts.push(foreign.draft);
                 }
             }
@@ -250,30 +250,30 @@ impl Import<'_> {
         let mut restores = restore::prepare_all(self.memory, notes)?.into_iter();
         let mut inserts = insert::prepare_all(self.memory, drafts)?.into_iter();
         let mut ready = Vec::with_capacity(order.len());
-        for (place, edges, own, turn) in order {
+        for (location, edges, own, turn) in order {
             let note = if own {
                 restores.next().map(|restore| restore.map(|restore| ReadyNote::Restore(Box::new(restore))))
             } else {
                 inserts.next().map(|prepared| prepared.map(ReadyNote::Insert))
             };
             match note {
-                Some(Ok(note)) => ready.push((place, edges, turn, note)),
-                Some(Err(error)) => self.report.failed.push((place, error)),
+                Some(Ok(note)) => ready.push((location, edges, turn, note)),
+                Some(Err(error)) => self.report.failed.push((location, error)),
                 None => return Err(Error::internal("a note of the import got lost")),
             }
         }
 
         let cause = Cause { at: self.memory.now(), ..self.cause.clone() };
         let now = cause.at;
-        self.report.updated += ending.len() as u64;
+        self.report.updated += expiring.len() as u64;
         let stored = self.memory.store.transact(cause, |tx| {
-            ending.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
+            expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
             ready
                 .iter()
                 .map(|(.., note)| separate_note_errors(store_one(tx, note, now)))
                 .collect::<Result<Vec<_>>>()
         })?;
-        for ((place, mut edges, turn, _), stored) in ready.into_iter().zip(stored.value) {
+        for ((location, mut edges, turn, _), stored) in ready.into_iter().zip(stored.value) {
             match stored {
                 Ok(stored) => {
                     match stored.outcome {
@@ -288,20 +288,20 @@ impl Import<'_> {
                     }
                     if let Some((session, created)) = turn {
                         let created = created.unwrap_or(now);
-                        let turn = SessionNote { id: stored.id, place: place.clone(), created };
+                        let turn = SessionNote { id: stored.id, location: location.clone(), created };
                         self.sessions.entry(session).or_default().push(turn);
                     }
-                    self.report.nodes.push((place.clone(), stored.id));
-                    self.pending.push((place, edges));
+                    self.report.nodes.push((location.clone(), stored.id));
+                    self.pending.push((location, edges));
                 }
-                Err(error) => self.report.failed.push((place, error)),
+                Err(error) => self.report.failed.push((location, error)),
             }
         }
         Ok(())
     }
 }
 
-/// Gives a note the date it is past; its text stays.
+/// Sets `expires` of a node that is past it; its text stays.
 fn set_expiry(tx: &mut Tx<'_>, id: NodeId, expires: Timestamp, now: Timestamp) -> Result<()> {
     let Some(node) = tx.node(id)? else { return Ok(()) };
     let version = node.version.saturating_add(1);

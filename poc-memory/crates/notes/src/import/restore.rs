@@ -1,4 +1,4 @@
-//! Notes that export wrote go back as they were: ids, times, versions, weights, states, visits.
+//! Restores notes that export wrote, with ids, times, versions, weights, states and visits.
 
 use super::{Outcome, StoredNote};
 use crate::Memory;
@@ -10,7 +10,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::Tx;
 
-/// A note that is checked and, where its text is new, embedded.
+/// A note that is validated and, if its text is new, embedded.
 pub(super) struct Restore {
     note: Note,
     node: Node,
@@ -18,14 +18,14 @@ pub(super) struct Restore {
     parts: Option<Vec<Vec<f32>>>,
 }
 
-/// Checks notes and embeds those whose text is not stored, in one call.
+/// Validates notes, and embeds those whose text is not stored in one call.
 pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Result<Restore>>> {
     let mut restores: Vec<Result<Restore>> = Vec::with_capacity(notes.len());
     let mut fresh = Vec::with_capacity(notes.len());
     let weight = &memory.config.weight;
     for mut note in notes {
         let checked = note.check(&memory.config);
-        // The bounds may be others where it comes from.
+        // The source may have other bounds.
         note.weight = note.weight.clamp(weight.floor, weight.cap);
         let node = note.node(memory.store.tenant());
         let stored = memory.store.node(note.id)?;
@@ -46,9 +46,8 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
     Ok(restores)
 }
 
-/// Stores a note. One that is there under another id counts as a duplicate of that; one that was
-/// edited outside since it was exported becomes a new version; one that was changed here since is
-/// refused.
+/// Stores a note. A note whose text exists under another id is a duplicate. A note that was edited since its
+/// export becomes a new version. If the stored node was changed since the export, the note is refused.
 pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Result<StoredNote> {
     let Restore { note, node, .. } = restore;
     let outcome = match tx.node(node.id)? {

@@ -1,4 +1,4 @@
-//! Where notes come from: what there is to read, piece by piece.
+//! The sources of an import, and the notes in them.
 
 use super::foreign::ForeignNote;
 use super::{ImportOptions, ParsedNote, SourceLocation};
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
-/// What the provenance of everything imported begins with; the name of the file follows.
+/// Prefix of the provenance of imported notes; the name of the file follows.
 pub(super) const PROVENANCE: &str = "import:";
 
 /// What to import.
@@ -21,11 +21,11 @@ pub enum ImportSource {
     Path(PathBuf),
     /// The text of a Markdown file or of JSON Lines.
     Text(String),
-    /// Some lines of a file of JSON Lines, each with its number in it.
+    /// Selected lines of a file of JSON Lines, with their line numbers.
     Lines(PathBuf, Vec<(u64, String)>),
 }
 
-/// One note as it stands in its source.
+/// The unparsed text of a note.
 pub(super) struct RawNote {
     /// Its text.
     pub content: String,
@@ -34,17 +34,17 @@ pub(super) struct RawNote {
 
 enum Format {
     JsonLine,
-    /// A Markdown file; the key it has by its place.
+    /// A Markdown file, with the key derived from its path.
     Markdown(Option<String>),
 }
 
-/// What there is to read.
+/// The notes of a source.
 pub(super) struct SourceNotes<'a> {
-    /// How many notes, when that is known.
+    /// Number of notes, if known.
     pub total: Option<u64>,
     /// The notes.
     pub notes: RawNotes<'a>,
-    /// Files of JSON Lines that stand in the folder beside its Markdown, and are not read.
+    /// JSON Lines files inside a Markdown folder, which are not imported.
     pub left_out: Vec<String>,
 }
 
@@ -65,9 +65,9 @@ impl ImportSource {
         format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// What there is.
+    /// Opens the source.
     pub(super) fn open(&self, config: &Config) -> Result<SourceNotes<'_>> {
-        // JSON spells a byte with up to six; edges and visits stand beside the text.
+        // JSON needs up to six bytes for one byte of text; edges and visits are added to that.
         let longest = config.insert.max_node_bytes.saturating_mul(8) as u64;
         let opened = |total, notes| SourceNotes { total, notes, left_out: Vec::new() };
         let path = match self {
@@ -124,9 +124,9 @@ impl ImportSource {
         }
         if has_extension(path, &MARKDOWN) {
             let name = PathBuf::from(path.file_name().unwrap_or(path.as_os_str()));
-            let place = SourceLocation::File(name.to_string_lossy().into_owned());
+            let location = SourceLocation::File(name.to_string_lossy().into_owned());
             let note = markdown_file(path, &name, longest);
-            return Ok(opened(Some(1), Box::new(std::iter::once((place, note)))));
+            return Ok(opened(Some(1), Box::new(std::iter::once((location, note)))));
         }
         if has_extension(path, &JSON_LINES) {
             let file = BufReader::new(File::open(path).map_err(wrong)?);
@@ -139,7 +139,7 @@ impl ImportSource {
 }
 
 impl RawNote {
-    /// The note it spells.
+    /// Parses the note.
     pub(super) fn read(self, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
         match self.form {
             Format::JsonLine => {
@@ -183,7 +183,7 @@ impl RawNote {
     }
 }
 
-/// Whether export wrote these fields, in a form this release reads.
+/// Whether export wrote these fields; an error if this release cannot read their format.
 fn is_exported(fields: &Map<String, Value>) -> Result<bool> {
     match fields.get("schema_version") {
         None => Ok(false),
@@ -196,7 +196,7 @@ fn is_exported(fields: &Map<String, Value>) -> Result<bool> {
     }
 }
 
-/// The lines with anything on them, each with its number. One that is too long is skipped.
+/// The lines that are not blank, with their numbers. Lines that are too long are errors.
 fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (SourceLocation, Result<RawNote>)> {
     let mut number = 0;
     std::iter::from_fn(move || {

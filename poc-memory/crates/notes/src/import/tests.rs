@@ -104,7 +104,7 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 }
 
 #[test]
-fn bad_files_are_named_and_the_rest_goes_on() {
+fn invalid_files_are_reported_and_the_others_are_imported() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     put(&vault, "good.md", "A good note\n");
@@ -164,7 +164,7 @@ fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn turns_of_a_session_stand_beside_each_other() {
+fn notes_of_a_session_are_neighbours() {
     let memory = TestMemory::new();
     let text = concat!(
         r#"{"key": "a1", "body": "first of a", "session": "a", "speaker": "Ann"}"#,
@@ -206,7 +206,7 @@ fn turns_of_a_session_stand_beside_each_other() {
 }
 
 #[test]
-fn a_session_told_by_several_files_has_one_order() {
+fn a_session_in_several_files_has_one_order() {
     let memory = TestMemory::new();
     let folder = tempfile::tempdir().unwrap();
     let turn = |key: &str| format!("{{\"key\":\"{key}\",\"body\":\"turn {key}\",\"session\":\"s\"}}\n");
@@ -221,7 +221,7 @@ fn a_session_told_by_several_files_has_one_order() {
 }
 
 #[test]
-fn files_of_a_session_follow_each_other_by_their_time() {
+fn files_of_a_session_are_ordered_by_time() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     for (file, at) in [("late", "2026-03-02"), ("early", "2026-03-01"), ("noon", "2026-03-01T12:00:00Z")] {
@@ -237,7 +237,7 @@ proptest! {
     /// Whatever part of a session was imported before, and in however many pieces: once everything is
     /// there, it stands as if it had come at once.
     #[test]
-    fn a_session_that_grows_stands_in_its_order(
+    fn a_growing_session_keeps_its_order(
         sessions in proptest::collection::vec(0u8..3, 1..14),
         parts in proptest::collection::vec(proptest::collection::vec(any::<bool>(), 14), 0..3),
     ) {
@@ -267,7 +267,7 @@ proptest! {
 }
 
 #[test]
-fn bad_lines_are_numbered_and_the_rest_goes_on() {
+fn invalid_lines_are_reported_and_the_others_are_imported() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.insert.max_node_bytes = 40;
     let memory = TestMemory::with(config);
@@ -307,7 +307,7 @@ fn bad_lines_are_numbered_and_the_rest_goes_on() {
 }
 
 #[test]
-fn defaults_of_an_import_apply_to_what_names_none() {
+fn import_options_apply_to_notes_without_the_field() {
     let memory = TestMemory::new();
     let options = ImportOptions { node_type: Some("episodic".into()), keywords: vec!["Talk".into()] };
     let text = "{\"key\": \"a\", \"body\": \"one\", \"type\": \"daily\"}\n{\"key\": \"b\", \"body\": \"two\", \"tags\": [\"x\"]}";
@@ -318,21 +318,21 @@ fn defaults_of_an_import_apply_to_what_names_none() {
 }
 
 #[test]
-fn a_chunk_is_one_transaction_and_progress_follows_it() {
+fn each_chunk_is_one_transaction_and_reports_progress() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.import.chunk = 2;
     let memory = TestMemory::with(config);
     let text: String = (0..5).map(|n| format!("{{\"body\": \"note number {n}\"}}\n")).collect();
-    let told = parking_lot::Mutex::new(Vec::new());
+    let reported = parking_lot::Mutex::new(Vec::new());
     import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|done, _| {
-        told.lock().push((done, memory.store.view().seq));
+        reported.lock().push((done, memory.store.view().seq));
     })
     .unwrap();
-    assert_eq!(*told.lock(), [(2, 1), (4, 2), (5, 3)]);
+    assert_eq!(*reported.lock(), [(2, 1), (4, 2), (5, 3)]);
 }
 
 #[test]
-fn what_cannot_be_imported_is_said() {
+fn sources_that_cannot_be_imported_are_errors() {
     let memory = TestMemory::new();
     let wrong = |name: &str| {
         let path = memory.folder().join(name);
@@ -352,7 +352,7 @@ fn what_cannot_be_imported_is_said() {
 }
 
 #[test]
-fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
+fn expired_notes_are_skipped_and_earlier_imports_stay() {
     let memory = TestMemory::new();
     put(memory.folder(), "in/old.md", "---\nexpires: 2026-11-20\n---\nThe tram is late.");
     put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-30\n---\nTea is cheap.");
@@ -382,7 +382,7 @@ fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
 }
 
 #[test]
-fn an_export_changed_outside_is_a_new_version_unless_the_note_changed_here() {
+fn an_edited_export_is_a_new_version_unless_the_note_changed_too() {
     let memory = TestMemory::new();
     memory.note("a", "one");
     let export = exported(&memory);
@@ -395,7 +395,7 @@ fn an_export_changed_outside_is_a_new_version_unless_the_note_changed_here() {
 }
 
 #[test]
-fn a_note_that_is_there_under_another_id_gets_the_edges() {
+fn an_existing_note_with_another_id_gets_the_edges() {
     let (from, to) = (TestMemory::new(), TestMemory::new());
     let (a, b) = (from.note("a", "the same text"), from.note("b", "another text"));
     let edge = |src, dst| Edge {
@@ -417,7 +417,7 @@ fn a_note_that_is_there_under_another_id_gets_the_edges() {
 }
 
 #[derive(Clone, Debug)]
-struct EdgeCounts {
+struct Generated {
     nodes: Vec<(Node, Activity)>,
     edges: Vec<(usize, usize, EdgeKind, f64, String)>,
     visits: Vec<(usize, String, Visit)>,
@@ -434,7 +434,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn made() -> impl Strategy<Value = EdgeCounts> {
+fn made() -> impl Strategy<Value = Generated> {
     let node = (
         (text(), text(), "[a-z/.#: ]{0,8}", prop::option::of(text()), prop::option::of(text())),
         (0usize..5, 0usize..5, 0usize..4, 0usize..3, prop::collection::btree_set("[a-zé:-]{1,6}", 0..3)),
@@ -502,11 +502,11 @@ fn made() -> impl Strategy<Value = EdgeCounts> {
                     (node % count, agent, visit)
                 })
                 .collect();
-            EdgeCounts { nodes, edges, visits }
+            Generated { nodes, edges, visits }
         })
 }
 
-fn build(memory: &TestMemory, made: &EdgeCounts) {
+fn build(memory: &TestMemory, made: &Generated) {
     memory
         .store
         .transact(memory.cause("manual", "test"), |tx| {
@@ -539,7 +539,7 @@ proptest! {
 
     /// Export and import again is the identity, through JSON Lines and through Markdown.
     #[test]
-    fn what_is_exported_comes_back_as_it_was(made in made()) {
+    fn an_export_survives_a_round_trip(made in made()) {
         let memory = TestMemory::new();
         build(&memory, &made);
         let all = exported(&memory);
@@ -561,9 +561,9 @@ proptest! {
 }
 
 #[test]
-fn weights_beyond_the_bounds_are_brought_within() {
+fn imported_weights_are_clamped() {
     let memory = TestMemory::new();
-    let made = EdgeCounts {
+    let made = Generated {
         nodes: [(1, 5.0), (2, 1.0)]
             .map(|(number, weight)| (poc_graph::testing::node(number), Activity::born(Timestamp(5), weight)))
             .to_vec(),
@@ -587,7 +587,7 @@ fn weights_beyond_the_bounds_are_brought_within() {
 }
 
 #[test]
-fn what_was_made_by_the_verbs_comes_back_as_it_was() {
+fn notes_made_by_every_op_survive_an_export_and_import() {
     let memory = TestMemory::new();
     let old = memory.note("old", "The journal is written before the pages of the B-tree");
     memory

@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
-/// What the `[[…]]` of a body name, in order, each once. Links in code do not count; `[[note|label]]`
-/// and `[[note#heading]]` name `note`.
+/// The targets of the `[[…]]` links of a body, in order and without duplicates. Links in code are ignored; the
+/// target of `[[note|label]]` is `note`.
 pub(super) fn targets(body: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
     for event in Parser::new_ext(body, Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES) {
@@ -17,18 +17,17 @@ pub(super) fn targets(body: &str) -> Vec<String> {
     targets
 }
 
-/// The note a link names: without brackets, label, heading and the extension of a Markdown file.
+/// The target of a link, without brackets, label and the extension `.md`.
 pub(super) fn target(link: &str) -> String {
     let link = link.trim();
     let link = link.strip_prefix("[[").and_then(|link| link.strip_suffix("]]")).unwrap_or(link);
     let link = link.split('|').next().unwrap_or_default();
-    // A key may start with `#` or hold it: only what follows the last one can be a heading, and
-    // whoever looks the name up tries it whole first.
+    // The heading stays, because a key may contain `#`: the lookup tries the whole target first.
     let link = link.trim();
     link.strip_suffix(".md").unwrap_or(link).to_owned()
 }
 
-/// The same without a heading.
+/// A target without its heading.
 pub(super) fn without_heading(target: &str) -> &str {
     target.split('#').next().unwrap_or_default().trim_end()
 }
@@ -38,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_and_code_is_not() {
+    fn links_in_code_are_ignored() {
         let check = |body: &str, found: &[&str]| assert_eq!(targets(body), found, "{body}");
         check(
             "See [[btree]] and [[notes/journal|the journal]], [[btree]] again.",

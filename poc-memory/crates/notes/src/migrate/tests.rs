@@ -42,7 +42,7 @@ fn stopped_after(memory: &Memory, transactions: usize) {
 }
 
 #[test]
-fn the_old_vectors_serve_until_all_are_made_anew() {
+fn old_vectors_are_used_until_the_migration_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let ids: Vec<NodeId> =
@@ -77,7 +77,7 @@ fn the_old_vectors_serve_until_all_are_made_anew() {
 }
 
 #[test]
-fn what_was_written_with_another_embedder_is_not_put_back_without_vectors() {
+fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let ids = ["a gull on the mast", "an otter in the weir"].map(|body| note(&memory, body));
@@ -106,7 +106,7 @@ fn what_was_written_with_another_embedder_is_not_put_back_without_vectors() {
 }
 
 #[test]
-fn an_undo_leaves_no_vectors_of_the_text_that_went() {
+fn undo_deletes_the_vectors_of_the_undone_text() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let id = note(&memory, "a gull on the mast");
@@ -126,7 +126,7 @@ fn an_undo_leaves_no_vectors_of_the_text_that_went() {
 }
 
 #[test]
-fn what_cannot_be_completed_at_once_is_told_and_made_later() {
+fn missing_vectors_are_reported_and_computed_later() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder, 64));
     let memory = open(&folder, 128);
@@ -147,7 +147,7 @@ fn what_cannot_be_completed_at_once_is_told_and_made_later() {
 }
 
 #[test]
-fn an_embedder_that_cannot_be_used_stops_no_store_that_is_there() {
+fn a_store_opens_when_the_configured_embedder_cannot_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let id = note(&memory, "a gull on the mast");
@@ -166,7 +166,7 @@ fn an_embedder_that_cannot_be_used_stops_no_store_that_is_there() {
 }
 
 #[test]
-fn without_the_file_the_embedder_with_most_vectors_is_the_stores() {
+fn without_the_file_the_embedder_with_the_most_vectors_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let ids: Vec<NodeId> = (0..40).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
@@ -196,7 +196,7 @@ impl Draft {
 }
 
 #[test]
-fn a_store_from_before_is_known_by_its_vectors() {
+fn the_embedder_of_an_old_store_is_known_by_its_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let id = note(&memory, "a fish in the harbour");
@@ -209,7 +209,7 @@ fn a_store_from_before_is_known_by_its_vectors() {
 }
 
 #[test]
-fn an_embedder_that_is_gone_leaves_the_rest_usable() {
+fn a_store_whose_embedder_is_missing_is_usable_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     let memory = open(&folder, 64);
     let id = note(&memory, "a fish in the harbour");

@@ -36,8 +36,8 @@ pub fn learn(
     now: Timestamp,
 ) -> Result<()> {
     let view = tx.view();
-    let there = |id: NodeId| view.find(id).is_some();
-    for &id in learning.used.iter().filter(|&&id| there(id)) {
+    let exists = |id: NodeId| view.find(id).is_some();
+    for &id in learning.used.iter().filter(|&&id| exists(id)) {
         weight::add_use(tx, id, config, now)?;
     }
     let recall = &config.recall;
@@ -47,7 +47,7 @@ pub fn learn(
     }
     let led = recall.co_retrieval_base * recall.co_traversal_multiplier;
     gains.extend(learning.led.iter().map(|&(from, to)| (from, EdgeKind::CoTraversal, to, led)));
-    for (src, kind, dst, gain) in gains.into_iter().filter(|(src, _, dst, _)| there(*src) && there(*dst)) {
+    for (src, kind, dst, gain) in gains.into_iter().filter(|(src, _, dst, _)| exists(*src) && exists(*dst)) {
         strengthen(tx, (src, kind, dst), gain, config, provenance, now)?;
     }
     Ok(())
@@ -63,13 +63,13 @@ fn strengthen(
     provenance: &str,
     now: Timestamp,
 ) -> Result<()> {
-    let there = tx.edge(src, kind, dst)?;
-    let before = there.as_ref().map_or(0.0, |edge| edge_at(edge, &config.edges, now));
+    let exists = tx.edge(src, kind, dst)?;
+    let before = exists.as_ref().map_or(0.0, |edge| edge_at(edge, &config.edges, now));
     let strength = (before + gain).min(config.edges.cap);
     if strength < config.edges.floor {
         return Ok(());
     }
-    let edge = there.unwrap_or_else(|| Edge {
+    let edge = exists.unwrap_or_else(|| Edge {
         src,
         dst,
         kind,

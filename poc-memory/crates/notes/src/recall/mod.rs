@@ -122,16 +122,16 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     })?;
     let mut hits: Vec<(RecallHit, usize)> = expansion
         .best()
-        .filter_map(|(at, place)| {
-            let ix = place.ix;
+        .filter_map(|(at, end)| {
+            let ix = end.ix;
             let known = weights.get(&ix).copied();
             let weight = known.unwrap_or_else(|| weight_at(view, ix, &config.weight, now));
-            let graph = after_hops(place.hops, config.recall.depth_factor);
-            let score = score(place.likeness, graph, weight, exponents);
+            let graph = after_hops(end.hops, config.recall.depth_factor);
+            let score = score(end.likeness, graph, weight, exponents);
             let hit = RecallHit {
                 id: view.id(ix)?,
                 score,
-                likeness: place.likeness,
+                likeness: end.likeness,
                 weight,
                 graph,
                 path: Vec::new(),

@@ -78,17 +78,17 @@ fn row() -> TestMemory {
 }
 
 #[test]
-fn worked_values() {
+fn recall_matches_hand_computed_values() {
     let memory = row();
     // One candidate, which gains 1: 1 · √4. Then halved by each hop: 0.5 · √1, 0.25 · √4.
-    let told = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
+    let reported = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
         let hits = recalled.hits.iter();
         // Cosines of the index are those of single floats.
         hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
     };
     // `k` is also the number of starts, and the starts are never fewer than `k`.
     let only = ask(&memory, &[1, 0], 1, 2, 1);
-    assert_eq!(told(&only), [(id(1), 2.0, 1.0, 0)]);
+    assert_eq!(reported(&only), [(id(1), 2.0, 1.0, 0)]);
     assert_eq!(only.learning, Learning { used: vec![id(1)], together: Vec::new(), led: Vec::new() });
 
     put(&memory, |tx| {
@@ -98,13 +98,13 @@ fn worked_values() {
         Ok(())
     });
     let three = ask(&memory, &[1, 0], 3, 2, 300);
-    assert_eq!(told(&three), [(id(1), 2.0, 1.0, 0), (id(2), 0.5, 0.5, 1), (id(3), 0.5, 0.25, 2)]);
+    assert_eq!(reported(&three), [(id(1), 2.0, 1.0, 0), (id(2), 0.5, 0.5, 1), (id(3), 0.5, 0.25, 2)]);
     let path: Vec<_> =
         three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
     assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
     assert_eq!(three.learning.led, [(id(1), id(2)), (id(2), id(3))]);
-    assert_eq!(told(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "no hops, no ways");
-    assert_eq!(told(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
+    assert_eq!(reported(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "no hops, no ways");
+    assert_eq!(reported(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
 
     write_down(&memory, &three);
     assert_eq!([1, 2, 3].map(|number| weight(&memory, number)), [4.0, 1.0, 4.0]);
@@ -121,7 +121,7 @@ fn worked_values() {
 }
 
 #[test]
-fn what_is_found_together_is_tied_by_the_lesser_likeness() {
+fn notes_retrieved_together_gain_by_the_smaller_likeness() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
@@ -140,7 +140,7 @@ fn what_is_found_together_is_tied_by_the_lesser_likeness() {
 }
 
 #[test]
-fn of_many_found_together_the_best_are_tied() {
+fn only_the_best_notes_retrieved_together_get_edges() {
     let mut config = Config::defaults().unwrap();
     config.recall.co_retrieval_notes = 3;
     let memory = TestMemory::with(config);
@@ -156,7 +156,7 @@ fn of_many_found_together_the_best_are_tied() {
 }
 
 #[test]
-fn ties_and_notes_that_have_faded_are_not_followed() {
+fn faded_edges_and_notes_are_not_followed() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     for number in 2..=5 {
@@ -177,7 +177,7 @@ fn ties_and_notes_that_have_faded_are_not_followed() {
 }
 
 #[test]
-fn what_is_out_of_use_or_quarantined_never_comes_to_mind() {
+fn retired_and_quarantined_notes_are_not_recalled() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     let hidden = [
@@ -198,7 +198,7 @@ fn what_is_out_of_use_or_quarantined_never_comes_to_mind() {
 }
 
 #[test]
-fn uses_are_gained_from_once_a_minute_and_less_and_less() {
+fn reinforcement_has_a_refractory_period_and_is_dampened() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1], 25.0, 0);
     let bump = |delta: f64| {
@@ -236,7 +236,7 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
 }
 
 #[test]
-fn what_is_of_the_core_does_not_fade() {
+fn core_notes_do_not_decay() {
     let memory = TestMemory::new();
     put_node(&memory, &Node { category: Category::Core, ..testing::node(1) }, &[1], 3.0, 5000);
     put_node(&memory, &testing::node(2), &[1], 3.0, 0);
@@ -248,7 +248,7 @@ fn what_is_of_the_core_does_not_fade() {
 }
 
 #[test]
-fn a_mark_fades_evenly_towards_its_far_end() {
+fn a_mark_fades_linearly_with_age() {
     let mut config = Config::defaults().unwrap();
     config.reinforce.mark_nodes = 4;
     let memory = TestMemory::with(config);
@@ -298,7 +298,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
 }
 
 #[test]
-fn what_a_recall_teaches_is_one_short_record_of_the_log() {
+fn learning_writes_one_short_log_record() {
     let memory = TestMemory::new();
     let nodes: Vec<u64> = (1..=300).collect();
     put(&memory, |tx| {
@@ -310,7 +310,7 @@ fn what_a_recall_teaches_is_one_short_record_of_the_log() {
             tx.put_vectors(node.id, memory.embedder.name(), &[vector(&memory, &[1, (number % 7) as i8])])
         })
     });
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..3 {
         memory.clock.advance(Span::HOUR);
         let (before, seq) = (memory.store.sizes().unwrap().0, memory.store.view().seq);
@@ -318,10 +318,10 @@ fn what_a_recall_teaches_is_one_short_record_of_the_log() {
         write_down(&memory, &recalled);
         assert_eq!((recalled.learning.used.len(), recalled.learning.together.len()), (300, 28));
         assert_eq!(memory.store.view().seq, seq + 1);
-        told.push(memory.store.sizes().unwrap().0 - before);
+        reported.push(memory.store.sizes().unwrap().0 - before);
     }
-    assert!(told.iter().all(|&bytes| bytes < 24_000), "{told:?}");
-    println!("bytes of log: {told:?}");
+    assert!(reported.iter().all(|&bytes| bytes < 24_000), "{reported:?}");
+    println!("bytes of log: {reported:?}");
 }
 
 /// A store by chance, as plain data too.
@@ -451,7 +451,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn it_is_what_brute_force_says(plain in plain()) {
+    fn recall_equals_brute_force(plain in plain()) {
         let Some(candidates) = plain.candidates() else { return Ok(()) };
         let memory = plain.build();
         let recalled = ask(&memory, &plain.query, plain.k, plain.hops, plain.oversample);
@@ -528,7 +528,7 @@ proptest! {
 
     /// Whatever happens, weights stay within floor and cap.
     #[test]
-    fn weights_stay_within_their_bounds(steps in proptest::collection::vec((0u8..6, 0u64..4, 0.0f64..500.0, 0i64..4_000_000_000), 1..30)) {
+    fn weights_stay_within_bounds(steps in proptest::collection::vec((0u8..6, 0u64..4, 0.0f64..500.0, 0i64..4_000_000_000), 1..30)) {
         let mut config = Config::defaults().unwrap();
         config.reinforce.delta = 30.0;
         config.recall.co_retrieval_base = 60.0;

@@ -1,5 +1,5 @@
-//! What a store remembers about its remote: where it is, how far it was read, and what the two
-//! stores had in common when they last met.
+//! What a store records about its remote: its location, how far it was read, and what both stores had in common
+//! after the last sync.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
@@ -23,14 +23,14 @@ const LINKS: &[u8] = b"remote link\0";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RemoteLocation {
-    /// The profile with a name, beside this one.
+    /// A profile by its name.
     Profile(String),
-    /// A folder that is a store or holds one.
+    /// A folder that is a store or contains one.
     Folder(PathBuf),
 }
 
 impl RemoteLocation {
-    /// The place that a word means: with a slash it is a folder, else a profile.
+    /// Parses a location: an absolute path is a folder, anything else a profile.
     pub fn parse(word: &str) -> Result<RemoteLocation> {
         let word = word.trim();
         if word.is_empty() {
@@ -49,8 +49,8 @@ impl RemoteLocation {
         Ok(RemoteLocation::Profile(word.to_owned()))
     }
 
-    /// How far a text from there may be relied on when the person does not say: the own profiles
-    /// hold what their person wrote, a folder may come from anybody.
+    /// The default trust of pulled notes: profiles contain what their user wrote, a folder may come from
+    /// anybody.
     pub fn usual_trust(&self) -> Trust {
         match self {
             RemoteLocation::Profile(_) => Trust::User,
@@ -68,20 +68,20 @@ impl fmt::Display for RemoteLocation {
     }
 }
 
-/// Which remote a store is synchronised with.
+/// The remote that a store is synchronised with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     /// Where it is.
     pub place: RemoteLocation,
-    /// What is pulled is trusted no further than this.
+    /// Upper limit of the trust of pulled notes.
     pub trust: Trust,
-    /// Since when.
+    /// When it was bound.
     pub bound: Timestamp,
-    /// The last sync that was completed.
+    /// The last completed sync.
     pub last: Option<LastSync>,
 }
 
-/// A sync that was completed.
+/// A completed sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastSync {
     /// When.
@@ -104,14 +104,14 @@ impl Binding {
         records.record(BINDING)
     }
 
-    /// Puts it.
+    /// Stores the binding.
     pub(super) fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.put(BINDING, self)
     }
 }
 
-/// Forgets the remote, and with it what the stores had in common: a later sync, with whichever
-/// remote, takes every note for one that was never synchronised.
+/// Deletes the binding and the remote position, which invalidates all marks: a later sync with any remote
+/// treats every note as never synchronised.
 pub(super) fn forget(tx: &mut Tx<'_>) -> Result<()> {
     tx.delete::<Binding>(BINDING)?;
     for (key, _) in tx.raw_range(Table::Meta, POINT)? {
@@ -120,7 +120,7 @@ pub(super) fn forget(tx: &mut Tx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Names a store for ever, wherever it lies. A copy has the name of its original.
+/// A permanent id of a store, independent of its location. A copy has the id of its original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoreId([u8; 16]);
 
@@ -133,7 +133,7 @@ impl StoreId {
         records.record(IDENTITY)
     }
 
-    /// The store's, which it gets if it has none yet.
+    /// The id of the store; creates one if it has none.
     pub(super) fn get_or_create(tx: &mut Tx<'_>, rng: &dyn Rng) -> Result<StoreId> {
         if let Some(known) = StoreId::of(tx)? {
             return Ok(known);
@@ -145,9 +145,8 @@ impl StoreId {
     }
 }
 
-/// A moment of a remote's log. The marks speak of the remote as of it, or later: a remote whose log
-/// does not hold this very record is another one, or has lost what happened since, and the marks say
-/// nothing about it.
+/// A position in a remote's log. Marks are valid for a remote whose log contains this very record. If it does
+/// not, it is another remote or has lost later transactions, and the marks are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RemotePosition {
     remote: StoreId,
@@ -160,7 +159,7 @@ impl Record for RemotePosition {
 }
 
 impl RemotePosition {
-    /// The remote as it is after a transaction.
+    /// The position of the remote after a transaction.
     pub(super) fn at(remote: &Store, identity: StoreId, seq: u64) -> Result<RemotePosition> {
         let checksum = remote
             .checksum(seq)?
@@ -168,7 +167,7 @@ impl RemotePosition {
         Ok(RemotePosition { remote: identity, seq, checksum })
     }
 
-    /// Whether the marks of a tenant hold for this remote.
+    /// Whether the marks of a tenant are valid for this remote.
     pub(super) fn matches<R: Records + ?Sized>(local: &R, tenant: Tenant, remote: &Store) -> Result<bool> {
         let Some(point) = local.record::<RemotePosition>(&of_tenant(POINT, tenant))? else {
             return Ok(false);
@@ -181,16 +180,16 @@ impl RemotePosition {
     }
 }
 
-/// A note as both stores had it.
+/// A note that both stores had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Of its text.
+    /// The hash of its text.
     pub(super) hash: [u8; 32],
-    /// Its id there; `None` when that was not written down, as long as the two were the same.
+    /// Its id in the remote; `None` if it is not recorded because both ids are the same.
     pub(super) there: Option<NodeId>,
 }
 
-/// The text a note had when both stores had it.
+/// The hash of the text that both stores had.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SharedHash([u8; 32]);
 
@@ -198,7 +197,7 @@ impl Record for SharedHash {
     const TABLE: Table = Table::Meta;
 }
 
-/// The id of a note there, where it is another than here.
+/// The id of a note in the remote, if it differs from the local id.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct RemoteId(NodeId);
 
@@ -206,10 +205,10 @@ impl Record for RemoteId {
     const TABLE: Table = Table::Meta;
 }
 
-/// A tie, seen from this store: source, kind, target.
+/// An edge with local ids: source, kind, target.
 pub(super) type LinkId = (NodeId, EdgeKind, NodeId);
 
-/// Every note as both stores last had it, by its id here.
+/// Every note that both stores had, by its local id.
 pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, Mark>> {
     let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
     let mut marks = HashMap::new();
@@ -224,20 +223,20 @@ pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<
     Ok(marks)
 }
 
-/// Remembers that both stores have this text of a note, which has the id `there` in the remote.
+/// Records that both stores have this text of a note, which has the id `there` in the remote.
 pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
     tx.put(&key_of(NOTES, tenant, id), &SharedHash(hash))?;
     let twin = key_of(TWINS, tenant, id);
     if there == id { tx.delete::<RemoteId>(&twin) } else { tx.put(&twin, &RemoteId(there)) }
 }
 
-/// Forgets that.
+/// Deletes the mark.
 pub(super) fn unmark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
     tx.delete::<SharedHash>(&key_of(NOTES, tenant, id))?;
     tx.delete::<RemoteId>(&key_of(TWINS, tenant, id))
 }
 
-/// The ties that both stores had.
+/// The edges that both stores had.
 pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<LinkId>> {
     let prefix = of_tenant(LINKS, tenant);
     let marks = records.raw_range(Table::Meta, &prefix)?;
@@ -255,12 +254,12 @@ pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Re
         .collect()
 }
 
-/// Remembers that both stores have a tie.
+/// Records that both stores have an edge.
 pub(super) fn mark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), Some(Vec::new()))
 }
 
-/// Forgets that.
+/// Deletes the mark.
 pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), None)
 }

@@ -1,4 +1,4 @@
-//! Which notes a store has, as far as a sync must know.
+//! The notes of a store, with the fields that a sync needs.
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -13,13 +13,13 @@ pub(super) struct Item {
     pub(super) hash: [u8; 32],
     pub(super) state: State,
     pub(super) expires: Option<Timestamp>,
-    /// Whether it is said to be in this store alone.
+    /// Whether its origin is local: it was neither pulled nor pushed.
     pub(super) is_own: bool,
 }
 
 impl Item {
-    /// Whether it goes to the other store. What is past its date does not: it would come back as
-    /// often as it is cleared away.
+    /// Whether it is copied to the other store. Expired notes are not, because they would come back each time
+    /// they are deleted.
     pub(super) fn is_synced(&self, now: Timestamp) -> bool {
         self.state != State::Expired && self.expires.is_none_or(|at| at > now)
     }
@@ -34,7 +34,7 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// What a store has now. `progress` is told how many notes are read.
+    /// Reads the notes of a store. Calls `progress` with the number of notes read and the total.
     pub(super) fn read(store: &Store, progress: &dyn Fn(u64, u64)) -> Result<Inventory> {
         let view = store.view();
         let mut ids: Vec<NodeId> =
@@ -58,7 +58,7 @@ impl Inventory {
         Ok(Inventory::of(items))
     }
 
-    /// Of several notes with one text the live one with the smallest id stands for all.
+    /// An inventory of items. Notes with the same text are represented by the live one with the smallest id.
     pub(super) fn of(mut items: Vec<Item>) -> Inventory {
         items.sort_unstable_by_key(|item| (!item.state.is_live(), item.id));
         let mut inventory = Inventory::default();
@@ -69,17 +69,17 @@ impl Inventory {
         Inventory { items, ..inventory }
     }
 
-    /// What it is after some notes went and some came, or were changed.
-    pub(super) fn after(&self, gone: &[NodeId], come: Vec<Item>) -> Inventory {
+    /// The inventory after some notes were deleted and others were added or changed.
+    pub(super) fn after(&self, deleted: &[NodeId], changed: Vec<Item>) -> Inventory {
         let mut items: HashMap<NodeId, Item> = self.items.iter().map(|item| (item.id, *item)).collect();
-        for id in gone {
+        for id in deleted {
             items.remove(id);
         }
-        items.extend(come.into_iter().map(|item| (item.id, item)));
+        items.extend(changed.into_iter().map(|item| (item.id, item)));
         Inventory::of(items.into_values().collect())
     }
 
-    /// All, live ones first, then by id.
+    /// All notes, live ones first, then by id.
     pub(super) fn items(&self) -> &[Item] {
         &self.items
     }
@@ -88,12 +88,12 @@ impl Inventory {
         self.by_id.get(&id).and_then(|&at| self.items.get(at))
     }
 
-    /// The note that stands for all with a text.
+    /// The note that represents all notes with this text.
     pub(super) fn with_hash(&self, hash: &[u8; 32]) -> Option<&Item> {
         self.by_hash.get(hash).and_then(|&at| self.items.get(at))
     }
 
-    /// The notes that stand for all texts there are, in the order of [`Inventory::items`].
+    /// One note for each text, in the order of [`Inventory::items`].
     pub(super) fn texts(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| self.with_hash(&item.hash).is_some_and(|first| first.id == item.id))
     }

@@ -1,9 +1,9 @@
-//! The ties that were made on purpose, and those within a message: a tie between two notes that both
+//! Synchronises explicit edges and those between the chunks of a message: an edge between two notes that both
 //! stores have belongs in both.
 //!
-//! What both had and one has no longer goes from the other, too; what only one has and both never
-//! had is given to the other. Ties of likeness are made anew where a note arrives, and what was
-//! learned by use stays where it was learned.
+//! An edge that both had and one has no longer is deleted from the other; an edge that only one has and both
+//! never had is copied. Edges derived from texts are computed again where a note arrives, and learned edges
+//! stay in their store.
 
 use super::Sync;
 use super::binding::{self, LinkId};
@@ -16,22 +16,22 @@ use poc_graph::{Edge, EdgeKind, NodeId, State};
 use poc_store::{Records, Store, Tx};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// The kinds that travel.
+/// The kinds of edges that are synchronised.
 const KINDS: [EdgeKind; 4] =
     [EdgeKind::Link, EdgeKind::Supersedes, EdgeKind::Contradicts, EdgeKind::Structural];
 
-/// What was done to ties.
+/// What a sync did to edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReport {
-    /// Taken from the remote.
+    /// Pulled from the remote.
     pub pulled: u64,
-    /// Taken away, here or there.
+    /// Deleted in either store.
     pub deleted: u64,
-    /// Given to the remote.
+    /// Pushed to the remote.
     pub pushed: u64,
 }
 
-/// Which local note is which remote one.
+/// The ids of the notes that both stores have.
 struct Pairs {
     to_remote: HashMap<NodeId, NodeId>,
     to_local: HashMap<NodeId, NodeId>,
@@ -46,8 +46,8 @@ impl Pairs {
     }
 }
 
-/// Forgets what both had of ties that went with a note, here or there: should the note come back, its
-/// ties do, too.
+/// Deletes the marks of edges whose notes were deleted in either store. If such a note comes back, its edges
+/// do, too.
 pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
     let given_anew = |copy: &&NoteCopy| matches!(copy.target, CopyTarget::New(_));
@@ -57,7 +57,7 @@ pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Plan)
     sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
 }
 
-/// Brings the ties of both stores in step. The inventories are those after the notes were.
+/// Synchronises the edges of both stores. The inventories are those after the notes were synchronised.
 pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<LinkReport> {
     let pairs = Pairs::of(local, remote);
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
@@ -90,7 +90,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
         binding::unmark_link(tx, tenant, *link)
     })?;
 
-    // A note that was deleted since its ties were read had no wish to lose them.
+    // Keep the edges of a note that was deleted since its edges were read: they were not removed on purpose.
     let kept = |id: NodeId| sync.local.store.node(id).map(|node| node.is_some());
     let mut dropped = Vec::new();
     for link in picked(&other, &|link| marks.contains(link) && !own.contains(link)) {
@@ -111,7 +111,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
     })?;
     done.pushed = push.len() as u64;
 
-    // What was done there is written down here when it is durable there.
+    // Changes of the remote are recorded locally once they are durable there.
     let both = picked(&own, &|link| other.contains(link) && !marks.contains(link));
     let common: Vec<LinkId> = push.into_iter().chain(both).collect();
     sync.write_local(&common, |tx, link| binding::mark_link(tx, tenant, *link))?;
@@ -121,7 +121,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
     Ok(done)
 }
 
-/// The ties among notes that `local` knows by the ids they have here.
+/// The edges between the given notes, by their local ids (`local` maps an id of `store` to a local one).
 fn edges_between(
     store: &Store,
     notes: &HashMap<NodeId, NodeId>,
@@ -138,8 +138,7 @@ fn edges_between(
     Ok(found)
 }
 
-/// Adds a tie unless it is there or an end is gone. A note that another takes the place of is
-/// retired.
+/// Adds an edge unless it exists or one of its nodes is missing. A `supersedes` edge also retires its target.
 fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
     let (Some(_), Some(target)) = (tx.node(edge.src)?, tx.node(edge.dst)?) else { return Ok(()) };
     if edge.src == edge.dst || tx.edge(edge.src, edge.kind, edge.dst)?.is_some() {
@@ -152,7 +151,7 @@ fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
     Ok(())
 }
 
-/// Takes a tie away. A note that nothing takes the place of any more is in use again.
+/// Deletes an edge. A note that no other note supersedes any more becomes active again.
 fn remove(tx: &mut Tx<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<()> {
     tx.delete_edge(src, kind, dst)?;
     if kind != EdgeKind::Supersedes || supersede::successor(tx, dst)?.is_some() {
@@ -169,7 +168,7 @@ fn remove(tx: &mut Tx<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<
     }
 }
 
-/// Notes of both stores that the remote has retired without saying by what follow it.
+/// Retires the notes of both stores that the remote retired without a `supersedes` edge. Returns their number.
 pub(super) fn follow_retired(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<u64> {
     let marks = binding::marks(&sync.local.store, sync.tenant)?;
     let is_marked = |own: &Item| marks.get(&own.id).is_some_and(|mark| mark.hash == own.hash);

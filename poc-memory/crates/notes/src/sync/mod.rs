@@ -1,14 +1,15 @@
-//! Synchronising with another store: the remote.
+//! Synchronises two stores, the local one and a remote.
 //!
-//! 1. What the two had in common is known by marks, if they hold for this remote ([`RemotePosition`]).
-//! 2. Pull: texts of the remote that are not here. What was in both and is gone there is deleted.
-//! 3. Push: texts that are here alone, each marked when it is durable there.
-//! 4. Ties among what both have ([`links`]).
+//! 1. Marks record what both stores had in common, if they are valid for this remote ([`RemotePosition`]).
+//! 2. Pull: copies texts of the remote that are not in the local store, and deletes local notes that were in
+//!    both stores and are gone from the remote.
+//! 3. Push: copies texts that are only in the local store, and marks each when it is durable in the remote.
+//! 4. Edges between notes that both stores have ([`links`]).
 //!
-//! Every step is a series of bounded transactions in one store at a time, and looks at what there is
-//! rather than at what an earlier one did: whatever ends a sync, the next one completes it. A mark is
-//! written after that of which it speaks, so a note without one may have been pushed, and a note with
-//! one surely was. Only such a note is ever deleted.
+//! Every step is a series of bounded transactions in one store at a time and only depends on the current state
+//! of both stores, so the next sync completes an interrupted one. A mark is written after the copy is durable:
+//! a note without a mark may have been pushed, a note with a mark certainly was. Only notes with a mark are
+//! ever deleted.
 
 mod binding;
 mod inventory;
@@ -33,63 +34,63 @@ use poc_store::{Committed, Store, Tx};
 use std::cell::{Cell, RefCell};
 use transfer::{CopyJob, CopyResult};
 
-/// In the log of both stores.
+/// The name of the op in the log of both stores.
 const OP: &str = "remote_sync";
 
-/// Records one transaction changes at most, but for those of a single note.
+/// Number of changed records after which a transaction ends.
 const RECORDS_PER_TXN: usize = 100;
 
-/// A note as lists show it.
+/// A note in the lists of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteSummary {
     /// Its id in the store it is in.
     pub id: NodeId,
-    /// Its key there.
+    /// Its key in that store.
     pub key: String,
     /// Its title.
     pub title: String,
 }
 
-/// A note that could not keep its key in the store it came to.
+/// A copied note that could not keep its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRename {
-    /// Whether it came here; else it went to the remote.
+    /// Whether it was pulled; otherwise it was pushed.
     pub pulled: bool,
-    /// The key it has where it came from.
+    /// Its key in the source store.
     pub key: String,
-    /// The key it has now.
+    /// Its key in the target store.
     pub renamed: String,
 }
 
 /// What a sync did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncReport {
-    /// Notes taken from the remote.
+    /// Notes pulled from the remote.
     pub pulled: u64,
-    /// Notes deleted because the remote no longer has them, those with a new text there included.
+    /// Notes deleted because the remote no longer has them, including those whose text was replaced.
     pub deleted: u64,
-    /// Notes given to the remote.
+    /// Notes pushed to the remote.
     pub pushed: u64,
-    /// Notes taken out of searches because the remote retired them.
+    /// Notes retired because the remote retired them.
     pub retired: u64,
-    /// Ties.
+    /// Edges.
     pub links: LinkReport,
-    /// Keys that were taken.
+    /// Notes whose key was taken in the other store.
     pub renamed: Vec<KeyRename>,
-    /// Of a dry run, the notes that would be pulled, deleted and pushed.
+    /// In a dry run, the notes that would be pulled, deleted and pushed.
     pub lists: [Vec<NoteSummary>; 3],
 }
 
-/// How a sync is watched.
+/// Callbacks of a sync.
 pub struct SyncCallbacks<'a> {
-    /// Told what is being counted, how much of it is done, and of how much.
+    /// Called with the name of what is counted, the number of finished items and the total.
     pub progress: &'a dyn Fn(&str, u64, u64),
-    /// Asked after every transaction whether to go on; its error ends the sync there.
+    /// Called after every transaction; an error ends the sync.
     pub go_on: &'a dyn Fn() -> Result<()>,
 }
 
-/// Remembers a remote. Another one is replaced; what both stores had in common is kept for as long
-/// as it turns out to be the same store.
+/// Binds a remote and returns the binding that it replaces. The marks are kept; they stay valid if the new
+/// location is the same store.
 pub fn bind(memory: &Memory, binding: &Binding, actor: &str) -> Result<Option<Binding>> {
     let cause = memory.cause(actor, "profile remote bind");
     let replaced = memory.store.transact(cause, |tx| {
@@ -101,7 +102,7 @@ pub fn bind(memory: &Memory, binding: &Binding, actor: &str) -> Result<Option<Bi
     Ok(replaced.value.filter(|before| before.place != binding.place))
 }
 
-/// Forgets the remote. All notes stay, and count as never synchronised.
+/// Removes the remote. All notes stay and count as never synchronised.
 pub fn detach(memory: &Memory, actor: &str) -> Result<Binding> {
     let cause = memory.cause(actor, "profile remote detach");
     let detached = memory.store.transact(cause, |tx| {
@@ -112,7 +113,7 @@ pub fn detach(memory: &Memory, actor: &str) -> Result<Binding> {
     Ok(detached.value)
 }
 
-/// Finds the store at a place, without opening it; `create` makes an empty one where there is none.
+/// Finds the store at a location without opening it; `create` creates an empty one if there is none.
 pub fn locate(memory: &Memory, place: &RemoteLocation, create: bool) -> Result<RemoteStore> {
     if create { remote::create(memory, place) } else { remote::find(memory, place) }
 }
@@ -122,18 +123,18 @@ fn unbound() -> Error {
         .hint("`poc-memory profile remote bind NAME` names a profile or a folder to synchronise with")
 }
 
-/// Synchronises with the remote that is bound; a dry run only says what it would do.
+/// Synchronises with the bound remote; a dry run only reports what it would do.
 ///
 /// # Errors
-/// `not_found` when none is bound or it is not there, `locked` when a process holds it, `conflict`
-/// when it is this very store or of a newer format. Nothing is changed then.
+/// `not_found` if no remote is bound or it does not exist, `locked` if a process has it open, `conflict` if it
+/// is this very store or has a newer format. Nothing is changed in these cases.
 pub fn run(memory: &Memory, dry_run: bool, callbacks: &SyncCallbacks<'_>) -> Result<SyncReport> {
     let binding = Binding::of(&memory.store)?.ok_or_else(unbound)?;
     let remote = remote::find(memory, &binding.place)?.open(memory)?.of(memory.store.tuple());
     between(memory, &remote, &binding, dry_run, callbacks)
 }
 
-/// The same with a remote that is open.
+/// As [`run`], with an open remote.
 fn between(
     memory: &Memory,
     remote: &Memory,
@@ -170,24 +171,24 @@ fn between(
     Ok(report)
 }
 
-/// Two open stores.
+/// A sync of two open stores.
 struct Sync<'a> {
     local: &'a Memory,
     remote: &'a Memory,
     tenant: Tenant,
     trust: Trust,
-    /// Who writes here.
+    /// The actor in the local log.
     from: String,
-    /// Who writes there.
+    /// The actor in the log of the remote.
     by: String,
-    /// The remote's, once marks hold for it.
+    /// The id of the remote, once the marks are valid for it.
     identity: Cell<Option<StoreId>>,
     callbacks: &'a SyncCallbacks<'a>,
 }
 
 impl Sync<'_> {
-    /// Does something with each of many, here, a bounded transaction at a time. With what marks say
-    /// goes how far the remote was read.
+    /// Calls `each` for every item in bounded transactions of the local store. Each transaction also updates
+    /// the remote position, once marks are valid.
     fn write_local<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
@@ -208,7 +209,7 @@ impl Sync<'_> {
         Ok(())
     }
 
-    /// The same there, without any mark.
+    /// As [`Sync::write_local`], in the remote store and without a position.
     fn write_remote<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
@@ -217,7 +218,7 @@ impl Sync<'_> {
         Ok(())
     }
 
-    /// One transaction; what of the items is left for the next.
+    /// Runs one transaction and returns the remaining items.
     fn chunk<'i, T>(
         &self,
         memory: &Memory,
@@ -242,7 +243,7 @@ impl Sync<'_> {
         Ok(items.get(done.value..).unwrap_or_default())
     }
 
-    /// What a dry run answers.
+    /// The report of a dry run.
     fn dry_run_report(&self, plan: &Plan) -> Result<SyncReport> {
         let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<NoteSummary>> {
             let mut list = Vec::new();
@@ -265,7 +266,7 @@ impl Sync<'_> {
         })
     }
 
-    /// Forgets what was in common with another remote, or with one that has lost what happened since.
+    /// Deletes the marks of another remote, or of one that has lost transactions.
     fn forget_marks(&self) -> Result<()> {
         let marks: Vec<NodeId> = binding::marks(&self.local.store, self.tenant)?.into_keys().collect();
         self.write_local(&marks, |tx, id| {
@@ -281,16 +282,16 @@ impl Sync<'_> {
         self.write_local(&links, |tx, link| binding::unmark_link(tx, self.tenant, *link))
     }
 
-    /// From here on marks speak of this remote.
+    /// Makes the marks valid for this remote.
     fn set_remote_position(&self) -> Result<()> {
         let identity = match StoreId::of(&self.remote.store)? {
             Some(identity) => identity,
             None => {
                 let cause = self.remote.cause(&self.by, OP);
                 let rng = self.remote.rng.as_ref();
-                let given = self.remote.store.transact(cause, |tx| StoreId::get_or_create(tx, rng))?;
+                let created = self.remote.store.transact(cause, |tx| StoreId::get_or_create(tx, rng))?;
                 (self.callbacks.go_on)()?;
-                given.value
+                created.value
             }
         };
         let point = RemotePosition::at(&self.remote.store, identity, self.remote.store.last_seq())?;
@@ -300,8 +301,8 @@ impl Sync<'_> {
     }
 
     fn execute(&self, plan: &Plan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
-        let moved = RefCell::new(SyncReport::default());
-        let (mut come_here, mut come_there): (Vec<Item>, Vec<Item>) = Default::default();
+        let counts = RefCell::new(SyncReport::default());
+        let (mut pulled_items, mut pushed_items): (Vec<Item>, Vec<Item>) = Default::default();
         let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;
         let done = Cell::new(0);
         let progress = |more: usize| {
@@ -320,12 +321,12 @@ impl Sync<'_> {
             None => Ok(()),
         };
         job.copy(&plan.pulls, &mark, &mut |copied: Committed<Vec<CopyResult>>| {
-            let mut report = moved.borrow_mut();
+            let mut report = counts.borrow_mut();
             for copied in &copied.value {
                 let Some(id) = copied.id else { continue };
                 report.pulled += 1;
                 report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
-                come_here.extend(copied_item(other, &copied.copy, id));
+                pulled_items.extend(copied_item(other, &copied.copy, id));
                 report.renamed.extend(renamed(copied, true));
             }
             progress(copied.value.len());
@@ -333,7 +334,7 @@ impl Sync<'_> {
         })?;
 
         self.write_local(&plan.deletes, |tx, (id, hash)| {
-            // An edit of this moment makes it a note of ours.
+            // Keep the note if it was edited meanwhile.
             if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
                 let message = message::of(tx, *id, node.source.as_deref())?;
                 tx.delete_node(*id)?;
@@ -341,7 +342,7 @@ impl Sync<'_> {
                 if let Some((_, message)) = message {
                     transfer::forget_emptied(tx, &message, &self.remote.store)?;
                 }
-                moved.borrow_mut().deleted += 1;
+                counts.borrow_mut().deleted += 1;
             }
             Ok(())
         })?;
@@ -356,27 +357,27 @@ impl Sync<'_> {
             self.write_local(&there, |tx, (copied, there)| {
                 self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *there)
             })?;
-            let mut report = moved.borrow_mut();
+            let mut report = counts.borrow_mut();
             for (copied, there) in there {
                 report.pushed += 1;
-                come_there.extend(copied_item(own, &copied.copy, there));
+                pushed_items.extend(copied_item(own, &copied.copy, there));
                 report.renamed.extend(renamed(copied, false));
             }
             progress(copied.value.len());
             Ok(())
         })?;
 
-        let gone: Vec<NodeId> = plan.deletes.iter().map(|(id, _)| *id).collect();
-        let (own, other) = (own.after(&gone, come_here), other.after(&[], come_there));
+        let deleted: Vec<NodeId> = plan.deletes.iter().map(|(id, _)| *id).collect();
+        let (own, other) = (own.after(&deleted, pulled_items), other.after(&[], pushed_items));
         (self.callbacks.progress)("ties", 0, 1);
         let links = links::synchronize(self, &own, &other)?;
         let retired = links::follow_retired(self, &own, &other)?;
         (self.callbacks.progress)("ties", 1, 1);
-        Ok(SyncReport { links, retired, ..moved.into_inner() })
+        Ok(SyncReport { links, retired, ..counts.into_inner() })
     }
 
-    /// Writes down that the remote has a text of a note, which has the id `there` in it. A note that was
-    /// edited meanwhile has another one by now and is still to be pushed: as the next version of this one.
+    /// Records that the remote has a text of a note, under the id `there`. If the note was edited meanwhile,
+    /// its new text is pushed by the next sync as a new version.
     fn mark_pushed(&self, tx: &mut Tx<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
         let Some(node) = tx.node(id)? else { return Ok(()) };
         if node.content_hash == hash && node.origin == Origin::Local {
@@ -385,7 +386,7 @@ impl Sync<'_> {
         binding::mark(tx, self.tenant, id, hash, there)
     }
 
-    /// Writes down that a sync was completed, unless the remote was taken away meanwhile.
+    /// Records the completed sync, unless the remote was detached meanwhile.
     fn record_last_sync(&self, binding: &Binding, report: &SyncReport) -> Result<()> {
         let SyncReport { pulled, deleted, pushed, .. } = *report;
         let last = LastSync { at: self.local.now(), pulled, deleted, pushed };
@@ -396,7 +397,7 @@ impl Sync<'_> {
     }
 }
 
-/// What a note became in the store it was copied to.
+/// The inventory item of a copied note in the target store.
 fn copied_item(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<Item> {
     from.with_id(copy.id).map(|item| Item { id, ..*item })
 }

@@ -1,9 +1,9 @@
-//! What a sync has to do, by what both stores have and what they had in common.
+//! Plans a sync, based on what both stores have and what they had in common.
 //!
-//! A note is known by its text: the content hash. A text that the remote has and we lack is pulled;
-//! one that was in both and that the remote no longer has is deleted here; one that we alone have
-//! and that never was in both is pushed. Ids only help to recognise what became of a note: an edit
-//! on one side alone is carried over as a new version of the same note.
+//! A note is identified by its text, that is, by the content hash. A text that only the remote has is pulled. A
+//! text that both had and the remote no longer has is deleted locally. A text that only the local store has and
+//! both never had is pushed. Ids only help to recognise edits: an edit in one store becomes a new version of
+//! the same note in the other.
 
 use super::binding::Mark;
 use super::inventory::{Inventory, Item};
@@ -11,49 +11,47 @@ use poc_graph::NodeId;
 use poc_graph::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 
-/// How many of the ids that a note may have got are looked at for its copy.
+/// Number of candidate ids that are searched for a copy of a note.
 const MAX_IDS: usize = 8;
 
-/// What is to be done.
+/// What a sync has to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Notes that are in both stores as one, though that is not written down: a push that was cut off,
-    /// an edit that was put back: local id, text, and id there.
+    /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted:
+    /// local id, content hash and remote id.
     pub(super) recognised: Vec<(NodeId, [u8; 32], NodeId)>,
-    /// Local notes that say by now what another note of the remote says: they are no longer those that
-    /// both stores had.
+    /// Local notes that now have the text of another remote note; their marks are deleted.
     pub(super) diverged: Vec<NodeId>,
-    /// From the remote.
+    /// Notes to copy from the remote.
     pub(super) pulls: Vec<NoteCopy>,
-    /// Local notes that are gone remotely, as they were when both stores had them.
+    /// Local notes to delete, with the content hash that both stores had.
     pub(super) deletes: Vec<(NodeId, [u8; 32])>,
-    /// To the remote.
+    /// Notes to copy to the remote.
     pub(super) pushes: Vec<NoteCopy>,
 }
 
 /// A note to copy from one store into the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoteCopy {
-    /// Where it is now.
+    /// Its id in the source store.
     pub(super) id: NodeId,
-    /// Its text.
+    /// Its content hash.
     pub(super) hash: [u8; 32],
-    /// What becomes of it there.
+    /// What it becomes in the target store.
     pub(super) target: CopyTarget,
 }
 
-/// What a copy becomes.
+/// What a copied note becomes in the target store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyTarget {
     /// A new note, with this id unless it is taken.
     New(NodeId),
-    /// The next version of a note that has this id and, still, this text.
+    /// The next version of the note with this id, if it still has this content hash.
     NextVersion(NodeId, [u8; 32]),
 }
 
 impl Plan {
-    /// The plan for two stores. `marks` are the notes that both had, by local id; `None` when it is
-    /// not known what they had in common.
+    /// The plan for two stores. `marks` are the notes that both had, by local id; `None` if that is unknown.
     pub(super) fn of(
         local: &Inventory,
         remote: &Inventory,
@@ -68,7 +66,7 @@ impl Plan {
             let copy = copy_of(item.id, said.unwrap_or(Mark { hash: item.hash, there: None }), remote);
             if said.is_some() || copy.is_some() {
                 synced.insert(item.id);
-                // What was edited and then put back is said to be ours alone since.
+                // A note that was edited and then reverted has a local origin since.
                 let is_to_mark = said.is_none() || item.is_own;
                 if let Some(copy) = copy.or(remote.with_hash(&item.hash)).filter(|_| is_to_mark) {
                     plan.recognised.push((item.id, item.hash, copy.id));
@@ -78,7 +76,7 @@ impl Plan {
             }
         }
 
-        // Notes of the remote that become what they were edited to here.
+        // Remote notes that get a local edit.
         let mut overwritten = HashSet::new();
         let mut pushed = HashSet::new();
         for item in local.items() {
@@ -122,8 +120,7 @@ impl Plan {
         plan
     }
 
-    /// Local notes whose text goes because the remote has another one for them: they count as
-    /// deleted, too.
+    /// Local notes whose text is replaced by one of the remote; they count as deleted, too.
     pub(super) fn replaced(&self) -> impl Iterator<Item = NodeId> {
         self.pulls.iter().filter_map(|copy| match copy.target {
             CopyTarget::NextVersion(id, _) => Some(id),
@@ -132,14 +129,15 @@ impl Plan {
     }
 }
 
-/// The remote's copy of a local note, as long as it has the text that both had: the very note, not only
-/// one that says the same.
+/// The remote copy of a local note, if it still has the text that both had: the note itself, not just one with
+/// the same text.
 fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option<&Item> {
     if let Some(there) = there {
         return remote.with_id(there).filter(|other| other.hash == hash);
     }
     let said = Item { id, hash, ..*remote.with_hash(&hash)? };
-    // A free place ends nothing: what was in it when the copy was made may be gone by now.
+    // An unused candidate id does not end the search: the note that had it when the copy was made may be
+    // deleted by now.
     let pushed = candidate_ids(&said)
         .take(MAX_IDS)
         .filter_map(|id| remote.with_id(id))
@@ -150,24 +148,24 @@ fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option
     pushed.or_else(pulled)
 }
 
-/// The id a note gets in a store: its own unless that is taken.
+/// The id that a note gets in a store: its own, unless that is taken.
 fn free_id(item: &Item, there: &Inventory) -> NodeId {
     candidate_ids(item).find(|id| there.with_id(*id).is_none()).unwrap_or(item.id)
 }
 
-/// The ids a note may get, in order.
+/// The ids that a note may get, in order of preference.
 fn candidate_ids(item: &Item) -> impl Iterator<Item = NodeId> {
     std::iter::successors(Some(*item), |item| Some(Item { id: next_id(item), ..*item })).map(|item| item.id)
 }
 
-/// The id a note gets in a store where its own belongs to another text. It follows from both, so
-/// that a copy of which nobody knows any more is recognised.
+/// The next candidate id of a note, for a store where its id belongs to another text. It is derived from id and
+/// text, so that a copy without a mark is recognised.
 fn next_id(item: &Item) -> NodeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(item.id.as_bytes()).update(&item.hash);
     let mut bytes = *item.id.as_bytes();
-    // The time in front stays, so that it sorts where the note belongs, and so do the bits that say
-    // what kind of id it is.
+    // The leading timestamp is kept, so that the id sorts correctly, and so are the version and variant bits
+    // of the UUID.
     let (_, random) = bytes.split_at_mut(6);
     for (place, (byte, fresh)) in random.iter_mut().zip(hasher.finalize().as_bytes()).enumerate() {
         let kept = match place {

@@ -1,4 +1,4 @@
-//! Finding and opening the other store.
+//! Finds and opens the remote store.
 
 use super::binding::RemoteLocation;
 use crate::Memory;
@@ -10,17 +10,17 @@ use poc_store::Store;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A place that was looked at.
+/// A remote store that was found but not opened.
 pub struct RemoteStore {
     paths: Paths,
     name: String,
 }
 
-/// The store at a place.
+/// Finds the store at a location.
 ///
 /// # Errors
-/// `not_found` when there is none, `conflict` when it is this memory's own or of a newer format.
-/// Nothing is opened or touched.
+/// `not_found` if there is none; `conflict` if it is this memory's own store or has a newer format. Nothing is
+/// opened or changed.
 pub(super) fn find(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
     let paths = locate(memory, place)?;
     let name = format!("the remote `{place}`");
@@ -32,7 +32,7 @@ pub(super) fn find(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStor
     Ok(RemoteStore { paths, name })
 }
 
-/// Makes an empty store at a place that has none.
+/// Creates an empty store at a location that has none.
 pub(super) fn create(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
     let paths = locate(memory, place)?;
     if is_store(&paths.store()) {
@@ -46,28 +46,28 @@ pub(super) fn create(memory: &Memory, place: &RemoteLocation) -> Result<RemoteSt
 fn locate(memory: &Memory, place: &RemoteLocation) -> Result<Paths> {
     match place {
         RemoteLocation::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
-        // A store may be given itself, or the folder that everything of a memory is in.
+        // The folder may be the store itself, or the home folder of a memory.
         RemoteLocation::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
         RemoteLocation::Folder(folder) => Ok(Paths::in_folder(folder)),
     }
 }
 
 impl RemoteStore {
-    /// Where its store is.
+    /// The folder of the store.
     pub fn store(&self) -> std::path::PathBuf {
         self.paths.store()
     }
 
-    /// The process that has it open, if any does; 0 when it does not say which.
+    /// The id of the process that has it open, if any; 0 if the id is unknown.
     pub fn holder(&self) -> Result<Option<u32>> {
         Store::holder(&self.paths.store())
     }
 
-    /// Opens it with its own settings, so that what is written there is embedded and tied as if it
-    /// had been written there.
+    /// Opens it with its own configuration, so that pushed notes are embedded and get edges as if they had been
+    /// written there.
     ///
     /// # Errors
-    /// `locked` when a process holds it.
+    /// `locked` if a process has it open.
     pub(super) fn open(&self, memory: &Memory) -> Result<Memory> {
         let config = Config::load(&self.paths.config_file()).map_err(|error| of_remote(&self.name, error))?;
         let opened = Memory::open(self.paths.clone(), config, memory.clock.clone(), memory.rng.clone());
@@ -97,8 +97,8 @@ fn is_store(folder: &Path) -> bool {
     folder.join("log").is_dir()
 }
 
-/// The same file under two names, a link or another mount is one store. A copy is not: it is
-/// another store, even though it has the name of its original.
+/// Refuses a remote that is this store, also through a link or another mount. A copy is another store, even
+/// though it has the same store id.
 fn check_other(memory: &Memory, paths: &Paths, name: &str) -> Result<()> {
     let (own, other) = (memory.paths.store(), paths.store());
     let file = |folder: &Path, part: &str| {

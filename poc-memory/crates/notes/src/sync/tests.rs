@@ -1,10 +1,10 @@
 //! Two stores and what a sync makes of them.
 
-mod killed;
-mod laws;
+mod interrupted;
+mod locations;
 mod messages;
-mod places;
-mod worked;
+mod model;
+mod scenarios;
 
 use super::{Binding, RemoteLocation, SyncCallbacks, SyncReport, between};
 use crate::Draft;

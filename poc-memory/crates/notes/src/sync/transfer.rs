@@ -1,4 +1,4 @@
-//! Copying notes from one store into the other, a bounded transaction at a time.
+//! Copies notes from one store to the other in bounded transactions.
 
 use super::RECORDS_PER_TXN;
 use super::plan::{CopyTarget, NoteCopy};
@@ -13,45 +13,45 @@ use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
 use poc_store::{Committed, Records, Store, Tx};
 
-/// Notes that are embedded in one call.
+/// Number of notes that are embedded in one call.
 const BATCH: usize = 32;
 
-/// A note that is ready to be written into the other store.
+/// A note that is ready to be written to the other store.
 pub(super) struct SyncPayload {
     copy: NoteCopy,
     node: Node,
     activity: Activity,
     parts: Vec<Vec<f32>>,
     edges: Vec<DerivedEdge>,
-    /// What it is a chunk of.
+    /// The message that it is a chunk of.
     message: Option<Message>,
 }
 
-/// What became of a parcel.
+/// The result of copying a note.
 #[derive(Clone, Debug)]
 pub(super) struct CopyResult {
-    /// Where it came from.
+    /// The copied note.
     pub(super) copy: NoteCopy,
-    /// The node it is now; `None` when the other store was changed meanwhile and the next sync has
-    /// to decide anew.
+    /// Its id in the target store; `None` if that store was changed meanwhile and the next sync has to decide
+    /// again.
     pub(super) id: Option<NodeId>,
-    /// The key it could not keep and the one it has.
+    /// The key that was taken and the key it got instead.
     pub(super) renamed: Option<(String, String)>,
 }
 
-/// The direction of a parcel.
+/// A direction of copying.
 pub(super) struct CopyJob<'a> {
     pub(super) from: &'a Memory,
     pub(super) to: &'a Memory,
-    /// What is done to a note on the way.
+    /// Adapts a note to the target store.
     pub(super) adapt: &'a dyn Fn(Node) -> Node,
-    /// In the log of `to`.
+    /// The actor in the log of `to`.
     pub(super) actor: &'a str,
 }
 
 impl CopyJob<'_> {
-    /// Copies notes in their order. `with` adds to the transaction that writes a note into `to`;
-    /// `after` is told of every transaction when it is durable.
+    /// Copies notes in order. `with` adds writes to the transaction that writes a note to `to`; `after` is
+    /// called with the result of every transaction once it is durable.
     pub(super) fn copy(
         &self,
         copies: &[NoteCopy],
@@ -59,8 +59,8 @@ impl CopyJob<'_> {
         after: &mut dyn FnMut(Committed<Vec<CopyResult>>) -> Result<()>,
     ) -> Result<()> {
         for batch in copies.chunks(BATCH) {
-            let payload = self.prepare(batch)?;
-            let mut rest = payload.as_slice();
+            let payloads = self.prepare(batch)?;
+            let mut rest = payloads.as_slice();
             while !rest.is_empty() {
                 let cause = self.to.cause(self.actor, super::OP);
                 let embedder = self.to.embedder.name();
@@ -83,10 +83,10 @@ impl CopyJob<'_> {
         Ok(())
     }
 
-    /// Reads notes, and embeds those of which no vectors can be taken over. One that is gone or
-    /// says something else by now is left out: the next sync sees it as it is then.
+    /// Reads notes, and embeds those whose vectors cannot be copied. A note that was deleted or changed
+    /// meanwhile is left to the next sync.
     fn prepare(&self, copies: &[NoteCopy]) -> Result<Vec<SyncPayload>> {
-        let mut payload = Vec::with_capacity(copies.len());
+        let mut payloads = Vec::with_capacity(copies.len());
         for &copy in copies {
             let Some(node) = self.from.store.node(copy.id)?.filter(|node| node.content_hash == copy.hash)
             else {
@@ -95,7 +95,7 @@ impl CopyJob<'_> {
             let parts = self.vectors(copy.id)?;
             let activity = self.initial_activity(&node)?;
             let message = message::of(&self.from.store, copy.id, node.source.as_deref())?;
-            payload.push(SyncPayload {
+            payloads.push(SyncPayload {
                 copy,
                 node: (self.adapt)(node),
                 activity,
@@ -104,29 +104,29 @@ impl CopyJob<'_> {
                 message: message.map(|(_, message)| message),
             });
         }
-        let mut bare: Vec<&mut SyncPayload> =
-            payload.iter_mut().filter(|payload| payload.parts.is_empty()).collect();
-        let nodes: Vec<&Node> = bare.iter().map(|payload| &payload.node).collect();
+        let mut unembedded: Vec<&mut SyncPayload> =
+            payloads.iter_mut().filter(|payload| payload.parts.is_empty()).collect();
+        let nodes: Vec<&Node> = unembedded.iter().map(|payload| &payload.node).collect();
         let embedded = plan::embed(self.to, &nodes)?;
-        for (payload, parts) in bare.iter_mut().zip(embedded) {
+        for (payload, parts) in unembedded.iter_mut().zip(embedded) {
             payload.parts = parts;
         }
         let view = self.to.store.view();
-        let mut batch: Vec<BatchNote> = Vec::with_capacity(payload.len());
-        for payload in payload.iter_mut().filter(|payload| payload.node.state.is_live()) {
+        let mut batch: Vec<BatchNote> = Vec::with_capacity(payloads.len());
+        for payload in payloads.iter_mut().filter(|payload| payload.node.state.is_live()) {
             let id = match payload.copy.target {
                 CopyTarget::New(id) | CopyTarget::NextVersion(id, _) => id,
             };
             let (text, keywords, parts) =
                 (payload.node.text(), payload.node.keywords.clone(), payload.parts.clone());
-            let batch_note = BatchNote { id, text, keywords, parts };
-            (payload.edges, _) = derived_edges::find(self.to, &view, &batch_note, &batch)?;
-            batch.push(batch_note);
+            let note = BatchNote { id, text, keywords, parts };
+            (payload.edges, _) = derived_edges::find(self.to, &view, &note, &batch)?;
+            batch.push(note);
         }
-        Ok(payload)
+        Ok(payloads)
     }
 
-    /// The vectors of a note, when both stores have the same embedder.
+    /// The vectors of a note, if both stores have the same embedder; otherwise none.
     fn vectors(&self, id: NodeId) -> Result<Vec<Vec<f32>>> {
         let embedder = &self.to.embedder;
         if self.from.embedder.name() != embedder.name() {
@@ -137,7 +137,7 @@ impl CopyJob<'_> {
         Ok(if fit { parts } else { Vec::new() })
     }
 
-    /// How a note begins its life in the other store: with the weight it has now, and unused.
+    /// The initial activity of a note in the target store: its current weight, without uses.
     fn initial_activity(&self, node: &Node) -> Result<Activity> {
         let config = &self.from.config.weight;
         let now = self.from.now();
@@ -153,7 +153,7 @@ fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyRes
     let mut renamed = None;
     let node = match copy.target {
         CopyTarget::New(id) => {
-            // Somebody wrote the same text meanwhile, or took the place.
+            // The same text or the id was written meanwhile.
             let written = given.state.is_live() && tx.find_hash(&given.content_hash)?.is_some();
             if written || tx.node(id)?.is_some() {
                 return Ok(missed);
@@ -186,7 +186,7 @@ fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyRes
     Ok(CopyResult { copy: *copy, id: Some(node.id), renamed })
 }
 
-/// Brings the message of a chunk along with it, where it is called `id`: once, with the first of them.
+/// Copies the message of a chunk, or if it exists, registers the chunk there under its new `id`.
 fn put_message(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
     let stored = tx.message(message.id)?;
     if stored.as_ref().is_some_and(|stored| stored.chunks.contains(&id)) {
@@ -200,7 +200,7 @@ fn put_message(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> 
     tx.put_message(&message)
 }
 
-/// Forgets a message here that the remote has forgotten, when the last of its chunks is gone.
+/// Deletes a local message that the remote has deleted, once its last chunk is gone.
 pub(super) fn forget_emptied(tx: &mut Tx<'_>, message: &Message, remote: &Store) -> Result<()> {
     if remote.message(message.id)?.is_some() {
         return Ok(());
@@ -214,8 +214,8 @@ pub(super) fn forget_emptied(tx: &mut Tx<'_>, message: &Message, remote: &Store)
     tx.delete_message(message.id)
 }
 
-/// What a note becomes by a text that its twin in the other store was given: its name, its age and
-/// whether it is retired are its own.
+/// The next version of a note with the text of its copy in the other store. It keeps its own id, key, creation
+/// time, and a retired state.
 fn next(stored: &Node, given: &Node) -> Node {
     Node {
         id: stored.id,

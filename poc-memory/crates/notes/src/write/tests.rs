@@ -31,8 +31,8 @@ fn refused(memory: &TestMemory, text: &str, metadata: Value) -> String {
 }
 
 /// The structural edges that start at a node: how far down the list of nodes they lead, and weights.
-fn ties(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
-    let mut ties: Vec<(NodeId, f64)> = memory
+fn outgoing(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
+    let mut outgoing: Vec<(NodeId, f64)> = memory
         .store
         .edges(from)
         .unwrap()
@@ -40,8 +40,8 @@ fn ties(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
         .filter(|edge| edge.src == from && edge.kind == EdgeKind::Structural)
         .map(|edge| (edge.dst, edge.strength))
         .collect();
-    ties.sort_by_key(|(id, _)| *id);
-    ties
+    outgoing.sort_by_key(|(id, _)| *id);
+    outgoing
 }
 
 fn node(memory: &TestMemory, id: NodeId) -> Node {
@@ -49,7 +49,7 @@ fn node(memory: &TestMemory, id: NodeId) -> Node {
 }
 
 #[test]
-fn a_message_becomes_chunks_that_overlap_and_are_tied() {
+fn a_message_becomes_overlapping_connected_chunks() {
     let memory = TestMemory::new();
     let written = message(&memory, SIX);
     let [a, b, c] = written.nodes.as_slice() else { panic!("{written:?}") };
@@ -65,9 +65,9 @@ fn a_message_becomes_chunks_that_overlap_and_are_tied() {
     let first = node(&memory, *a);
     assert_eq!((first.node_type.0.as_str(), first.state, first.version), ("episodic", State::Active, 1));
     assert_eq!(first.source, Some(format!("message:{}#1", written.message)));
-    assert_eq!(ties(&memory, *a), [(*b, 1.0)]);
-    assert_eq!(ties(&memory, *b), [(*a, 1.0), (*c, 1.0)]);
-    assert_eq!(ties(&memory, *c), [(*b, 1.0)]);
+    assert_eq!(outgoing(&memory, *a), [(*b, 1.0)]);
+    assert_eq!(outgoing(&memory, *b), [(*a, 1.0), (*c, 1.0)]);
+    assert_eq!(outgoing(&memory, *c), [(*b, 1.0)]);
     assert_eq!(written.edges, 4);
     assert!(written.nodes.iter().all(|&id| !memory.vectors.of(id).is_empty()));
 
@@ -85,7 +85,7 @@ fn insert_with_source(chunk: &Node) -> crate::Draft {
 }
 
 #[test]
-fn the_same_message_twice_is_two() {
+fn writing_a_message_twice_stores_two_messages() {
     let memory = TestMemory::new();
     let (one, two) = (
         message(&memory, "A split. A split. A split. A split."),
@@ -111,7 +111,7 @@ fn the_same_message_twice_is_two() {
 }
 
 #[test]
-fn what_was_written_just_before_is_tied_to_the_first_chunk() {
+fn the_first_chunk_gets_edges_to_notes_written_just_before() {
     let memory = TestMemory::new();
     let old = message(&memory, SIX);
     memory.clock.advance(Span::MINUTE);
@@ -128,9 +128,9 @@ fn what_was_written_just_before_is_tied_to_the_first_chunk() {
     let new = message(&memory, SIX);
     let mut expected: Vec<(NodeId, f64)> = old.nodes.iter().map(|&id| (id, 0.3)).collect();
     expected.push((new.nodes[1], 1.0));
-    assert_eq!(ties(&memory, new.nodes[0]), expected);
-    assert!(!ties(&memory, new.nodes[0]).iter().any(|(id, _)| *id == note));
-    assert_eq!(ties(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "they lead back in time alone");
+    assert_eq!(outgoing(&memory, new.nodes[0]), expected);
+    assert!(!outgoing(&memory, new.nodes[0]).iter().any(|(id, _)| *id == note));
+    assert_eq!(outgoing(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "they lead back in time alone");
 
     memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
     assert_eq!(message(&memory, "Later.").edges, 0);
@@ -140,11 +140,11 @@ fn what_was_written_just_before_is_tied_to_the_first_chunk() {
     let last = message(&memory, "The last of them.");
     let mut newest: Vec<(NodeId, f64)> = many[4..].iter().map(|written| (written.nodes[0], 0.3)).collect();
     newest.sort_by_key(|(id, _)| *id);
-    assert_eq!(ties(&memory, last.nodes[0]), newest);
+    assert_eq!(outgoing(&memory, last.nodes[0]), newest);
 }
 
 #[test]
-fn the_times_of_ids_are_searched_whatever_the_settings() {
+fn recent_messages_are_found_with_any_time_window() {
     for within in ["0s", "1s", "5m", "3w", "5000w"] {
         let mut config = Config::defaults().unwrap();
         config.write.temporal_within = Span::parse(within).unwrap();
@@ -153,24 +153,24 @@ fn the_times_of_ids_are_searched_whatever_the_settings() {
         let first = message(&memory, "The first of them.");
         memory.clock.advance(span);
         let second = message(&memory, "The second of them.");
-        assert_eq!(ties(&memory, second.nodes[0]), [(first.nodes[0], 0.3)], "{within}");
+        assert_eq!(outgoing(&memory, second.nodes[0]), [(first.nodes[0], 0.3)], "{within}");
         memory.clock.advance(Span(span.0 + 1));
         assert_eq!(message(&memory, "The third of them.").edges, 0, "{within}");
     }
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_and_nothing_changes() {
+fn an_invalid_message_is_refused_without_changes() {
     let mut config = Config::defaults().unwrap();
     (config.write.max_message_bytes, config.write.max_metadata_bytes) = (100, 30);
     let memory = TestMemory::with(config);
-    let told = [
+    let reported = [
         refused(&memory, " \n", json!({})),
         refused(&memory, "", json!({})),
         refused(&memory, &"x ".repeat(51), json!({})),
         refused(&memory, "x", json!({"key": "a value that is quite long"})),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(reported.join("\n"), @r"
     invalid_argument: `message`: the message is blank; give a text
     invalid_argument: `message`: the message is blank; give a text
     invalid_argument: `message`: the message has 102 bytes, a message may have 100; split it into several
@@ -186,11 +186,11 @@ fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
     let memory = TestMemory::with(config);
     assert_eq!(message(&memory, SIX).nodes.len(), 3);
     let seq = memory.store.view().seq;
-    let told = [
+    let reported = [
         refused(&memory, &format!("{SIX} Seven is a lock. Eight is a log."), json!({})),
         refused(&memory, &format!("Short. {}.", "and so on ".repeat(20).trim()), json!({})),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(reported.join("\n"), @r"
     invalid_argument: `message`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
     invalid_argument: `message`: chunk 1 of the message: the note has 286 bytes of text, a node may have 120; end its sentences sooner: a chunk has a few whole ones
     ");
@@ -198,7 +198,7 @@ fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
 }
 
 #[test]
-fn a_message_is_exported_whatever_became_of_its_first_chunk() {
+fn a_message_is_exported_even_if_its_first_chunk_was_deleted() {
     let memory = TestMemory::new();
     let written = message(&memory, SIX);
     let first = node(&memory, written.nodes[0]);
@@ -221,7 +221,7 @@ fn a_message_is_exported_whatever_became_of_its_first_chunk() {
 }
 
 #[test]
-fn a_message_is_forgotten_whole() {
+fn forgetting_a_message_deletes_all_its_chunks() {
     let memory = TestMemory::new();
     let one = message(&memory, SIX);
     let two = message(&memory, SIX);
@@ -245,7 +245,7 @@ fn a_message_is_forgotten_whole() {
 }
 
 #[test]
-fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
+fn only_messages_before_an_instant_are_forgotten() {
     let memory = TestMemory::new();
     for number in 0..40 {
         message(&memory, &format!("{SIX} Number {number}."));
@@ -253,11 +253,12 @@ fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
     memory.clock.advance(Span::HOUR);
     let edge = message(&memory, SIX);
     let seq = memory.store.view().seq;
-    let told = std::cell::Cell::new((0, 0));
-    let before =
-        |at| forget::before(&memory, at, &memory.cause("manual", "forget"), &|done, of| told.set((done, of)));
+    let reported = std::cell::Cell::new((0, 0));
+    let before = |at| {
+        forget::before(&memory, at, &memory.cause("manual", "forget"), &|done, of| reported.set((done, of)))
+    };
     let forgotten = before(memory.now()).unwrap();
-    assert_eq!((forgotten.messages, forgotten.nodes, told.get()), (40, 120, (40, 40)));
+    assert_eq!((forgotten.messages, forgotten.nodes, reported.get()), (40, 120, (40, 40)));
     assert!(memory.store.view().seq > seq + 1, "not all in one transaction");
     assert_eq!(memory.store.view().node_count(), 3);
     assert_eq!(before(memory.now()).unwrap(), forget::ForgetReport::default());
@@ -266,7 +267,7 @@ fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
 }
 
 #[test]
-fn an_export_brings_messages_along() {
+fn an_export_contains_messages() {
     let memory = TestMemory::new();
     let one = message(&memory, SIX);
     message(&memory, "The same. The same. The same. The same.");
@@ -294,6 +295,7 @@ fn an_export_brings_messages_along() {
         import(&TestMemory::new(), &ImportSource::Text(lines), &ImportOptions::default(), &|_, _| {})
             .unwrap();
     // And with the note the edges that lead to it.
-    let told = |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
-    assert_eq!((told("not a chunk of its message"), told("which is nowhere")), (1, 3));
+    let reported =
+        |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
+    assert_eq!((reported("not a chunk of its message"), reported("which is nowhere")), (1, 3));
 }

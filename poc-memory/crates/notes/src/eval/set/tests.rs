@@ -14,14 +14,16 @@ fn read(files: [&str; 3]) -> Result<EvalSet> {
     EvalSet::read(folder.path()).map_err(|error| {
         let place = folder.path().display().to_string();
         Error {
-            at: error.at.map(|at| Box::new(ErrorLocation { file: at.file.map(|file| file.replace(&place, "")), ..*at })),
+            at: error.at.map(|at| {
+                Box::new(ErrorLocation { file: at.file.map(|file| file.replace(&place, "")), ..*at })
+            }),
             ..error
         }
     })
 }
 
 #[test]
-fn a_folder_is_read_as_it_stands() {
+fn a_folder_is_read_into_groups_and_questions() {
     let set = read([DOCS, ASKED, JUDGED]).unwrap();
     let groups: Vec<_> =
         set.groups.iter().map(|group| (group.name.as_deref(), group.ids.join(" "))).collect();
@@ -35,14 +37,14 @@ fn a_folder_is_read_as_it_stands() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
-    let told = |files: [&str; 3]| {
+fn errors_name_file_and_line() {
+    let reported = |files: [&str; 3]| {
         let error = read(files).unwrap_err();
         format!("{error} ({})", error.hint.as_deref().unwrap_or("-"))
     };
-    let docs = |line: &str| told([&format!("{DOCS}{line}"), ASKED, JUDGED]);
-    let asked = |line: &str| told([DOCS, &format!("{ASKED}{line}"), JUDGED]);
-    let judged = |line: &str| told([DOCS, ASKED, &format!("{JUDGED}{line}")]);
+    let docs = |line: &str| reported([&format!("{DOCS}{line}"), ASKED, JUDGED]);
+    let asked = |line: &str| reported([DOCS, &format!("{ASKED}{line}"), JUDGED]);
+    let judged = |line: &str| reported([DOCS, ASKED, &format!("{JUDGED}{line}")]);
     let all = [
         docs("{\"id\": \"x\""),
         docs("[]"),
@@ -58,7 +60,7 @@ fn what_is_wrong_is_told_with_file_and_line() {
         judged("q1\td9\t1"),
         judged("q1\t2\t1"),
         judged("q1\td1\t1"),
-        told([DOCS, ASKED, ""]),
+        reported([DOCS, ASKED, ""]),
     ];
     insta::assert_snapshot!(all.join("\n"), @r#"
     /docs.jsonl:5: it is not JSON: EOF while parsing an object at column 10 (-)

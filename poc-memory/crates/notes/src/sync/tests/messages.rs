@@ -29,7 +29,7 @@ fn chunks(memory: &Memory) -> (usize, usize) {
 }
 
 #[test]
-fn a_message_goes_with_its_chunks_either_way() {
+fn messages_are_pulled_and_pushed_with_their_chunks() {
     let both = Both::new();
     let (ours, theirs) = (write(&both.local), write(&both.remote));
     assert_eq!((ours.nodes.len(), counts(&both.sync())), (2, (2, 0, 2)));
@@ -42,7 +42,7 @@ fn a_message_goes_with_its_chunks_either_way() {
 }
 
 #[test]
-fn a_chunk_whose_id_is_taken_is_known_by_its_message_all_the_same() {
+fn a_chunk_with_a_new_id_stays_a_chunk_of_its_message() {
     let both = Both::new();
     let written = write(&both.local);
     let other = Node { id: written.nodes[1], ..poc_graph::testing::node(9) };
@@ -54,7 +54,7 @@ fn a_chunk_whose_id_is_taken_is_known_by_its_message_all_the_same() {
 }
 
 #[test]
-fn what_was_forgotten_here_comes_back_whole_and_what_was_forgotten_there_goes() {
+fn a_message_forgotten_locally_comes_back_and_one_forgotten_remotely_is_deleted() {
     let both = Both::new();
     let id = write(&both.remote).message;
     both.sync();
@@ -71,7 +71,7 @@ fn what_was_forgotten_here_comes_back_whole_and_what_was_forgotten_there_goes() 
 }
 
 #[test]
-fn a_message_stays_with_a_chunk_that_was_edited_here() {
+fn a_message_stays_while_a_locally_edited_chunk_remains() {
     let both = Both::new();
     let written = write(&both.remote);
     both.sync();

@@ -33,7 +33,7 @@ fn bound(memory: &Memory, place: RemoteLocation) {
     bind(memory, &Binding { place, trust, bound: Timestamp(0), last: None }, "manual").unwrap();
 }
 
-fn said(error: Error) -> String {
+fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
@@ -93,16 +93,16 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
 }
 
 #[test]
-fn what_is_no_remote_is_refused_and_not_touched() {
+fn an_invalid_remote_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     let here = folder.path().display().to_string();
     let refused = |place: RemoteLocation| {
         bound(&memory, place);
-        said(run(&memory, false, &SILENT).unwrap_err()).replace(&here, "HOME")
+        describe(run(&memory, false, &SILENT).unwrap_err()).replace(&here, "HOME")
     };
-    insta::assert_snapshot!(said(run(&memory, false, &SILENT).unwrap_err()), @r"
+    insta::assert_snapshot!(describe(run(&memory, false, &SILENT).unwrap_err()), @r"
     not_found: this memory has no remote
     `poc-memory profile remote bind NAME` names a profile or a folder to synchronise with
     ");
@@ -152,7 +152,7 @@ fn what_is_no_remote_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_remote_that_lost_what_happened_since_deletes_nothing() {
+fn a_remote_that_lost_transactions_deletes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);

@@ -9,9 +9,9 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 
 /// The edges between neighbours of a sequence, in both directions. A note that follows itself gets no edge to
 /// itself.
-pub(super) fn edges(row: &[NodeId], strength: f64, at: Timestamp, provenance: &str) -> Vec<Edge> {
+pub(super) fn edges(ids: &[NodeId], strength: f64, at: Timestamp, provenance: &str) -> Vec<Edge> {
     let mut edges = Vec::new();
-    for pair in row.windows(2) {
+    for pair in ids.windows(2) {
         if let [before, after] = *pair
             && before != after
         {

@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_sync_does_what_the_rules_say_and_then_has_nothing_to_do(
+    fn a_sync_follows_the_rules_and_is_idempotent(
         history in proptest::collection::vec(step(), 1..40),
     ) {
         let both = Both::new();

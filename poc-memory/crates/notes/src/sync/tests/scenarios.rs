@@ -7,7 +7,7 @@ use crate::weight::{self, WeightChange};
 use poc_graph::{Origin, State, VisitOutcome};
 
 #[test]
-fn notes_go_both_ways_once() {
+fn notes_are_copied_once_in_both_directions() {
     let both = Both::new();
     both.local.note("ours", "The tide tables are in the drawer.");
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
@@ -27,7 +27,7 @@ fn notes_go_both_ways_once() {
 }
 
 #[test]
-fn what_the_remote_deleted_goes_here_unless_it_never_was_there() {
+fn notes_deleted_in_the_remote_are_deleted_locally_unless_never_pushed() {
     let both = Both::new();
     for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("same", "Both wrote this down.")] {
         both.local.note(key, body);
@@ -48,7 +48,7 @@ fn what_the_remote_deleted_goes_here_unless_it_never_was_there() {
 }
 
 #[test]
-fn edits_of_a_note_that_has_another_id_there_make_no_second_note() {
+fn editing_a_note_with_another_remote_id_creates_no_second_note() {
     let both = Both::new();
     both.remote.note("c", "Cheese keeps.");
     both.sync();
@@ -66,7 +66,7 @@ fn edits_of_a_note_that_has_another_id_there_make_no_second_note() {
 }
 
 #[test]
-fn what_was_deleted_here_comes_back() {
+fn notes_deleted_locally_come_back() {
     let both = Both::new();
     both.remote.note("c", "Cheese keeps.");
     both.sync();
@@ -76,7 +76,7 @@ fn what_was_deleted_here_comes_back() {
 }
 
 #[test]
-fn an_edit_there_becomes_a_new_version_here() {
+fn a_remote_edit_becomes_a_new_local_version() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
@@ -104,7 +104,7 @@ fn an_edit_there_becomes_a_new_version_here() {
 }
 
 #[test]
-fn an_edit_here_becomes_a_new_version_there() {
+fn a_local_edit_becomes_a_new_remote_version() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
@@ -121,7 +121,7 @@ fn an_edit_here_becomes_a_new_version_there() {
 }
 
 #[test]
-fn an_edit_here_outlives_a_deletion_there() {
+fn a_local_edit_survives_a_remote_deletion() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");
     both.remote.note("moon", "The moon is full.");
@@ -137,7 +137,7 @@ fn an_edit_here_outlives_a_deletion_there() {
 }
 
 #[test]
-fn an_edit_that_was_put_back_is_none() {
+fn a_reverted_edit_changes_nothing() {
     let both = Both::new();
     both.local.note("ours", "The tide tables are in the drawer.");
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
@@ -156,7 +156,7 @@ fn an_edit_that_was_put_back_is_none() {
 }
 
 #[test]
-fn what_both_edited_is_kept_twice() {
+fn a_note_edited_in_both_stores_is_kept_twice() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
@@ -190,7 +190,7 @@ fn a_taken_key_stays_with_its_note() {
 }
 
 #[test]
-fn links_follow_what_was_done_to_them_on_either_side() {
+fn links_added_or_removed_in_either_store_are_synchronised() {
     let both = Both::new();
     for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("c", "Cheese does.")] {
         both.local.note(key, body);
@@ -218,7 +218,7 @@ fn links_follow_what_was_done_to_them_on_either_side() {
 }
 
 #[test]
-fn who_is_retired_on_one_side_is_on_the_other() {
+fn retiring_a_note_is_synchronised() {
     let both = Both::new();
     for (key, body) in [("old", "The key is under the mat."), ("older", "The key is in the shed.")] {
         both.local.note(key, body);
@@ -258,7 +258,7 @@ fn who_is_retired_on_one_side_is_on_the_other() {
 }
 
 #[test]
-fn nothing_past_its_date_travels() {
+fn expired_notes_are_not_copied() {
     let both = Both::new();
     let expires = Some(both.local.now().plus(poc_graph::time::Span::DAY));
     both.local.insert(Draft { expires, ..draft("Milk in the fridge.") }).unwrap();
@@ -268,7 +268,7 @@ fn nothing_past_its_date_travels() {
 }
 
 #[test]
-fn a_note_is_trusted_no_further_than_its_remote_and_weighs_what_it_weighed() {
+fn pulled_notes_keep_their_weight_and_get_limited_trust() {
     let mut both = Both::new();
     both.binding.trust = Trust::Agent;
     let id = both.remote.note("user", "A person wrote this.");
@@ -289,7 +289,7 @@ fn a_note_is_trusted_no_further_than_its_remote_and_weighs_what_it_weighed() {
 }
 
 #[test]
-fn vectors_are_made_anew_where_the_embedder_is_another() {
+fn vectors_are_computed_again_for_another_embedder() {
     let mut config = Config::defaults().unwrap();
     config.embedder.dimensions = 64;
     let both = Both { remote: TestMemory::apart(2, config), ..Both::new() };
@@ -305,7 +305,7 @@ fn vectors_are_made_anew_where_the_embedder_is_another() {
 }
 
 #[test]
-fn a_pulled_note_is_tied_as_if_it_had_been_written_here() {
+fn a_pulled_note_gets_derived_edges() {
     let both = Both::new();
     let body = "The journal is written before the pages of the B-tree are.";
     both.local.note("ours", body);
@@ -318,7 +318,7 @@ fn a_pulled_note_is_tied_as_if_it_had_been_written_here() {
 }
 
 #[test]
-fn a_dry_run_names_what_a_sync_does_and_does_nothing() {
+fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
     let both = Both::new();
     both.local.note("gone", "It will be deleted there.");
     both.sync();
@@ -336,7 +336,7 @@ fn a_dry_run_names_what_a_sync_does_and_does_nothing() {
 }
 
 #[test]
-fn a_remote_that_is_another_deletes_nothing() {
+fn another_remote_deletes_nothing() {
     let mut both = Both::new();
     both.local.note("ours", "We wrote this.");
     both.remote.note("theirs", "They wrote this.");
@@ -351,7 +351,7 @@ fn a_remote_that_is_another_deletes_nothing() {
 }
 
 #[test]
-fn after_a_detachment_nothing_was_ever_synchronised() {
+fn after_a_detach_no_note_counts_as_synchronised() {
     let both = Both::new();
     both.local.note("ours", "We wrote this.");
     super::super::bind(&both.local, &both.binding, "manual").unwrap();
@@ -363,7 +363,7 @@ fn after_a_detachment_nothing_was_ever_synchronised() {
 }
 
 #[test]
-fn a_sync_speaks_for_one_tenant() {
+fn a_sync_covers_one_tenant() {
     let both = Both::new();
     let ann = poc_graph::Tuple::new([("user", "ann")]).unwrap();
     let write = |memory: &Memory, key: &str, body: &str| {
@@ -394,7 +394,7 @@ fn a_sync_speaks_for_one_tenant() {
 }
 
 #[test]
-fn each_may_be_the_others_remote() {
+fn two_stores_can_be_remotes_of_each_other() {
     let both = Both::new();
     both.local.note("ours", "We wrote this.");
     both.sync();

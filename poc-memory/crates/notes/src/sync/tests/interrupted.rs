@@ -60,7 +60,7 @@ fn state(memory: &Memory) -> State {
 }
 
 #[test]
-fn wherever_it_ends_the_next_one_completes_it() {
+fn an_interrupted_sync_is_completed_by_the_next() {
     let whole = much();
     let report = whole.sync();
     assert!(report.pulled > 8 && report.deleted == 3 && report.pushed > 8, "{report:?}");
@@ -86,7 +86,7 @@ fn wherever_it_ends_the_next_one_completes_it() {
 }
 
 #[test]
-fn killed_again_and_again_it_still_gets_there() {
+fn a_sync_that_is_interrupted_repeatedly_completes() {
     let whole = much();
     whole.sync();
     let both = much();
@@ -99,7 +99,7 @@ fn killed_again_and_again_it_still_gets_there() {
 }
 
 #[test]
-fn what_is_edited_between_push_and_mark_is_the_next_version() {
+fn a_note_edited_between_push_and_mark_becomes_the_next_version() {
     let both = Both::new();
     both.local.note("ours", "The first text.");
     // The remote gets its name, then the note; the mark is missing.
