@@ -1,18 +1,18 @@
-//! Where readers wait until an index is ready to answer.
+//! A one-shot latch: readers wait until an index is ready.
 
 use std::sync::OnceLock;
 
-/// Closed until it is opened, once.
+/// Closed at first; opened once.
 #[derive(Debug, Default)]
 pub(super) struct Latch(OnceLock<()>);
 
 impl Latch {
-    /// Lets everybody through from now on.
+    /// Opens the latch for good.
     pub(super) fn open(&self) {
         self.0.get_or_init(|| ());
     }
 
-    /// Waits until the gate is open.
+    /// Blocks until the latch is open.
     pub(super) fn wait(&self) {
         self.0.wait();
     }

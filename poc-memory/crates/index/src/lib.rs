@@ -1,4 +1,4 @@
-//! Indexes derived from the log: text, vectors and mentions.
+//! The indexes derived from the log: text, vectors and mentions.
 
 mod latch;
 mod mentions;

@@ -1,16 +1,17 @@
-//! Cuts long bodies into overlapping passages at the borders of sentences and Markdown blocks.
+//! Splits long bodies into overlapping passages at the boundaries of sentences and Markdown blocks.
 
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Windows of about `words` words, each starting about `stride` words after the one before (at
-/// most `words`, so that nothing is left out), trimmed. A body of at most `words` words is one
-/// passage, a blank one none. A window only ends inside a sentence that is longer than `stride`.
+/// Splits a body into trimmed passages of at most `words` words. Each one starts about `stride` words after
+/// the one before; `stride` is limited to `words`, so that no word is left out. A body of at most `words` words
+/// is a single passage, a blank body has none. A passage ends inside a sentence only if that is longer than
+/// `stride` words.
 pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let words = words.max(1);
     let stride = stride.clamp(1, words);
     let units = units(body, stride);
-    // Words before each unit.
+    // The number of words before each unit.
     let mut before = Vec::with_capacity(units.len());
     let mut total = 0;
     for unit in &units {
@@ -21,7 +22,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let mut windows = Vec::new();
     let mut start = 0;
     while start < units.len() {
-        // Whole units while they fit, but always one.
+        // Adds units while they fit, but at least one.
         let mut end = start + 1;
         while end < units.len() && position(end + 1) <= position(start) + words {
             end += 1;
@@ -32,7 +33,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
         if end == units.len() {
             break;
         }
-        // The last unit that starts within a stride; never beyond the window's end.
+        // The next window starts at the last unit within the stride, at the latest at the end of this window.
         let mut next = start + 1;
         while next < end && position(next + 1) <= position(start) + stride {
             next += 1;
@@ -42,7 +43,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     windows
 }
 
-/// What a window is made of: a sentence, a line of a list or of code, or a piece of one.
+/// The smallest unit of a window: a sentence, a line of a list or of code, or a piece of one.
 struct Unit {
     range: Range<usize>,
     words: usize,
@@ -66,8 +67,8 @@ fn units(body: &str, longest: usize) -> Vec<Unit> {
     units
 }
 
-/// The body with line breaks inside a paragraph turned into spaces, byte for byte, so that the
-/// sentence rules (Unicode annex 29, where a line break ends a sentence) see whole sentences.
+/// Replaces the line breaks inside paragraphs by spaces, without changing byte offsets. Under the sentence
+/// rules of Unicode annex 29 a line break would end the sentence.
 fn join_wrapped_lines(body: &str) -> String {
     let mut flowing = String::with_capacity(body.len());
     let mut lines = body.split_inclusive('\n').peekable();
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_paragraph_flow_and_blocks_do_not() {
+    fn lines_of_a_paragraph_are_joined_and_blocks_are_not() {
         check("One two\nthree four. Five\nsix.", 4, 4, &["One two\nthree four.", "Five\nsix."]);
         check(
             "# One two\nThree four\n- five six\n- seven",
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_without_end_is_cut_at_words() {
+    fn a_very_long_sentence_is_split_at_words() {
         let body = vec!["word"; 1000].join(" ");
         let found = passages(&body, 200, 150);
         assert!(found.iter().all(|passage| passage.unicode_words().count() <= 200));

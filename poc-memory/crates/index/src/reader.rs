@@ -1,8 +1,8 @@
-//! The indexes as those see them who only read: the retriever and the pipeline language. None of these traits
-//! can change an index.
+//! Read-only traits of the indexes, for the retriever and the pipeline language. None of them can change an
+//! index.
 //!
-//! What concerns every note ([`TextReader::scores`], [`VectorReader::cosine_scores`]) is asked for once per
-//! question. The answer is a type of its own, so that no note costs a call through a trait object.
+//! The scores of all notes ([`TextReader::scores`], [`VectorReader::cosine_scores`]) are requested once per
+//! query. They are concrete types, so that there is no dynamic call per note.
 
 use super::mentions::MentionIndex;
 use super::text::{TextField, TextHit, TextIndex, TextScores};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Reads the text index.
 pub trait TextReader: Send + Sync {
-    /// As [`TextIndex::search`].
+    /// See [`TextIndex::search`].
     fn search(
         &self,
         query: &str,
@@ -21,9 +21,9 @@ pub trait TextReader: Send + Sync {
         limit: usize,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<TextHit>;
-    /// As [`TextIndex::search_all`].
+    /// See [`TextIndex::search_all`].
     fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit>;
-    /// As [`TextIndex::scores`].
+    /// See [`TextIndex::scores`].
     fn scores(&self, query: &str) -> TextScores<'_>;
 }
 
@@ -49,19 +49,19 @@ impl TextReader for TextIndex {
 
 /// Reads the vector index.
 pub trait VectorReader: Send + Sync {
-    /// As [`VectorIndex::search`].
+    /// See [`VectorIndex::search`].
     ///
     /// # Errors
-    /// `invalid_argument` when the vector is none of this store.
+    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
     fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>>;
-    /// As [`VectorIndex::of`].
+    /// See [`VectorIndex::of`].
     fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)>;
-    /// As [`VectorIndex::similarity`].
+    /// See [`VectorIndex::similarity`].
     fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64>;
-    /// As [`VectorIndex::cosine_scores`].
+    /// See [`VectorIndex::cosine_scores`].
     ///
     /// # Errors
-    /// As [`VectorReader::search`].
+    /// As for [`VectorReader::search`].
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>>;
 }
 
@@ -85,15 +85,15 @@ impl VectorReader for VectorIndex {
 
 /// Reads the mention index.
 pub trait MentionReader: Send + Sync {
-    /// As [`MentionIndex::mentioned_by`].
+    /// See [`MentionIndex::mentioned_by`].
     fn mentioned_by(&self, id: NodeId) -> Vec<NodeId>;
-    /// As [`MentionIndex::mentioning`].
+    /// See [`MentionIndex::mentioning`].
     fn mentioning(&self, id: NodeId) -> Vec<NodeId>;
-    /// As [`MentionIndex::sharing_names`].
+    /// See [`MentionIndex::sharing_names`].
     fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>>;
-    /// As [`MentionIndex::names_between`].
+    /// See [`MentionIndex::names_between`].
     fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String>;
-    /// As [`MentionIndex::in_text`].
+    /// See [`MentionIndex::in_text`].
     fn in_text(&self, text: &str) -> Vec<NodeId>;
 }
 

@@ -1,4 +1,4 @@
-//! What an index holds in memory alone: it follows the log, and is saved as one sealed file.
+//! An index that is held in memory, follows the log, and is saved as one sealed file.
 
 use super::latch::Latch;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
@@ -8,14 +8,14 @@ use poc_store::atomic_file::{self, Fingerprint};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Content that readers wait for until it is released, with how far it has followed the log.
+/// The content of an index and its position in the log. Readers wait until it is released.
 pub(super) struct SnapshottedIndex<C> {
-    // A fork has none: it is never saved.
+    // `None` for a fork, which is never saved.
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
     state: RwLock<State<C>>,
     latch: Latch,
-    // `State::changes` as of the saved file.
+    // The value of `State::changes` when the file was saved.
     saved: AtomicU64,
 }
 
@@ -23,25 +23,25 @@ pub(super) struct SnapshottedIndex<C> {
 struct State<C> {
     content: C,
     applied: u64,
-    // Counts what was taken in since the index was opened.
+    // The number of changes since the index was opened.
     changes: u64,
 }
 
-/// The content, which nobody changes meanwhile.
+/// Read access to the content.
 pub(super) type ReadGuard<'a, C> = MappedRwLockReadGuard<'a, C>;
 
 impl<C: Default + Clone> SnapshottedIndex<C> {
-    /// Empty, with its file in a directory, and closed to readers.
+    /// An empty index that is not released, with its file in a directory.
     pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> SnapshottedIndex<C> {
         SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
     }
 
-    /// As empty and closed, with its file in another directory.
+    /// An empty index with the same settings that is not released, with its file in another directory.
     pub(super) fn empty_in(&self, directory: &Path) -> SnapshottedIndex<C> {
         SnapshottedIndex::closed(directory, self.fingerprint)
     }
 
-    /// A copy in memory alone, as it is now, which goes its own way.
+    /// An independent copy of the current state. It exists only in memory.
     pub(super) fn fork(&self) -> SnapshottedIndex<C> {
         self.latch.wait();
         let state = self.state.read();
@@ -55,13 +55,15 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         SnapshottedIndex { file, fingerprint, state, latch: Latch::default(), saved: AtomicU64::new(0) }
     }
 
-    /// The content, once readers may see it. Who has it must not ask for it again: a writer may wait between.
+    /// Waits until the index is released and locks the content for reading. A thread must not call this again
+    /// while it holds the guard: that deadlocks if a writer is waiting.
     pub(super) fn read(&self) -> ReadGuard<'_, C> {
         self.latch.wait();
         RwLockReadGuard::map(self.state.read(), |state| &state.content)
     }
 
-    /// Takes the saved file, when it is whole, of this fingerprint, and can be decoded.
+    /// Loads the saved file. Returns `false` if it is missing, damaged, has another fingerprint or cannot be
+    /// decoded.
     pub(super) fn load(&self, decode: impl FnOnce(&[u8]) -> Option<C>) -> bool {
         let saved = self.file.as_ref().and_then(|file| atomic_file::read(file, self.fingerprint));
         let state =
@@ -69,17 +71,17 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.map(|state| *self.state.write() = state).is_some()
     }
 
-    /// Lets readers in.
+    /// Admits readers from now on.
     pub(super) fn release(&self) {
         self.latch.open();
     }
 
-    /// The last record of the log that has been taken in.
+    /// The sequence number of the last applied transaction.
     pub(super) fn applied(&self) -> u64 {
         self.state.read().applied
     }
 
-    /// Empties it and removes the file.
+    /// Empties the index and removes its file.
     pub(super) fn reset(&self) -> Result<()> {
         self.file.as_deref().map_or(Ok(()), atomic_file::remove)?;
         let mut state = self.state.write();
@@ -87,20 +89,21 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         Ok(())
     }
 
-    /// Takes in what a transaction did to live notes: `ready` makes of each what `put` puts in, `remove` takes
-    /// those out that are gone or live no more. Readers wait only for the latter two.
+    /// Applies a transaction. `prepare` is called for each live note and its result is passed to `put`; `remove`
+    /// is called for each note that was deleted or is no longer live. Only `put` and `remove` run under the
+    /// lock.
     pub(super) fn apply<R>(
         &self,
         seq: u64,
         deltas: &[Delta],
-        ready: impl Fn(&Node) -> R,
+        prepare: impl Fn(&Node) -> R,
         put: impl Fn(&mut C, NodeId, R),
         remove: impl Fn(&mut C, NodeId),
     ) {
         let changes: Vec<(NodeId, Option<R>)> = deltas
             .iter()
             .filter_map(|delta| match delta {
-                Delta::Node(node) => Some((node.id, node.state.is_live().then(|| ready(node)))),
+                Delta::Node(node) => Some((node.id, node.state.is_live().then(|| prepare(node)))),
                 Delta::NodeDeleted(id) => Some((*id, None)),
                 _ => None,
             })
@@ -116,7 +119,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.changes += 1;
     }
 
-    /// Saves what has changed since it was saved.
+    /// Saves the index if it has changed since it was last saved.
     pub(super) fn checkpoint(&self, encode: impl FnOnce(&C) -> Result<Vec<u8>>) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let (bytes, applied, changes) = {

@@ -1,5 +1,5 @@
-//! What was derived from a large graph as a whole, kept in one checked file so that the next open
-//! need not compute it again.
+//! Saves the structures derived from the whole graph in one file with a checksum, so that opening a large
+//! store need not compute them again.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{SavedStructure, StructureOptions};
@@ -20,10 +20,11 @@ fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
     Fingerprint::of(&format!("structure of the graph, format {format}, {} dimensions", options.dimensions))
 }
 
-/// Writes it into a folder of its own, in place of what is there. `seq` is the last transaction in it.
+/// Writes the structure into a directory of its own, replacing an earlier one. `seq` is the last transaction
+/// that it includes.
 ///
 /// # Errors
-/// `internal` when the disk does not take it.
+/// `internal` when it cannot be written.
 pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &SavedStructure) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
         .map_err(|error| Error::internal(format!("the structure of the graph cannot be written: {error}")))?;
@@ -32,17 +33,17 @@ pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &Sav
     Ok(())
 }
 
-/// Deletes what a process left behind that ended while it was writing.
+/// Deletes the files left behind by an interrupted write.
 fn sweep(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name() != NAME {
-            // A file that stays is only wasted space; the next time tries again.
+            // A failure only wastes space, and the next write tries again.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Reads it; `None` when it is missing, damaged, or of another format or other settings.
+/// Reads the structure; `None` if it is missing, damaged, or has another format or other settings.
 pub fn read(directory: &Path, options: &StructureOptions) -> Option<SavedStructure> {
     let (_, bytes) = atomic_file::read(&file(directory), fingerprint(FORMAT, options))?;
     match postcard::take_from_bytes(&bytes) {
@@ -65,17 +66,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_under_the_same_settings() {
+    fn a_saved_structure_is_read_only_with_the_same_settings() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("structure");
         assert!(read(&directory, &RULES).is_none());
         let saved = saved();
         write(&directory, &RULES, 1, &saved).unwrap();
-        // Nodes without a score have NaN, which equals nothing: compare how they are written.
+        // Nodes without a score have NaN, which is not equal to itself, so the debug output is compared.
         let again = read(&directory, &RULES).unwrap();
         assert_eq!(format!("{again:?}"), format!("{saved:?}"));
         assert!(read(&directory, &StructureOptions { dimensions: 5, ..RULES }).is_none());
-        // These decide how it is used, not what it is.
+        // These settings affect only how the structure is used.
         assert!(read(&directory, &StructureOptions { exact_below: 9, max_drift: 0.1, ..RULES }).is_some());
     }
 
@@ -110,13 +111,13 @@ mod tests {
         assert!(!refused(own, &[&bytes]));
         assert!(refused(fingerprint(FORMAT - 1, &RULES), &[&bytes]));
         assert!(refused(Fingerprint::of("text index"), &[&bytes]));
-        // Written whole, but not what was meant.
+        // A valid checksum over invalid content.
         assert!(refused(own, &[&bytes, b"more"]));
         assert!(refused(own, &[&bytes[..bytes.len() - 1]]));
     }
 
     #[test]
-    fn what_an_interrupted_write_left_is_cleared() {
+    fn files_of_an_interrupted_write_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".tmp"), "half").unwrap();
         write(folder.path(), &RULES, 1, &saved()).unwrap();

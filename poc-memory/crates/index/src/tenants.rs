@@ -1,10 +1,10 @@
-//! One index for every tenant, kept in step with the log together.
+//! The indexes of all tenants, which follow the log together.
 //!
-//! Each tenant has an index of its own with files of its own: those of the default tenant in the
-//! folder itself, those of the others in a folder each below `tenants`. Beside them one manifest says
-//! up to which transaction all of them are saved, and at which transaction each was when it last
-//! changed. An index that has not changed is not written again; one that does not fit the manifest
-//! starts empty, and it alone is fed everything.
+//! Each tenant has its own index with its own files. The files of the default tenant are in the directory
+//! itself, those of the others in subdirectories of `tenants`. A manifest records the transaction up to
+//! which all of them are saved, and for each index the transaction of its last change. An index that has
+//! not changed is not written again. An index that does not match the manifest starts empty, and only that
+//! index is rebuilt.
 
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
@@ -18,57 +18,56 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Indexes that may be remembered without a reader or anything in them before they are looked
-/// through.
+/// The number of unused indexes from which on those without readers are dropped.
 const UNUSED_LIMIT: usize = 64;
 
 /// The index of one tenant.
 pub trait Index: Send + Sync {
-    /// What is indexed, in messages.
+    /// The name of the index in messages.
     const NAME: &'static str;
-    /// An empty one with the same settings and files elsewhere, whose readers wait for
+    /// An empty index with the same settings and its files in another directory. Its readers wait for
     /// [`Index::release`].
     fn empty_in(&self, directory: &Path) -> Self;
-    /// Reads back what it has saved; whether there was anything that fits.
+    /// Loads the saved files. Returns whether there were valid ones.
     fn load(&self) -> bool;
-    /// Answers readers from now on.
+    /// Admits readers from now on.
     fn release(&self);
-    /// The last transaction of the tenant in it; 0 while it was only fed everything.
+    /// The last applied transaction of the tenant; 0 while the index is being rebuilt.
     fn applied(&self) -> u64;
-    /// Throws away what it holds and has saved.
+    /// Discards the content and the saved files.
     fn reset(&self) -> Result<()>;
-    /// Takes in what a transaction did; `seq` is 0 while it is fed everything.
+    /// Applies a transaction. `seq` is 0 during a rebuild.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
-    /// Saves what it holds, unless it is saved already.
+    /// Saves the index if it has changed since it was last saved.
     fn checkpoint(&self) -> Result<()>;
 }
 
-/// The indexes of one kind.
+/// The indexes of one kind, one per tenant.
 pub struct PerTenant<I> {
     directory: PathBuf,
     main: Arc<I>,
     others: RwLock<Others<I>>,
-    // The last transaction that all of them reflect.
+    // The last transaction that is applied to all of them.
     applied: AtomicU64,
-    // What was saved and read back whole.
+    // The tenants whose saved index was loaded.
     loaded: RwLock<FxHashSet<Tenant>>,
     saved: Mutex<Option<(u64, Manifest)>>,
 }
 
-/// Of each tenant the transaction its index was at.
+/// For each tenant, the last transaction in its index.
 type Manifest = Vec<(Tenant, u64)>;
 
-/// Those of all tenants but the default one.
+/// The indexes of all tenants except the default one.
 struct Others<I> {
-    /// Those that hold something, or did.
+    /// The indexes that have, or had, content.
     filled: FxHashMap<Tenant, Arc<I>>,
-    /// Those that were only asked for: whoever did sees what comes in.
+    /// Empty indexes that are still in use. Their readers see what is written later.
     unused: FxHashMap<Tenant, Weak<I>>,
     released: bool,
 }
 
 impl<I: Index> PerTenant<I> {
-    /// The indexes of which `main` is that of the default tenant, with its files in `directory`.
+    /// Creates the set of indexes. `main` is the index of the default tenant, with its files in `directory`.
     pub fn new(main: I, directory: &Path) -> PerTenant<I> {
         PerTenant {
             directory: directory.to_owned(),
@@ -84,7 +83,7 @@ impl<I: Index> PerTenant<I> {
         }
     }
 
-    /// The index of a tenant; an empty one when there is none, which fills when the tenant writes.
+    /// The index of a tenant. A tenant without any notes gets an empty index, which fills when it writes.
     pub fn of(&self, tenant: Tenant) -> Arc<I> {
         if tenant.is_default() {
             return self.main.clone();
@@ -103,13 +102,13 @@ impl<I: Index> PerTenant<I> {
         }
     }
 
-    /// All that hold something.
+    /// All indexes that have content, including that of the default tenant.
     pub fn all(&self) -> Vec<Arc<I>> {
         let others = self.others.read();
         std::iter::once(&self.main).chain(others.filled.values()).cloned().collect()
     }
 
-    /// The index of a tenant that holds something, or is about to.
+    /// The index of a tenant for writing.
     fn get_or_create(&self, tenant: Tenant) -> Arc<I> {
         if tenant.is_default() {
             return self.main.clone();
@@ -157,9 +156,9 @@ impl<I> Others<I> {
         self.filled.get(&tenant).cloned().or_else(|| self.unused.get(&tenant)?.upgrade())
     }
 
-    /// Remembers an index for as long as somebody has it.
+    /// Remembers an empty index for as long as it is in use.
     fn add_unused(&mut self, tenant: Tenant, index: &Arc<I>) {
-        // Each time half of them are dropped, or there is room for as many again.
+        // Amortized: either the map shrinks, or its capacity doubles.
         if self.unused.len() >= UNUSED_LIMIT && self.unused.len() == self.unused.capacity() {
             self.unused.retain(|_, index| index.strong_count() > 0);
         }
@@ -187,8 +186,8 @@ impl<I: Index> Follower for PerTenant<I> {
             if !index.load() {
                 continue;
             }
-            // One saved by a checkpoint that was not finished may be ahead of the manifest, which does
-            // no harm: what comes again changes nothing.
+            // After an interrupted checkpoint an index may be ahead of the manifest. That is harmless, because
+            // applying a transaction twice has no effect.
             if (at..=last).contains(&index.applied()) {
                 self.loaded.write().insert(tenant);
             } else {
@@ -196,7 +195,8 @@ impl<I: Index> Follower for PerTenant<I> {
             }
         }
         if saved.is_none() && !self.lacks(Tenant::default()) {
-            // As it was before there were tenants: its own file says how far it is. Others are fed.
+            // A store from before there were tenants has no manifest: the file of the default tenant records
+            // its own position. The other tenants are rebuilt.
             seq = self.main.applied();
         }
         self.applied.store(seq, Ordering::Release);
@@ -246,7 +246,8 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn checkpoint(&self) -> Result<()> {
-        // First asked, then saved: what comes in meanwhile is in what is saved or comes again.
+        // The position is read before the indexes are saved. A later transaction is then either included in
+        // the saved index or applied again after the next open.
         let seq = self.applied();
         let filled: Vec<(Tenant, Arc<I>)> =
             self.others.read().filled.iter().map(|(tenant, index)| (*tenant, index.clone())).collect();
@@ -300,7 +301,7 @@ mod tests {
         own.transact(cause, |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
     }
 
-    /// How many nodes each of three tenants finds.
+    /// The number of nodes that each of three tenants finds.
     fn found(texts: &Texts) -> [usize; 3] {
         ["", "ann", "bob"]
             .map(|name| texts.of(user(name).id()).search("title", TextField::Title, 99, &|_| true).len())
@@ -310,11 +311,11 @@ mod tests {
         ["", "ann", "bob"].map(|name| texts.lacks(user(name).id()))
     }
 
-    /// A closed store in which the tenants have one, two and three nodes, with its indexes saved.
+    /// A closed store with saved indexes, in which the three tenants have one, two and three nodes.
     fn closed() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         let (store, texts) = open(&folder);
-        // Whoever asked before there was anything sees what comes in.
+        // An index requested before the first write sees the writes.
         let early = texts.of(user("ann").id());
         for (name, count) in [("", 1), ("ann", 2), ("bob", 3)] {
             (1..=count).for_each(|number| put(&store, name, number));
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_read_and_only_what_has_changed_is_written() {
+    fn saved_indexes_are_loaded_and_only_changed_ones_are_written() {
         let folder = closed();
         let (store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false; 3]));
@@ -364,22 +365,22 @@ mod tests {
     }
 
     #[test]
-    fn damage_to_the_files_of_one_tenant_is_no_matter_of_others() {
+    fn damaged_files_of_one_tenant_do_not_affect_others() {
         let garbage = |path: &Path| fs::write(path, "garbage").unwrap();
-        let gone = |path: &Path| fs::remove_file(path).unwrap();
-        for harm in [garbage as fn(&Path), gone] {
+        let missing = |path: &Path| fs::remove_file(path).unwrap();
+        for damage in [garbage as fn(&Path), missing] {
             let folder = closed();
-            harm(&file(&folder, "ann"));
+            damage(&file(&folder, "ann"));
             let (_, texts) = open(&folder);
             assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
             let folder = closed();
-            harm(&folder.path().join("text").join("snapshot"));
+            damage(&folder.path().join("text").join("snapshot"));
             let (_, texts) = open(&folder);
             assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
-            // Without the manifest the default tenant's own file tells how far it is, as it did before
-            // there were others.
+            // Without the manifest the file of the default tenant records its own position, as in stores from
+            // before there were tenants.
             let folder = closed();
-            harm(&manifest(&folder));
+            damage(&manifest(&folder));
             let (store, texts) = open(&folder);
             assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, true]));
             put(&store, "bob", 9);
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_checkpoints_are_told_from_those_that_fit() {
+    fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
         let folder = closed();
         let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         copy(folder.path(), early.path());
@@ -398,18 +399,18 @@ mod tests {
         store.checkpoint().unwrap();
         drop(store);
         copy(folder.path(), late.path());
-        // A checkpoint that was killed in front of its manifest.
+        // A checkpoint that was killed before it wrote its manifest.
         fs::copy(manifest(&early), manifest(&folder)).unwrap();
         let (store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false; 3]));
         drop((store, texts));
-        // A file from before.
+        // A file of an earlier checkpoint.
         fs::copy(manifest(&late), manifest(&folder)).unwrap();
         fs::copy(file(&early, "ann"), file(&folder, "ann")).unwrap();
         let (store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
         drop((store, texts));
-        // A log that was cut, with one file, and with all files of what was cut off.
+        // A truncated log with one file, and then with all files, of the removed transactions.
         fs::copy(file(&late, "ann"), file(&early, "ann")).unwrap();
         let (store, texts) = open(&early);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_asks_leaves_nothing_behind() {
+    fn unused_indexes_are_dropped() {
         let folder = closed();
         let (_, texts) = open(&folder);
         for number in 0..10_000 {

@@ -1,4 +1,4 @@
-//! Indexes in a throw-away folder for tests.
+//! Indexes in a temporary directory, for tests.
 
 #![allow(
     missing_docs,
@@ -15,7 +15,7 @@ use poc_embed::Embedder;
 use poc_graph::Delta;
 use tempfile::TempDir;
 
-/// Both indexes after one transaction, with the folder they live in.
+/// The text and vector indexes after one transaction, with their temporary directory.
 pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempDir, TextIndex, VectorIndex) {
     let folder = tempfile::tempdir().unwrap();
     let text = TextIndex::open(&folder.path().join("text"), &config.text).unwrap();
@@ -27,7 +27,7 @@ pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempD
     (folder, text, vectors)
 }
 
-/// The mentions after one transaction, in memory.
+/// The mention index after one transaction, in memory.
 pub fn mentions(deltas: &[Delta]) -> MentionIndex {
     let index = MentionIndex::closed(std::path::Path::new("/nonexistent"));
     index.release();

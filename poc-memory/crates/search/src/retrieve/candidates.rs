@@ -1,4 +1,4 @@
-//! The notes that may answer a question, and what speaks for each.
+//! The candidates for a query, and the components of their scores.
 
 use super::retriever::Retriever;
 use poc_graph::error::Result;
@@ -10,14 +10,14 @@ use poc_rank::standard_score::Scale;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-/// The best by words and meaning that are looked at further; four times as many as are wanted, if that is
-/// more.
+/// The number of candidates that are ranked further: the best by words and meaning together. Four times the
+/// number of wanted notes is used if that is more.
 pub(super) const POOL: usize = 128;
 
-/// The best by words that are looked at where not all cosines are known.
+/// The number of best notes by words that are considered if not all cosines are known.
 const MATCHING: usize = 1000;
 
-/// A question, and what is known of every note for it.
+/// A query, with the text and vector scores of all notes.
 pub(super) struct Question<'a> {
     pub(super) view: &'a View,
     visibility: Visibility,
@@ -26,13 +26,13 @@ pub(super) struct Question<'a> {
     by_words: Scale,
     by_meaning: Scale,
     meaning_weight: f64,
-    // Live, but not to be found.
+    // Live notes that must not be found.
     hidden: FxHashSet<NodeId>,
 }
 
-/// What is best by each and by both.
+/// The best notes by meaning, by words, and by both.
 pub(super) struct CandidateLists {
-    // As many as a list names, best first.
+    // The lists that hits report their ranks in, best first.
     pub(super) nearest: Vec<NodeId>,
     pub(super) matching: Vec<NodeId>,
     pub(super) cosine: Option<f64>,
@@ -46,7 +46,7 @@ impl CandidateLists {
     }
 }
 
-/// What a note is worth by itself: standard scores.
+/// The standard scores of a note, before anything is passed on along the structure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseScore {
     words: f64,
@@ -80,13 +80,13 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// The note's index in the view, if it is to be found.
-    fn place(&self, id: NodeId) -> Option<Ix> {
+    /// The index of a note in the view, if the note may be found.
+    fn visible_index(&self, id: NodeId) -> Option<Ix> {
         let ix = self.view.find(id)?;
         (!self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)).then_some(ix)
     }
 
-    pub(super) fn own(&self, bm25: f64, cosine: f64) -> BaseScore {
+    pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {
         BaseScore { words: self.by_words.standard(bm25), meaning: self.by_meaning.standard(cosine) }
     }
 
@@ -94,16 +94,17 @@ impl<'a> Question<'a> {
         fused(own.words, own.meaning, self.meaning_weight)
     }
 
-    /// The best `depth` by each, and the best `pool` by both. A note that holds no word is among the
-    /// latter only if it is among the nearest as many, since all such notes are worth the same by words.
+    /// The best `depth` notes by meaning and by words, and the best `pool` notes by both. A note without any
+    /// of the words can be among the latter only if it is among the `pool` nearest, because all such notes
+    /// have the same score by words.
     ///
-    /// Where all cosines are known no note is missed: what is among the nearest and the best by words is
-    /// looked at first, then the others that could still come in (the threshold algorithm of Fagin, Lotem
-    /// and Naor 2003).
+    /// If all cosines are known, the result is exact. The notes among the nearest and the best by words are
+    /// scored first, then the other notes that can still be among the best (the threshold algorithm of Fagin,
+    /// Lotem and Naor 2003).
     pub(super) fn lists(&self, depth: usize, pool: usize) -> CandidateLists {
         let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
-        // The indexes hold live notes, and seldom others than the view: then each is asked for.
-        let is_there = |id| self.place(id).is_some();
+        // The indexes rarely contain notes that the view does not have. Only then every note is looked up.
+        let is_there = |id| self.visible_index(id).is_some();
         if lists.all().all(is_there) {
             return lists;
         }
@@ -114,25 +115,25 @@ impl<'a> Question<'a> {
         let nearest = self.cosines.best(pool, keep);
         let matching = self.words.best(if self.cosines.is_exact() { pool } else { pool.max(MATCHING) }, keep);
         let found = |id, bm25, cosine: Option<f64>| {
-            let own = self.own(bm25, cosine.unwrap_or(0.0));
-            Ranked { score: self.score(own), id, with: own }
+            let base = self.base_score(bm25, cosine.unwrap_or(0.0));
+            Ranked { score: self.score(base), id, with: base }
         };
         let mut both = Top::new(pool);
         nearest.iter().for_each(|&(id, cosine)| both.offer(found(id, self.words.of(id), Some(cosine))));
-        let mut looked_at =
+        let mut scored_ids =
             FxHashSet::with_capacity_and_hasher(nearest.len() + matching.len(), FxBuildHasher);
-        looked_at.extend(nearest.iter().map(|(id, _)| *id));
-        for hit in matching.iter().filter(|hit| looked_at.insert(hit.id)) {
+        scored_ids.extend(nearest.iter().map(|(id, _)| *id));
+        for hit in matching.iter().filter(|hit| scored_ids.insert(hit.id)) {
             both.offer(found(hit.id, hit.score, self.cosines.of(hit.id)));
         }
         if self.cosines.is_exact() {
             both.narrow();
             let least = both.floor().map(|least| least.score);
-            // None of the others is nearer than this; without a vector a note counts as 0.
+            // No other note is nearer than this. A note without a vector has cosine 0.
             let most = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
-            let may_come_in = |bm25| least.is_none_or(|least| self.score(self.own(bm25, most)) >= least);
-            for hit in self.words.hits_where(may_come_in) {
-                if keep(hit.id) && !looked_at.contains(&hit.id) {
+            let can_enter = |bm25| least.is_none_or(|least| self.score(self.base_score(bm25, most)) >= least);
+            for hit in self.words.hits_where(can_enter) {
+                if keep(hit.id) && !scored_ids.contains(&hit.id) {
                     both.offer(found(hit.id, hit.score, self.cosines.of(hit.id)));
                 }
             }
@@ -146,7 +147,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// A note that may be an answer, and what speaks for it.
+/// A candidate and the components of its score.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) id: NodeId,
@@ -155,20 +156,20 @@ pub(super) struct Candidate {
     pub(super) named: f64,
     pub(super) identifier: f64,
     pub(super) propagated: PropagatedScore,
-    // What it does not give on.
+    // The bonus of a note named by its key. It is not passed on.
     pub(super) key: f64,
 }
 
 impl Candidate {
-    /// What it is worth by itself.
-    pub(super) fn own(&self) -> f64 {
+    /// The score without what was passed on to it.
+    pub(super) fn base_score(&self) -> f64 {
         self.words + self.meaning + self.named + self.identifier
     }
 
     pub(super) fn score(&self, flow: PropagationWeights) -> f64 {
         let propagated = &self.propagated;
         let [mention, shared] = propagated.name_shares(flow);
-        self.own()
+        self.base_score()
             + mention
             + shared
             + propagated.sequence_share(flow)
@@ -194,29 +195,29 @@ impl Candidate {
     }
 }
 
-/// The notes that may be answers.
+/// The candidates of a query.
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
-    // By the index in the view.
-    places: FxHashMap<Ix, usize>,
-    // What any other note is worth by itself at most; infinite where not all are known.
-    rest: f64,
+    // Positions in `all`, by index in the view.
+    positions: FxHashMap<Ix, usize>,
+    // The greatest base score of any other note; infinite if not all are known.
+    max_other: f64,
 }
 
 impl Candidates {
     pub(super) fn of(question: &Question<'_>, pool: Vec<Ranked<BaseScore>>) -> Candidates {
-        // Notes without words and vector are in no list.
-        let nothing = question.score(question.own(0.0, 0.0));
+        // Notes without matching words and without a vector are in no list.
+        let nothing = question.score(question.base_score(0.0, 0.0));
         let last = pool.last().filter(|_| question.cosines.is_exact());
-        let rest = last.map_or(f64::INFINITY, |last| last.score.max(nothing));
-        let places: Vec<Option<Ix>> = pool.iter().map(|found| question.place(found.id)).collect();
+        let max_other = last.map_or(f64::INFINITY, |last| last.score.max(nothing));
+        let indexes: Vec<Option<Ix>> = pool.iter().map(|found| question.visible_index(found.id)).collect();
         let room = pool.len() * 2;
         let mut candidates = Candidates {
             all: Vec::with_capacity(room),
-            places: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
-            rest,
+            positions: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
+            max_other,
         };
-        for (found, ix) in pool.into_iter().zip(places) {
+        for (found, ix) in pool.into_iter().zip(indexes) {
             if let Some(ix) = ix {
                 candidates.add(question, ix, found.id, found.with);
             }
@@ -235,49 +236,49 @@ impl Candidates {
             propagated: PropagatedScore::default(),
             key: 0.0,
         });
-        self.places.insert(ix, at);
+        self.positions.insert(ix, at);
         at
     }
 
-    /// The greatest worth by itself.
+    /// The greatest base score.
     pub(super) fn best(&self) -> f64 {
-        self.all.iter().map(Candidate::own).fold(0.0, f64::max)
+        self.all.iter().map(Candidate::base_score).fold(0.0, f64::max)
     }
 
-    /// The candidate at an index of the view, made one if need be; `None` when the note is not to be found.
+    /// The candidate with an index in the view. Adds the note if it is no candidate yet; `None` if it must not
+    /// be found.
     pub(super) fn at_index(&mut self, question: &Question<'_>, ix: Ix) -> Option<&mut Candidate> {
-        match self.places.get(&ix) {
+        match self.positions.get(&ix) {
             Some(&at) => self.all.get_mut(at),
             None => self.at(question, question.view.id(ix)?),
         }
     }
 
-    /// As [`Candidates::at_index`] by the note's id.
+    /// Like [`Candidates::at_index`], by id.
     pub(super) fn at(&mut self, question: &Question<'_>, id: NodeId) -> Option<&mut Candidate> {
         self.at_if(question, id, |_| true)
     }
 
-    /// As [`Candidates::at`]; a note that is no candidate yet becomes one only if it may, by what it is worth
-    /// by itself at most.
+    /// Like [`Candidates::at`], but adds a note only if `may` accepts an upper bound of its base score.
     pub(super) fn at_if(
         &mut self,
         question: &Question<'_>,
         id: NodeId,
         may: impl Fn(f64) -> bool,
     ) -> Option<&mut Candidate> {
-        let ix = question.place(id)?;
-        let at = match self.places.get(&ix) {
+        let ix = question.visible_index(id)?;
+        let at = match self.positions.get(&ix) {
             Some(&at) => at,
-            None if !may(self.rest) => return None,
+            None if !may(self.max_other) => return None,
             None => {
                 let (bm25, cosine) = (question.words.of(id), question.cosines.of(id));
-                self.add(question, ix, id, question.own(bm25, cosine.unwrap_or(0.0)))
+                self.add(question, ix, id, question.base_score(bm25, cosine.unwrap_or(0.0)))
             }
         };
         self.all.get_mut(at)
     }
 
-    /// The `n`-th best score as it is by now; less than any when there are not as many.
+    /// The current `n`-th best score; −∞ if there are fewer candidates.
     pub(super) fn nth_best(&self, n: usize, flow: PropagationWeights) -> f64 {
         let mut best = Top::new(n);
         let of = |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, with: () };
@@ -286,13 +287,13 @@ impl Candidates {
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }
 
-    /// Every candidate with its worth, best first, ties by id.
+    /// All candidates with their base scores, best first, ties by id.
     pub(super) fn in_order(&self) -> Vec<(Ix, NodeId, f64)> {
         let of = |(&ix, &at): (&Ix, &usize)| {
             let candidate = self.all.get(at)?;
-            Some((ix, candidate.id, candidate.own()))
+            Some((ix, candidate.id, candidate.base_score()))
         };
-        let mut all: Vec<(Ix, NodeId, f64)> = self.places.iter().filter_map(of).collect();
+        let mut all: Vec<(Ix, NodeId, f64)> = self.positions.iter().filter_map(of).collect();
         all.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
         all
     }

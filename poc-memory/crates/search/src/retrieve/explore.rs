@@ -1,4 +1,4 @@
-//! Wandering from what is near a text along keyword and semantic edges: a beam search.
+//! Exploration of the graph around a text: a beam search along keyword and semantic edges.
 
 #[cfg(test)]
 mod tests;
@@ -13,56 +13,56 @@ use poc_rank::mmr::mmr;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What is asked.
+/// A query of [`explore`].
 pub struct ExploreQuery<'a> {
     /// The vector of the text.
     pub vector: &'a [f32],
-    /// Normalised keywords; starts that have one of them come before all others.
+    /// Normalized keywords. If start notes have any of them, only those notes are start notes.
     pub keywords: &'a [String],
-    /// Hops, at most.
+    /// The maximum number of hops.
     pub depth: usize,
-    /// Ways that go on after each hop.
+    /// The number of paths that are extended in each hop.
     pub beam: usize,
-    /// Notes after which no further hop is made, and which are returned at most.
+    /// The maximum number of notes to return. The search stops after the hop that reaches it.
     pub target_count: usize,
 }
 
-/// A note on the way.
+/// A note that the search reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExploredNode {
     /// The note.
     pub id: NodeId,
-    /// The best score it was reached with.
+    /// The best score of a path to it.
     pub score: f64,
-    /// Cosine of its nearest part with the text.
+    /// The cosine of its nearest part with the text.
     pub cosine: f64,
-    /// Hops from a start, 0 for one.
+    /// The number of hops from a start note.
     pub hop: usize,
 }
 
-/// An edge that was walked.
+/// An edge on a path of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraversedEdge {
-    /// Where from.
+    /// The note it was followed from.
     pub from: NodeId,
-    /// Where to.
+    /// The note it leads to.
     pub to: NodeId,
     /// `keyword` or `semantic`.
     pub kind: EdgeKind,
-    /// 0–1.
+    /// The strength, 0–1.
     pub strength: f64,
 }
 
-/// Where the walk led.
+/// The result of [`explore`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exploration {
-    /// Best first, ties by id.
+    /// The notes, best first, ties by id.
     pub nodes: Vec<ExploredNode>,
-    /// Edges between them, in the order they were walked.
+    /// The edges between them that the search followed, in that order.
     pub edges: Vec<TraversedEdge>,
 }
 
-/// A way through the graph, from its end.
+/// A path through the graph, as a linked list from its end.
 struct Path {
     ix: Ix,
     near: NearestPart,
@@ -75,7 +75,7 @@ impl Path {
         std::iter::successors(Some(self), |path| path.before.as_deref())
     }
 
-    /// The way one step further; `None` where the step leads nowhere.
+    /// The path extended by one edge; `None` if the step has no score.
     fn extended(
         self: &Rc<Path>,
         ix: Ix,
@@ -93,9 +93,8 @@ impl Path {
     }
 }
 
-/// Walks from the nearest notes that `keep` lets through. The start score of a note is its cosine, a
-/// step is worth what [`step`] says, and after each hop `beam` ways are chosen by
-/// [`poc_rank::mmr`].
+/// Searches from the nearest notes that `keep` accepts. A start note scores its cosine, each step is scored by
+/// [`step`], and after each hop `beam` paths are selected by [`poc_rank::mmr`].
 pub fn explore(
     query: &ExploreQuery<'_>,
     vectors: &dyn VectorReader,
@@ -104,8 +103,8 @@ pub fn explore(
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Result<Exploration> {
     let mut paths = starts(query, vectors, view, keep)?;
-    let mut found = Found::default();
-    paths.iter().for_each(|path| found.enter(path, 0, None));
+    let mut found = Reached::default();
+    paths.iter().for_each(|path| found.add(path, 0, None));
     for hop in 1..=query.depth {
         if found.nodes.len() >= query.target_count || paths.is_empty() {
             break;
@@ -118,7 +117,7 @@ pub fn explore(
         };
         let chosen: Vec<&Step> =
             mmr(&scores, config.mmr_lambda, alike).filter_map(|at| steps.get(at)).take(query.beam).collect();
-        chosen.iter().for_each(|step| found.enter(&step.path, hop, Some(step.edge)));
+        chosen.iter().for_each(|step| found.add(&step.path, hop, Some(step.edge)));
         paths = chosen.into_iter().map(|step| step.path.clone()).collect();
     }
     Ok(found.best(query.target_count))
@@ -143,13 +142,13 @@ fn starts(
     Ok(starts.into_iter().map(Rc::new).collect())
 }
 
-/// A way and the last edge of it.
+/// A path and its last edge.
 struct Step {
     path: Rc<Path>,
     edge: TraversedEdge,
 }
 
-/// The best way to each note one hop away, best first, ties by id.
+/// The best path to each note one hop away, best first, ties by id.
 fn steps(
     paths: &[Rc<Path>],
     hop: usize,
@@ -188,13 +187,13 @@ fn steps(
 }
 
 #[derive(Default)]
-struct Found {
+struct Reached {
     nodes: FxHashMap<NodeId, ExploredNode>,
     edges: Vec<TraversedEdge>,
 }
 
-impl Found {
-    fn enter(&mut self, path: &Path, hop: usize, edge: Option<TraversedEdge>) {
+impl Reached {
+    fn add(&mut self, path: &Path, hop: usize, edge: Option<TraversedEdge>) {
         let NearestPart { id, cosine, .. } = path.near;
         let visited = ExploredNode { id, score: path.score, cosine, hop };
         let known = self.nodes.entry(id).or_insert(visited);

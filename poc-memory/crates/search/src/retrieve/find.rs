@@ -1,4 +1,4 @@
-//! Finding the best nodes for a text, by the kind of fusion that the settings choose.
+//! Finds the best nodes for a text with the fusion method of the settings.
 
 use super::hit::Retrieval;
 use super::retriever::Retriever;
@@ -8,25 +8,24 @@ use poc_graph::Visibility;
 use poc_graph::error::Result;
 
 impl Retriever<'_> {
-    /// The best `wanted` nodes that are seen for a text, fused as the settings say: by scores
+    /// The best `wanted` visible nodes for a text, fused with the method of the settings: by scores
     /// ([`poc_rank::fusion`], [`poc_rank::propagation`]) or by ranks ([`poc_rank::rrf`]).
     ///
-    /// Up to the switch-over of the vector index to HNSW every note is compared with the text by meaning
-    /// and by words, and what comes out is what a comparison with all of them gives. Above it mean and
-    /// deviation of the cosines are estimated, and candidates are the nearest 128 (more when more are
-    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 128; among them
-    /// alone notes are compared with each other.
+    /// While the vector index compares all vectors, every note is scored by meaning and by words, and the
+    /// result is exact. When it uses HNSW, the mean and the deviation of the cosines are estimated, and the
+    /// candidates are the 128 nearest notes (more if more are wanted) and the best 1,000 by words. The step
+    /// along the structure starts from the best 128. Only these are compared with each other.
     ///
     /// # Errors
-    /// As [`Retriever::find_near`]; what the embedder fails with.
+    /// As for [`Retriever::find_near`], and the errors of the embedder.
     pub fn find(&self, text: &str, wanted: usize, visibility: Visibility) -> Result<Retrieval> {
         self.find_near(text, &self.embedder.embed_one(text)?, wanted, visibility)
     }
 
-    /// As [`Retriever::find`] for a text whose vector is known.
+    /// Like [`Retriever::find`], for a text whose vector is known.
     ///
     /// # Errors
-    /// `invalid_argument` when the vector is none of this store.
+    /// `invalid_argument` when the vector does not have the dimensions of the store.
     pub fn find_near(
         &self,
         text: &str,

@@ -1,37 +1,38 @@
-//! What a retrieval gives.
+//! The result of a retrieval.
 
 use poc_graph::NodeId;
 use poc_index::VectorHit;
 
-/// A node that was found.
+/// A node found by a retrieval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetrievalHit {
     /// The node.
     pub id: NodeId,
-    /// The fused score: the sum of the shares.
+    /// The fused score, which is the sum of the shares.
     pub score: f64,
-    /// The lists that named it, with its rank in each, from 1.
+    /// The lists that contain it, with its rank in each, starting at 1.
     pub ranks: Vec<(&'static str, usize)>,
-    /// What each signal adds to the score; those that add nothing are left out.
+    /// The contribution of each signal to the score. Zero contributions are left out.
     pub shares: Vec<(&'static str, f64)>,
-    /// The note that its share of mentions or of names in common comes from, if it has one.
+    /// The note that contributes most through a mention or a shared name, if any does.
     pub led_by: Option<NodeId>,
-    /// Whether the text asks for it by its key ([`super::key::notes_named`]): then it is before all others. Fused by
-    /// ranks none is.
+    /// Whether the text names the note by its key ([`super::key::notes_named`]). Such a hit comes before all
+    /// others. Always `false` with fusion by ranks.
     pub by_key: bool,
-    /// Its part that is nearest in meaning; `None` without a vector.
+    /// Its part that is nearest to the text; `None` if the node has no vector.
     pub near: Option<VectorHit>,
-    /// How likely it answers the text, 0–1, where a cross-encoder was asked: not here.
+    /// The probability that it answers the text, 0–1, if a cross-encoder has scored it. Retrieval itself
+    /// leaves it `None`.
     pub likelihood: Option<f64>,
 }
 
-/// What was found, best first, ties by id.
+/// The result of a retrieval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retrieval {
-    /// At most as many as wanted.
+    /// The hits, best first, ties by id; at most as many as wanted.
     pub hits: Vec<RetrievalHit>,
-    /// The lists, with how many nodes each named.
+    /// The lists that were fused, with the number of nodes in each.
     pub named: Vec<(&'static str, usize)>,
-    /// The greatest cosine of any node with the question; `None` when nothing has one.
+    /// The greatest cosine of any node with the query; `None` if no node has a vector.
     pub cosine: Option<f64>,
 }

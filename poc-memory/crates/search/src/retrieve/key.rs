@@ -1,31 +1,32 @@
-//! Notes that are asked for by their key.
+//! Finds the notes that a text names by their key.
 
 use poc_graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
 use poc_index::{is_name, names, without_possessive};
 use rustc_hash::FxHashSet;
 
-/// A note that a text asks for by its key.
+/// A note that a text names by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyMatch<'a> {
     /// The note.
     pub note: Ix,
-    /// The key as it is spelt in the text.
+    /// The key as spelled in the text.
     pub spelling: &'a str,
-    /// Whether that is the whole text.
+    /// Whether the key is the whole text.
     pub is_whole_text: bool,
 }
 
-/// Of the notes that `is_visible` lets through those whose key a text is, and those whose keys stand in it and are
-/// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys
-/// are made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with
-/// other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
+/// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the
+/// text and has the form of a name (`people/lin`, `chat-013`); each note once. Other keys count only as the
+/// whole text, because keys are derived from titles, and many texts contain words such as `follow-up` or
+/// `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file
+/// (`notes/people/lin.md`) or at the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
-    let is_seen = |note: Ix| view.id(note).is_some_and(is_visible);
-    let all = owners(view, text, &is_seen).into_iter();
+    let is_allowed = |note: Ix| view.id(note).is_some_and(is_visible);
+    let all = owners(view, text, &is_allowed).into_iter();
     let mut found: Vec<KeyMatch<'a>> =
         all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true }).collect();
     let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
-    let is_named = |note: Ix| is_seen(note) && is_name(view.key(note));
+    let is_named = |note: Ix| is_allowed(note) && is_name(view.key(note));
     for spelling in names(text) {
         for note in owners(view, spelling, &is_named) {
             if seen.insert(note) {
@@ -36,7 +37,7 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
-/// The note whose key a name is as it stands, else those that are meant by it.
+/// The note with exactly this key; if there is none, the notes with one of its other spellings as key.
 fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
     if let Some(owner) = view.find_key(&normal_key(name)).filter(|owner| may(*owner)) {
         return vec![owner];
@@ -48,11 +49,11 @@ fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
     spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
 }
 
-/// The keys that a name may mean, the longest first: without what stands around it, the ends of the path to a
-/// page, and of any other path those that are names by themselves.
+/// The keys that a name may stand for, longest first: the name without surrounding punctuation, then the
+/// endings of its path. Of a path that is not a page, only endings with the form of a name count.
 fn spellings(name: &str) -> Vec<&str> {
     let whole = name.trim();
-    let bare = whole.trim_matches(stands_around);
+    let bare = whole.trim_matches(is_surrounding);
     let page = plain(bare);
     let mut spellings = vec![whole, bare, page];
     if !bare.contains(char::is_whitespace) {
@@ -70,12 +71,12 @@ fn spellings(name: &str) -> Vec<&str> {
     spellings
 }
 
-/// Quotes, brackets, and what ends a sentence or a part of it.
-fn stands_around(c: char) -> bool {
+/// Whether a character is a space, a quote, a bracket or sentence punctuation.
+fn is_surrounding(c: char) -> bool {
     c.is_whitespace() || "\"'`“”„‘’«»()[]{}<>*.,;:!?…".contains(c)
 }
 
-/// A name without the place within a page, `'s` and `.md`.
+/// A name without a URL fragment or query, `'s` and `.md`.
 fn plain(name: &str) -> &str {
     let page = name.split_once(['#', '?']).map(|(page, _)| page).filter(|page| page.contains('/'));
     let owner = without_possessive(page.unwrap_or(name));
@@ -88,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_may_mean_what_is_in_it() {
+    fn spellings_leave_out_punctuation_and_path_prefixes() {
         let check = |name: &str, expected: &[&str]| assert_eq!(spellings(name), expected, "{name}");
         check(" people/lin", &["people/lin"]);
         check("“handbook”?", &["“handbook”?", "handbook"]);
@@ -110,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_is_too_odd(name in "\\PC{0,40}|[a-zé/#?'’.]{0,20}(\\.md)?") {
+        fn every_spelling_is_part_of_the_name(name in "\\PC{0,40}|[a-zé/#?'’.]{0,20}(\\.md)?") {
             for spelling in spellings(&name) {
                 prop_assert!(name.contains(spelling) && !spelling.is_empty());
             }

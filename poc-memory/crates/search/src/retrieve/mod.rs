@@ -1,4 +1,4 @@
-//! Finding by meaning and by words together. The indexes are seen through their read-only traits.
+//! Retrieval by meaning and words together. It reads the indexes through read-only traits.
 
 mod candidates;
 pub mod explore;
@@ -16,5 +16,5 @@ mod tests;
 pub use hit::{Retrieval, RetrievalHit};
 pub use retriever::Retriever;
 
-/// Nodes an answer may have.
+/// The maximum number of nodes that a retrieval returns.
 pub const MOST: usize = 256;

@@ -1,4 +1,4 @@
-//! Notes near a vector, each standing for itself by the part of it that is nearest.
+//! The notes nearest to a vector, each represented by its nearest part.
 
 use poc_graph::NodeId;
 use poc_graph::error::Result;
@@ -6,21 +6,21 @@ use poc_index::VectorReader;
 use poc_rank::cosine::cosine;
 use std::sync::Arc;
 
-/// A note and the part of it that is nearest to what was asked.
+/// A note and its part that is nearest to the query.
 #[derive(Clone, Debug)]
 pub struct NearestPart {
     /// The note.
     pub id: NodeId,
-    /// Cosine of that part, −1 to 1.
+    /// The cosine of that part with the query, −1 to 1.
     pub cosine: f64,
-    /// Unit vector of that part.
+    /// The unit vector of that part.
     pub vector: Arc<[f32]>,
 }
 
-/// The `k` nearest notes that `keep` lets through, best first, ties by id.
+/// The `k` nearest notes that `keep` accepts, best first, ties by id.
 ///
 /// # Errors
-/// As [`VectorReader::search`].
+/// As for [`VectorReader::search`].
 pub fn nearest(
     vectors: &dyn VectorReader,
     vector: &[f32],
@@ -37,7 +37,7 @@ pub fn nearest(
         .collect())
 }
 
-/// How near one note is; `None` when it has no vector.
+/// The part of a note that is nearest to a vector; `None` if the note has no vector.
 pub fn nearest_part(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<NearestPart> {
     let parts = vectors.of(id).into_iter();
     parts

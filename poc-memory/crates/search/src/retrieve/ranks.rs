@@ -1,4 +1,4 @@
-//! Fusion by ranks: three lists of the best, by reciprocal rank.
+//! Reciprocal rank fusion of three lists.
 
 use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
@@ -7,8 +7,8 @@ use poc_graph::{NodeId, Visibility};
 use poc_index::TextField;
 use poc_rank::rrf::{K, rrf};
 
-/// The nearest by their best vector, the best by BM25 of the title and by BM25 of the body, 50 each or as
-/// many as are wanted, fused by [`poc_rank::rrf`].
+/// Combines the nearest nodes by vector, the best by BM25 of the title and the best by BM25 of the body with
+/// [`poc_rank::rrf`]. Each list has 50 nodes, or as many as are wanted if that is more.
 pub(super) fn find(
     retriever: &Retriever<'_>,
     text: &str,

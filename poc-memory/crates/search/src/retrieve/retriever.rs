@@ -1,15 +1,16 @@
-//! What a retrieval reads.
+//! The data that a retrieval reads.
+
 use poc_embed::Embedder;
 use poc_graph::{NodeId, View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
 
-/// Nodes each list names; more when more are wanted.
+/// The length of each list; more if more nodes are wanted.
 pub(super) const DEPTH: usize = 50;
 
-/// What is asked, and how much each answer counts.
+/// Finds nodes for a text in the graph and its indexes.
 #[derive(Clone, Copy)]
 pub struct Retriever<'a> {
-    /// The notes.
+    /// The graph.
     pub view: &'a View,
     /// The text index.
     pub text: &'a dyn TextReader,
@@ -17,29 +18,29 @@ pub struct Retriever<'a> {
     pub vectors: &'a dyn VectorReader,
     /// The mention index.
     pub mentions: &'a dyn MentionReader,
-    /// Turns the question into a vector.
+    /// Embeds the query.
     pub embedder: &'a dyn Embedder,
-    /// How they are fused.
+    /// The settings of fusion and its weights.
     pub config: &'a poc_config::RetrieveConfig,
-    /// Notes that are left out as if they were not there.
+    /// Notes to leave out, as if they did not exist.
     pub except: &'a [NodeId],
 }
 
 impl<'a> Retriever<'a> {
-    /// The same, as if some notes were not there.
+    /// The same retriever, but as if the given notes did not exist.
     #[must_use]
     pub fn without(self, except: &'a [NodeId]) -> Self {
         Retriever { except, ..self }
     }
 
-    /// The names that tie two notes for a text, folded, the rarest first.
+    /// The names that link two notes for a text, folded, the rarest first.
     pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
-        self.mentions.names_between([one, other], self.most_sharing(), text)
+        self.mentions.names_between([one, other], self.max_sharing(), text)
     }
 
-    /// How many notes may have a name that ties them: as the settings say, in a small store a tenth of the
-    /// notes, and never fewer than two.
-    pub(super) fn most_sharing(&self) -> usize {
+    /// The maximum number of notes that a linking name may occur in: the value in the settings or, in a small
+    /// store, a tenth of the notes, but at least two.
+    pub(super) fn max_sharing(&self) -> usize {
         self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
     }
 

@@ -1,5 +1,5 @@
-//! Fusion by scores: how far a note stands out by its words and by its meaning, what the question names,
-//! and one step along the structure.
+//! Fusion by scores: the standard scores of a note by words and by meaning, bonuses for what the query
+//! names, and one propagation step along the structure.
 
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
@@ -48,7 +48,7 @@ pub(super) fn find(
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
-        shared_by: retriever.most_sharing(),
+        shared_by: retriever.max_sharing(),
         beside: weights.beside_weight,
         further: weights.further_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
@@ -60,8 +60,8 @@ pub(super) fn find(
         }
         sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
     }
-    // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
-    // more words of the question and a share of it besides. One deviation where nothing stands out.
+    // A note named by its key must come before all others. Notes that merely contain its key may have more
+    // words of the query and a share of its score. If no score is high, the distance is one deviation.
     let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
     let scores =
         by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
@@ -69,7 +69,7 @@ pub(super) fn find(
     let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
     for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
-            // One key may stand in another: the one that is all of the question comes first.
+            // One key may contain another, so the key that is the whole query comes first.
             owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
         }
     }

@@ -1,6 +1,6 @@
-//! One step along the structure: from what is found to what stands beside it in a session, to what it
-//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to
-//! what is alike.
+//! One propagation step along the structure: from the notes found to their neighbours in a session, to the
+//! notes they mention, to the notes that mention them and to the notes that share a name with them. Notes
+//! without any of these links get a share from similar notes.
 
 use super::candidates::{Candidates, POOL, Question};
 use super::retriever::Retriever;
@@ -9,10 +9,12 @@ use poc_graph::{Ix, NodeId, View};
 use poc_index::MentionReader;
 use poc_rank::propagation::PropagationWeights;
 
-/// Lets every candidate that is worth more than nothing give on to the notes around it, the best
-/// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
-/// has a name in common with them that is not in the question: who has those is found by them anyway.
-/// Returns the notes that give on; [`poc_rank::propagation::PropagatedScore::leading_source`] tells the place among them.
+/// Passes on part of the scores. Every candidate with a positive base score passes a share to its neighbours
+/// in the session, the best `mention-from` pass one to the notes they mention and to those that mention them,
+/// and the best `shared-from` pass one to the notes that share a name with them. Names in the query do not
+/// count, because the search by words already finds them.
+///
+/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::leading_source`] is a position in them.
 pub(super) fn propagate(
     question: &Question<'_>,
     retriever: &Retriever<'_>,
@@ -57,9 +59,9 @@ pub(super) fn propagate(
     for ((from, &(.., worth)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
             let share = weights.of_shared_name(count, worth);
-            // Nothing else comes to a note that is no candidate by now.
-            let may_come_in = |own: f64| own + share >= least;
-            if let Some(candidate) = candidates.at_if(question, other, may_come_in) {
+            // A note that is no candidate by now gets no other share.
+            let can_enter = |own: f64| own + share >= least;
+            if let Some(candidate) = candidates.at_if(question, other, can_enter) {
                 candidate.propagated.add_shared_name(share, from);
             }
         }
@@ -67,8 +69,7 @@ pub(super) fn propagate(
     best
 }
 
-/// Lets every one of the best candidates that nothing is tied to have of those nearest to it that are worth
-/// more than nothing.
+/// Gives the best candidates that have no links a share from the nearest notes with a positive base score.
 pub(super) fn add_similarity_boosts(
     question: &Question<'_>,
     mentions: &dyn MentionReader,
@@ -78,9 +79,9 @@ pub(super) fn add_similarity_boosts(
     let mut best = candidates.in_order();
     best.truncate(POOL);
     let to: Vec<NodeId> = best.iter().map(|(_, id, _)| *id).collect();
-    // They come in order.
-    let giving = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
-    let from = to.get(..giving).unwrap_or_default();
+    // The candidates are in descending order.
+    let positive = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
+    let from = to.get(..positive).unwrap_or_default();
     let near = question.cosines.nearest_among(&to, from, weights.alike_notes, weights.alike_cosine);
     for (&(ix, id, _), near) in best.iter().zip(near) {
         if near.is_empty() || is_linked(question.view, mentions, ix, id) {
@@ -94,14 +95,14 @@ pub(super) fn add_similarity_boosts(
     }
 }
 
-/// Whether a note stands in a session, mentions another or is mentioned.
+/// Whether a note is part of a session, mentions a note or is mentioned.
 fn is_linked(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
     view.sequence_neighbors(ix).next().is_some()
         || !mentions.mentioned_by(id).is_empty()
         || !mentions.mentioning(id).is_empty()
 }
 
-/// The notes before and after a note in its session, and those one further away.
+/// Collects the notes next to a note in its session, and those two positions away.
 fn session_neighbors(view: &View, ix: Ix, beside: &mut Vec<Ix>, further: &mut Vec<Ix>) {
     beside.clear();
     further.clear();

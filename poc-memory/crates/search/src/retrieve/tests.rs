@@ -397,7 +397,7 @@ proptest! {
         nearest.truncate(pool);
         let mut expected: Vec<(f64, NodeId)> = seen()
             .filter(|id| words.of(*id) > 0.0 || nearest.contains(id))
-            .map(|id| (question.score(question.own(words.of(id), near.of(id).unwrap_or(0.0))), id))
+            .map(|id| (question.score(question.base_score(words.of(id), near.of(id).unwrap_or(0.0))), id))
             .collect();
         expected.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
         expected.truncate(pool);
