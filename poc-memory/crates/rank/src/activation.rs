@@ -1,12 +1,10 @@
 //! Spreading activation (Collins and Loftus 1975; the summing of sources after Anderson 1983).
 //!
-//! All sources emit at once. Per hop, what arrives at a node from all sides is summed; the sum
-//! counts towards the node's activation and goes on to its neighbours, each time multiplied by
-//! `edge_decay` and the strength of the tie. A sum under `min_activation` is dropped: it neither
-//! counts nor goes on.
-
+//! All sources emit at once. In each hop, a node sums the activation that arrives over all its edges.
+//! The sum is added to the node's activation and passed on to its neighbours, multiplied by
+//! `edge_decay` and the strength of the edge. A sum below `min_activation` is dropped.
 //!
-//! The cost is that of the ties of the nodes reached, whatever the size of the graph.
+//! The cost is proportional to the edges of the nodes reached, whatever the size of the graph.
 
 use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View};
@@ -16,28 +14,28 @@ use poc_graph::{Ix, View};
 pub struct SpreadOptions {
     /// Hops from the sources.
     pub max_hops: usize,
-    /// Share that a tie of strength 1 passes on, 0–1.
+    /// The share of activation that an edge of strength 1 passes on, 0–1.
     pub edge_decay: f64,
-    /// Least activation that arrives.
+    /// The smallest sum that counts; smaller sums are dropped.
     pub min_activation: f64,
 }
 
-/// The activation of every node reached, the sources with what they started from, in no useful
-/// order; each node once. Only nodes that `lets` accepts are reached or emit.
+/// The activation of every node reached, each node once, in unspecified order. A source includes its
+/// initial activation. Only nodes that `accepts` allows are reached or emit.
 pub fn spread(
     view: &View,
     sources: &[(Ix, f64)],
     options: SpreadOptions,
-    lets: impl FnMut(Ix) -> bool,
+    accepts: impl FnMut(Ix) -> bool,
 ) -> Vec<(Ix, f64)> {
-    Spreading::new(view, options, lets).from(sources).to_vec()
+    Spreading::new(view, options, accepts).from(sources).to_vec()
 }
 
-/// Room to spread activation in, time and again.
+/// Reusable buffers for spreading activation repeatedly over one view.
 pub(super) struct Spreading<'a, L> {
     view: &'a View,
     options: SpreadOptions,
-    lets: L,
+    accepts: L,
     total: SparseAccumulator,
     arriving: SparseAccumulator,
     front: Vec<(Ix, f64)>,
@@ -45,12 +43,12 @@ pub(super) struct Spreading<'a, L> {
 }
 
 impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
-    pub(super) fn new(view: &'a View, options: SpreadOptions, lets: L) -> Self {
+    pub(super) fn new(view: &'a View, options: SpreadOptions, accepts: L) -> Self {
         let sums = || SparseAccumulator::new(view.slots());
-        Spreading { view, options, lets, total: sums(), arriving: sums(), front: Vec::new(), arrivals: 0 }
+        Spreading { view, options, accepts, total: sums(), arriving: sums(), front: Vec::new(), arrivals: 0 }
     }
 
-    /// As [`spread`] from these sources.
+    /// The same as [`spread`], from these sources.
     pub(super) fn from(&mut self, sources: &[(Ix, f64)]) -> &[(Ix, f64)] {
         self.total.clear();
         self.front.clear();
@@ -60,10 +58,10 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         }
         for _ in 0..self.options.max_hops {
             for &(ix, activation) in &self.front {
-                for tie in self.view.merged_edges(ix) {
-                    let passed = activation * self.options.edge_decay * tie.strength;
+                for edge in self.view.merged_edges(ix) {
+                    let passed = activation * self.options.edge_decay * edge.strength;
                     if passed > 0.0 {
-                        self.arriving.add(tie.ix, passed);
+                        self.arriving.add(edge.ix, passed);
                     }
                 }
                 self.arrivals += self.view.degree(ix) as usize;
@@ -84,13 +82,13 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         self.total.all()
     }
 
-    /// How often activation went along a tie from the last sources.
+    /// How many edges activation was passed along in the last call of [`Spreading::from`].
     pub(super) fn arrivals(&self) -> usize {
         self.arrivals
     }
 
     fn reach(&mut self, ix: Ix, activation: f64) {
-        if activation > 0.0 && (self.lets)(ix) {
+        if activation > 0.0 && (self.accepts)(ix) {
             self.total.add(ix, activation);
             self.front.push((ix, activation));
         }
@@ -119,12 +117,12 @@ mod tests {
         all
     }
 
-    /// 0 —1.0— 1 —0.5— 2, and 3 with a tie of 0.02 to 0.
+    /// 0 —1.0— 1 —0.5— 2, and 3 with an edge of 0.015 to 0.
     #[test]
     fn by_hand_on_four_nodes() {
         let edges = [(0, 1, 1.0), (1, 2, 0.5), (0, 3, 0.015)];
         let found = activations(4, &edges, &[(0, 1.0)], OPTIONS);
-        // Hop 1: 0 sends 0.5 to 1, and 0.0075 to 3, which is under the cut.
+        // Hop 1: 0 sends 0.5 to 1, and 0.0075 to 3, which is below the minimum.
         // Hop 2: 1 sends 0.25 back to 0 and 0.125 on to 2.
         // Hop 3: 0 sends 0.125 to 1, 2 sends 0.03125 to 1; together 0.15625.
         let expected = [1.25, 0.65625, 0.125, 0.0];
@@ -134,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn weak_sources_add_up_where_they_meet() {
-        // Each of four sources sends 0.004 to node 4: nothing alone, above the cut together.
+    fn activation_from_several_weak_sources_is_summed_before_the_minimum_applies() {
+        // Each of four sources sends 0.004 to node 4: too little alone, enough together.
         let edges: Vec<(u64, u64, f64)> = (0..4).map(|source| (source, 4, 0.008)).collect();
         let options = SpreadOptions { max_hops: 1, ..OPTIONS };
         assert_eq!(activations(5, &edges, &[(0, 1.0)], options)[4], 0.0);
@@ -144,9 +142,9 @@ mod tests {
     }
 
     proptest! {
-        /// A stronger tie never lowers the activation of any node.
+        /// A stronger edge never lowers the activation of any node.
         #[test]
-        fn monotone_in_the_strength_of_ties(
+        fn activation_is_monotone_in_edge_strength(
             edges in proptest::collection::btree_map((0u64..8, 0u64..8), 0.0f64..1.0, 1..20),
             pick in any::<proptest::sample::Index>(), more in 0.0f64..1.0,
         ) {
@@ -154,9 +152,9 @@ mod tests {
                 edges.into_iter().filter(|((a, b), _)| a < b).map(|((a, b), s)| (a, b, s)).collect();
             prop_assume!(!edges.is_empty());
             let mut stronger = edges.clone();
-            let tie = pick.get(&edges);
-            let at = edges.iter().position(|other| other == tie).unwrap();
-            stronger[at].2 += (1.0 - tie.2) * more;
+            let edge = pick.get(&edges);
+            let at = edges.iter().position(|other| other == edge).unwrap();
+            stronger[at].2 += (1.0 - edge.2) * more;
             let sources = [(0, 1.0), (3, 0.4)];
             let before = activations(8, &edges, &sources, OPTIONS);
             let after = activations(8, &stronger, &sources, OPTIONS);

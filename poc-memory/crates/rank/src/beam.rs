@@ -1,9 +1,12 @@
-//! What a step of a beam search through the graph is worth.
+//! The score of one step of a beam search through the graph.
 
-/// The score behind a step: `before + ln(edge) + α·ln((cos + 1)/2) − hop·(−ln γ) − λ·nearest`.
-/// `edge` is the strength of the edge, 0–1; `cosine` how near the node behind it is to what is
-/// looked for; `hop` counts from 1; `nearest` is the greatest cosine of the node with one on the way
-/// there. `None` for a step that leads nowhere: an edge without strength, or an opposite meaning.
+/// The score of a path after one more step:
+/// `before + ln(edge) + α·ln((cos + 1)/2) − hop·(−ln γ) − λ·nearest`.
+///
+/// `before` is the score of the path so far, `edge` the strength of the edge (0–1), `cosine` the
+/// similarity of the new node to the query (−1 to 1), `hop` the number of the step from 1, and
+/// `nearest` the greatest cosine of the new node with any node on the path. `None` when the score is
+/// not finite: an edge of strength 0, or a cosine of −1.
 pub fn step(
     before: f64,
     edge: f64,

@@ -7,9 +7,9 @@ pub fn idf(documents: usize, containing: usize) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// `tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average))`: what `tf` occurrences are worth in
-/// a text `length` tokens long where texts are `average` long; 0 to k1 + 1, to be multiplied by
-/// [`idf`].
+/// The term-frequency factor of BM25: `tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average))`,
+/// for `tf` occurrences in a text of `length` tokens, where texts have `average` tokens. It lies
+/// between 0 and k1 + 1 and is multiplied by [`idf`].
 pub fn saturation(tf: f64, length: f64, average: f64, k1: f64, b: f64) -> f64 {
     let relative = if average > 0.0 { length / average } else { 1.0 };
     let denominator = tf + k1 * (1.0 - b + b * relative);

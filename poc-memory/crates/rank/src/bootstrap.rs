@@ -1,34 +1,34 @@
-//! The percentile bootstrap (Efron 1979): how far a mean can be trusted, without assuming how its
-//! values are spread.
+//! The percentile bootstrap (Efron 1979): a confidence interval of a mean that assumes nothing about
+//! the distribution of the values.
 
 use poc_graph::rng::{Rng, SeededRng};
 use serde::{Deserialize, Serialize};
 
-/// Samples that are drawn.
+/// Number of bootstrap samples.
 const SAMPLES: usize = 2_000;
 
-/// Draws begin here: the same values have the same interval.
+/// A fixed seed, so that the same values always give the same interval.
 const SEED: u64 = 95;
 
-/// A mean and where it lies with 95 % confidence.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
     /// The mean.
     pub mean: f64,
-    /// The 2.5th percentile of the means of samples.
+    /// The 2.5th percentile of the sample means.
     pub low: f64,
-    /// The 97.5th.
+    /// The 97.5th percentile.
     pub high: f64,
 }
 
-/// The mean of values with its interval; all zeros when there are none. For pairs give the
+/// The mean of values with its interval; all zeros without values. For paired samples, pass the
 /// differences.
 pub fn of_mean(values: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(values), || mean_of_sample(values, &rng))
 }
 
-/// `mean(after) − mean(before)` of values that have nothing to do with each other, with its interval.
+/// `mean(after) − mean(before)` of two independent samples, with its interval.
 pub fn of_difference(before: &[f64], after: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(after) - mean(before), || mean_of_sample(after, &rng) - mean_of_sample(before, &rng))
@@ -38,7 +38,7 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The mean of as many values as there are, drawn with replacement.
+/// The mean of `values.len()` values drawn with replacement.
 fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
     let count = values.len();
     let place = || ((u128::from(rng.next_u64()) * count as u128) >> 64) as usize;
@@ -61,16 +61,16 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn of_equal_values_nothing_is_open() {
+    fn the_interval_of_equal_values_has_no_width() {
         assert_eq!(of_mean(&[0.25; 9]), ConfidenceInterval { mean: 0.25, low: 0.25, high: 0.25 });
         assert_eq!(of_mean(&[]), ConfidenceInterval::default());
         let one = of_difference(&[0.25; 3], &[0.75; 5]);
         assert_eq!(one, ConfidenceInterval { mean: 0.5, low: 0.5, high: 0.5 });
     }
 
-    /// As the normal approximation has it for many values: 1.96 standard errors either way.
+    /// The normal approximation for many values: 1.96 standard errors either way.
     #[test]
-    fn it_is_as_wide_as_the_spread_of_the_mean() {
+    fn the_width_follows_the_standard_error() {
         let values: Vec<f64> = (0..1000).map(|number| f64::from(number % 2)).collect();
         let ConfidenceInterval { mean, low, high } = of_mean(&values);
         let expected = 1.96 * 0.5 / 1000f64.sqrt();
@@ -84,7 +84,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn it_lies_within_the_values_and_is_the_same_again(values in vec(0.0f64..1.0, 1..40)) {
+        fn it_lies_within_the_values_and_is_reproducible(values in vec(0.0f64..1.0, 1..40)) {
             let found = of_mean(&values);
             let (least, most) = values.iter().fold((1.0f64, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
             prop_assert!(least - 1e-9 <= found.low && found.low <= found.high && found.high <= most + 1e-9);

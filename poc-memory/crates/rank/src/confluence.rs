@@ -1,29 +1,29 @@
-//! Confluence: what several sources reach together.
+//! Confluence: nodes that activation from several sources reaches.
 //!
-//! Activation spreads from each source on its own ([`super::activation`]; a sum under
-//! `min_activation` is dropped, source by source). A node that activation from at least
-//! `min_sources` of them arrives at gets the sum of what arrives from each; a source counts as
-//! reached from itself. This is the intersection search of Quillian (1968), graded as Collins and
-//! Loftus (1975) grade it: evidence from different starting points adds up where their paths meet.
+//! Activation spreads from each source separately ([`super::activation`]; `min_activation` applies per
+//! source). A node reached from at least `min_sources` sources scores the sum of the activations that
+//! arrive from each. A source counts as reached from itself. This is the intersection search of Quillian
+//! (1968) with the grading of Collins and Loftus (1975): evidence from different starting points adds up
+//! where their paths meet.
 
 use super::activation::{SpreadOptions, Spreading};
 use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View};
 
-/// Arrivals after which no further source starts: a few seconds.
+/// Number of arrivals after which no further source starts, which bounds the time to a few seconds.
 pub const MOST_ARRIVALS: usize = 100_000_000;
 
-/// The summed activation of every node reached from at least `min_sources` of the sources, in no
-/// useful order; each node once. Only nodes that `lets` accepts are reached or emit. `sources` holds
-/// no node twice; the second figure says how many of them started before [`MOST_ARRIVALS`].
+/// The summed activation of every node reached from at least `min_sources` of the sources, each node
+/// once, in unspecified order. Only nodes that `accepts` allows are reached or emit. `sources` contains
+/// no node twice. The second value is the number of sources that started before [`MOST_ARRIVALS`].
 pub fn confluence(
     view: &View,
     sources: &[(Ix, f64)],
     options: SpreadOptions,
     min_sources: usize,
-    lets: impl FnMut(Ix) -> bool,
+    accepts: impl FnMut(Ix) -> bool,
 ) -> (Vec<(Ix, f64)>, usize) {
-    let mut spreading = Spreading::new(view, options, lets);
+    let mut spreading = Spreading::new(view, options, accepts);
     let mut total = SparseAccumulator::new(view.slots());
     let mut reaching = SparseAccumulator::new(view.slots());
     let (mut arrivals, mut started) = (0, 0);
@@ -38,7 +38,7 @@ pub fn confluence(
         }
         arrivals += spreading.arrivals();
     }
-    // Both hold the same nodes in the same order.
+    // Both contain the same nodes in the same order.
     let both = total.all().iter().zip(reaching.all());
     let found = both.filter(|(_, (_, from))| *from >= min_sources as f64).map(|(&found, _)| found);
     (found.collect(), started)
@@ -54,7 +54,12 @@ mod tests {
 
     const OPTIONS: SpreadOptions = SpreadOptions { max_hops: 3, edge_decay: 0.5, min_activation: 0.01 };
 
-    fn found(view: &View, sources: &[(Ix, f64)], options: SpreadOptions, min_sources: usize) -> BTreeMap<Ix, f64> {
+    fn found(
+        view: &View,
+        sources: &[(Ix, f64)],
+        options: SpreadOptions,
+        min_sources: usize,
+    ) -> BTreeMap<Ix, f64> {
         confluence(view, sources, options, min_sources, |_| true).0.into_iter().collect()
     }
 
@@ -87,17 +92,17 @@ mod tests {
     }
 
     proptest! {
-        /// Of one source it is the spread.
+        /// With a single source, confluence is plain spreading activation.
         #[test]
-        fn of_one_source_it_is_the_spread(links in links(), source in 0u32..9, score in 0.0f64..2.0) {
+        fn with_one_source_it_equals_spreading_activation(links in links(), source in 0u32..9, score in 0.0f64..2.0) {
             let view = view(9, &links);
             let plain: BTreeMap<Ix, f64> = spread(&view, &[(source, score)], OPTIONS, |_| true).into_iter().collect();
             prop_assert_eq!(found(&view, &[(source, score)], OPTIONS, 1), plain);
         }
 
-        /// Nothing dropped and nothing asked, it is the spread of all: activation is linear.
+        /// Without a minimum, it equals spreading from all sources at once: activation is linear.
         #[test]
-        fn without_a_cut_the_sources_superpose(links in links(), sources in sources()) {
+        fn without_a_minimum_activation_is_linear(links in links(), sources in sources()) {
             let view = view(9, &links);
             let options = SpreadOptions { min_activation: 0.0, ..OPTIONS };
             let plain: BTreeMap<Ix, f64> = spread(&view, &sources, options, |_| true).into_iter().collect();
@@ -108,9 +113,9 @@ mod tests {
             }
         }
 
-        /// Asking for more sources only takes nodes away, and never more than there are sources.
+        /// Requiring more sources only removes nodes, and more than there are removes all.
         #[test]
-        fn more_sources_keep_fewer_nodes(links in links(), sources in sources(), least in 1usize..5) {
+        fn requiring_more_sources_keeps_fewer_nodes(links in links(), sources in sources(), least in 1usize..5) {
             let view = view(9, &links);
             let all = found(&view, &sources, OPTIONS, least);
             let fewer = found(&view, &sources, OPTIONS, least + 1);

@@ -4,16 +4,16 @@ use multiversion::multiversion;
 
 const LANES: usize = 16;
 
-/// `a·b / (|a|·|b|)`, −1 to 1; 0 when either has no direction (all zeros, or not finite). Of
-/// vectors of different lengths the missing values count as 0.
+/// `a·b / (|a|·|b|)`, −1 to 1; 0 when either vector has no direction (all zeros, or not finite).
+/// Values missing in the shorter vector count as 0.
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let norm = |vector: &[f32]| dot(vector, vector).sqrt();
     let cosine = dot(a, b) / (norm(a) * norm(b));
     if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
 }
 
-/// The dot product, as far as both go. Summed in lanes that processors add at once: how many they are decides
-/// the last digits, so they are as many on every processor.
+/// The dot product over the common length. The number of SIMD lanes decides the last digits of the sum, so
+/// it is the same on every processor.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let both = a.len().min(b.len());
@@ -32,7 +32,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     sums.iter().sum()
 }
 
-/// Brings a vector to length 1; the zero vector stays what it is.
+/// Scales a vector to length 1; a zero vector is left unchanged.
 pub fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_bounded_symmetric_and_blind_to_length(
+        fn it_is_bounded_symmetric_and_independent_of_length(
             a in vec(-10.0f32..10.0, 8),
             b in vec(-10.0f32..10.0, 8),
             scale in 0.1f32..10.0,
@@ -60,9 +60,9 @@ mod tests {
             prop_assert!((cosine(&longer, &b) - found).abs() < 1e-5);
         }
 
-        /// However long they are, as by the definition.
+        /// It agrees with the definition for vectors of any length.
         #[test]
-        fn it_is_the_quotient(a in vec(-10.0f32..10.0, 1..50), b in vec(-10.0f32..10.0, 1..50)) {
+        fn it_agrees_with_the_definition(a in vec(-10.0f32..10.0, 1..50), b in vec(-10.0f32..10.0, 1..50)) {
             let dot: f64 = a.iter().zip(&b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
             let norm = |v: &[f32]| v.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
             prop_assume!(norm(&a) * norm(&b) > 0.0);
@@ -70,13 +70,13 @@ mod tests {
         }
 
         #[test]
-        fn a_vector_is_like_itself(a in vec(0.1f32..10.0, 1..20)) {
+        fn the_cosine_of_a_vector_with_itself_is_one(a in vec(0.1f32..10.0, 1..20)) {
             prop_assert!((cosine(&a, &a) - 1.0).abs() < 1e-9);
         }
     }
 
     #[test]
-    fn without_direction_nothing_is_alike() {
+    fn a_vector_without_direction_has_cosine_zero() {
         assert_eq!(cosine(&[0.0, 0.0], &[1.0, 0.0]), 0.0);
         assert_eq!(cosine(&[f32::NAN, 0.0], &[1.0, 0.0]), 0.0);
         assert_eq!(cosine(&[f32::MAX; 2], &[f32::INFINITY; 2]), 0.0);

@@ -1,8 +1,9 @@
-//! How much of what a question asks about a note speaks of: the share of the weight of its words. Words
-//! are weighed by their inverse document frequency (`bm25.rs`), so that a word which no note has, the
-//! weightiest of all, counts against every note.
+//! How much of a question a note covers: the weighted share of the question's words that the note contains.
+//! Words are weighted by their inverse document frequency (`bm25.rs`). A word that no note contains has the
+//! greatest weight, so it lowers the coverage of every note.
 
-/// The share, 0–1, of the weights of all terms, each with whether the note holds it; 0 of no terms.
+/// The share, 0–1, of the total weight whose terms the note contains. Each term is its weight and whether
+/// the note contains it. 0 without terms.
 pub fn coverage(terms: impl Iterator<Item = (f64, bool)>) -> f64 {
     let (held, all) = terms.fold((0.0, 0.0), |(held, all), (weight, holds)| {
         (if holds { held + weight } else { held }, all + weight)
@@ -26,7 +27,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_share_that_grows_with_what_is_held(
+        fn it_is_a_share_that_grows_with_the_terms_contained(
             terms in proptest::collection::vec((0.01f64..9.0, any::<bool>()), 1..12), at in any::<proptest::sample::Index>(),
         ) {
             let share = coverage(terms.iter().copied());

@@ -1,7 +1,7 @@
-//! Gains that shrink as a weight comes near its cap.
+//! Gains that shrink as a weight approaches its cap.
 
-/// A change of a weight on its way to `cap`: a gain counts `max(0, 1 − weight / cap)` of itself, so
-/// that repeated gains approach the cap and never pass it; a loss counts in full.
+/// A dampened change of a weight. A gain is multiplied by `max(0, 1 − weight / cap)`, so that repeated
+/// gains approach the cap and never exceed it. A loss counts in full.
 pub fn dampened(delta: f64, weight: f64, cap: f64) -> f64 {
     if delta > 0.0 { delta * (1.0 - weight / cap).max(0.0) } else { delta }
 }
@@ -23,7 +23,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gains_of_at_most_the_cap_never_pass_it(weight in 0.0f64..=100.0, deltas in proptest::collection::vec(0.0f64..=100.0, 0..50)) {
+        fn gains_of_at_most_the_cap_never_exceed_it(weight in 0.0f64..=100.0, deltas in proptest::collection::vec(0.0f64..=100.0, 0..50)) {
             let mut weight = weight;
             for delta in deltas {
                 let after = weight + dampened(delta, weight, 100.0);

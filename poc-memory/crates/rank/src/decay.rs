@@ -2,7 +2,7 @@
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Edge, EdgeKind, Ix, View};
 
-/// `w · exp(−λ · dt)` with dt in seconds; time that has not passed leaves `w` as it is.
+/// `w · exp(−λ · dt)` with dt in seconds; `w` itself when dt is 0 or negative.
 pub fn decayed(weight: f64, lambda: f64, seconds: f64) -> f64 {
     if seconds <= 0.0 { weight } else { weight * (-lambda * seconds).exp() }
 }
@@ -20,7 +20,7 @@ pub fn lambda(config: &poc_config::WeightConfig, category: Category) -> f64 {
         }
 }
 
-/// λ per second of a kind of edge; of one that is not associative 0.
+/// λ per second of a kind of edge; 0 for kinds that are not associative.
 pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
     match kind {
         EdgeKind::Structural => config.decay.structural,
@@ -34,12 +34,12 @@ pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
     }
 }
 
-/// The weight of an edge as it is at `now`. Nothing is written.
+/// The decayed weight of an edge at `now`. Nothing is written.
 pub fn edge_at(edge: &Edge, config: &poc_config::EdgesConfig, now: Timestamp) -> f64 {
     decayed(edge.strength, edge_lambda(config, edge.kind), now.seconds_since(edge.touched))
 }
 
-/// The weight of a node as it is at `now`, not below the floor. Nothing is written.
+/// The decayed weight of a node at `now`, at least the floor. Nothing is written.
 pub fn weight_at(view: &View, ix: Ix, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
     let seconds = now.seconds_since(view.touched(ix));
     decayed(view.stored_weight(ix), lambda(config, view.category(ix)), seconds).max(config.floor)

@@ -1,7 +1,7 @@
-//! How much of what is happening now reaches back to what was there before it.
+//! Linear fading of a mark over the notes written before it.
 
-/// The share of a mark that a node of `age` gets when the mark reaches `reach` back, both in seconds:
-/// `1 − age / reach`, all of it for what is new, nothing at the far end and beyond.
+/// The share, 0–1, of a mark that a node of `age` seconds receives when the mark reaches `reach` seconds
+/// back: `1 − age / reach`, and 0 beyond.
 pub fn fade(age: f64, reach: f64) -> f64 {
     if reach > 0.0 { (1.0 - age.max(0.0) / reach).max(0.0) } else { 0.0 }
 }
@@ -22,7 +22,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_falls_evenly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
+        fn it_falls_linearly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
             let reach = 1e6;
             prop_assert!((fade(a, reach) - fade(b, reach) - (b - a) / reach).abs() < 1e-12);
         }

@@ -1,24 +1,26 @@
-//! Fusion of what words and meaning say of a note, by their standard scores (`standard.rs`).
+//! Fusion of the text score and the vector score of a note, both as standard scores
+//! (`standard_score.rs`).
 //!
-//! BM25 has a long tail as it is: a note with all the rare words of a question stands ten deviations
-//! and more above the mean, while the best cosine seldom stands above five. Squared, cosines have such a
-//! tail, too: near the mean, where they are noise, they hardly count, and a note that stands out by its
-//! meaning alone comes before one that shares a common word.
+//! BM25 has a long tail: a note with all the rare words of a question can be ten deviations above the
+//! mean, while the best cosine is seldom above five. Squaring the cosine scores gives them a similar
+//! tail. Near the mean, where they are noise, they then hardly count, and a note that stands out by
+//! its meaning alone ranks above one that merely shares a common word.
 
-/// `words + weight · sign(meaning) · meaning²`, of the standard scores of BM25 and cosine.
+/// `words + weight · sign(meaning) · meaning²`, where `words` and `meaning` are the standard scores of BM25
+/// and of the cosine.
 #[inline]
 pub fn fused(words: f64, meaning: f64, weight: f64) -> f64 {
     words + of_meaning(meaning, weight)
 }
 
-/// The share of the meaning in [`fused`].
+/// The contribution of the meaning to [`fused`].
 #[inline]
 pub fn of_meaning(meaning: f64, weight: f64) -> f64 {
     weight * meaning * meaning.abs()
 }
 
-/// What it is worth that a question names a note: so many times what the best note is worth by itself.
-/// Nothing when the best is worth less than nothing.
+/// The bonus of a note that the question names: `weight` times the base score of the best note, and 0 when
+/// that score is negative.
 pub fn lift(weight: f64, best: f64) -> f64 {
     weight * best.max(0.0)
 }
@@ -36,7 +38,7 @@ mod tests {
     }
 
     proptest! {
-        /// More of either never makes less, and a weight of 0 leaves the words alone.
+        /// The score is monotone in both inputs, and a weight of 0 leaves only the words.
         #[test]
         fn it_grows_with_both(
             words in -5.0f64..30.0, meaning in -5.0f64..9.0, more in 0.0f64..5.0, weight in 0.0f64..2.0,
@@ -47,9 +49,9 @@ mod tests {
             prop_assert_eq!(fused(words, meaning, 0.0), words);
         }
 
-        /// A note that is named passes every other that is worth as much by itself.
+        /// With weight 1, a named note ranks at least as high as any note that is not named.
         #[test]
-        fn who_is_named_comes_first(best in 0.0f64..30.0, own in 0.0f64..30.0, other in 0.0f64..30.0) {
+        fn a_named_note_comes_first(best in 0.0f64..30.0, own in 0.0f64..30.0, other in 0.0f64..30.0) {
             let (own, other) = (own.min(best), other.min(best));
             prop_assert!(own + lift(1.0, best) >= other);
         }

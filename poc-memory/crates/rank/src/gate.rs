@@ -1,21 +1,21 @@
-//! Whether what was found is what was asked for: the gate of `query`.
+//! The gate of `query`: whether the notes found answer the question.
 //!
-//! One number decides: how much of the question the notes found speak of, and how near the nearest note
-//! comes to it. Either alone lets through what it should not: a note may hold every word of a question
-//! and be about something else, and a cosine says nothing of a name the store has never seen. Where a
-//! cross-encoder has read the question together with the notes, what it says decides alone.
+//! One number decides. It combines the coverage of the question by the notes found with the cosine of the
+//! nearest note. Neither is enough alone: a note may contain every word of a question and be about something
+//! else, and a cosine cannot see a name that the store does not know. When a cross-encoder has scored the
+//! notes, its likelihood decides alone.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How sure an answer is.
+/// How certain an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// It is not known.
+    /// The store does not know the answer.
     Miss,
-    /// Something like it is known; unverified.
+    /// The store knows something similar; unverified.
     Weak,
-    /// It is known.
+    /// The store knows the answer.
     Strong,
 }
 
@@ -46,18 +46,18 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Puts them together: `coverage + weight · cosine`.
+    /// Combines both: `certainty = coverage + weight · cosine`.
     pub fn of(coverage: f64, cosine: f64, weight: f64) -> Signals {
         Signals { coverage, cosine, likelihood: None, certainty: coverage + weight * cosine }
     }
 
-    /// The same, when a cross-encoder says how likely a note answers the question.
+    /// The same with the likelihood of a cross-encoder, which then is the certainty.
     #[must_use]
     pub fn judged(self, likelihood: Option<f64>) -> Signals {
         Signals { likelihood, certainty: likelihood.unwrap_or(self.certainty), ..self }
     }
 
-    /// The verdict by the thresholds of a gate.
+    /// Compares the certainty with the thresholds of a gate.
     pub fn judge(&self, gate: &poc_config::GateConfig) -> Verdict {
         if self.certainty >= gate.strong {
             Verdict::Strong

@@ -1,23 +1,23 @@
-//! Straight ways through the graph: walks that keep their direction in the spectral embedding.
+//! Geodesic walks: paths through the graph that head straight for their target in the spectral embedding.
 //!
-//! A walk from one node to another goes, hop by hop, to the neighbour in whose direction the target
-//! lies most nearly: that with the greatest cosine between (neighbour − here) and (target − here). It
-//! is greedy routing (Kleinberg 2007, "Geographic routing using hyperbolic space"; by direction as in
-//! the compass routing of Kranakis, Singh and Urrutia 1999) in the space of commute times.
+//! At each hop, the walk goes to the neighbour whose direction is closest to that of the target: the one
+//! with the greatest cosine between (neighbour − here) and (target − here). This is greedy routing
+//! (Kleinberg 2007, "Geographic routing using hyperbolic space"; by direction as in the compass routing of
+//! Kranakis, Singh and Urrutia 1999) in the space of commute times.
 
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 
-/// The way from one node to another, both included; `None` when the walk does not arrive within
-/// `max_hops`. It goes only to nodes that `lets` accepts and to none twice; where the target is
-/// tied to where it is, it goes there. Equally good neighbours go by id.
+/// The path from one node to another, both included; `None` when the walk does not arrive within
+/// `max_hops`. The walk visits only nodes that `accepts` allows, none of them twice. When the target is a
+/// neighbour, it is the next hop. Among equally good neighbours the smallest id wins.
 pub fn walk(
     view: &View,
     embedding: &Embedding,
     from: Ix,
     to: Ix,
     max_hops: usize,
-    mut lets: impl FnMut(Ix) -> bool,
+    mut accepts: impl FnMut(Ix) -> bool,
 ) -> Option<Vec<Ix>> {
     let target = embedding.coordinates(to);
     let mut path = vec![from];
@@ -29,9 +29,9 @@ pub fn walk(
         }
         let place = embedding.coordinates(here);
         let mut best: Option<(f64, Ix)> = None;
-        for tie in view.merged_edges(here) {
-            let next = tie.ix;
-            if path.contains(&next) || !lets(next) {
+        for edge in view.merged_edges(here) {
+            let next = edge.ix;
+            if path.contains(&next) || !accepts(next) {
                 continue;
             }
             let cosine = cosine_from(place, embedding.coordinates(next), target);
@@ -48,8 +48,7 @@ pub fn walk(
     None
 }
 
-/// The cosine of the angle at `here` between the ways to `a` and to `b`; 0 when either is no way at
-/// all.
+/// The cosine of the angle at `here` between the directions to `a` and to `b`; 0 when either has length 0.
 fn cosine_from(here: &[f32], a: &[f32], b: &[f32]) -> f64 {
     let (mut dot, mut first, mut second) = (0.0, 0.0, 0.0);
     for ((&here, &a), &b) in here.iter().zip(a).zip(b) {
@@ -62,25 +61,25 @@ fn cosine_from(here: &[f32], a: &[f32], b: &[f32]) -> f64 {
     if lengths > 0.0 { dot / lengths } else { 0.0 }
 }
 
-/// What the walks between all of some nodes come by.
+/// The walks between all pairs of some nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeodesicWalks {
-    /// Nodes on walks that arrived, their ends included, with the number of such walks; in no useful
-    /// order, each node once.
+    /// The nodes on walks that arrived, including their ends, with the number of such walks. Each node
+    /// occurs once, in unspecified order.
     pub on: Vec<(Ix, usize)>,
     /// GeodesicWalks that arrived.
     pub arrived: usize,
-    /// GeodesicWalks that were tried: both ways between any two of the nodes that are in one component.
+    /// Walks that were tried: in both directions between any two of the nodes in the same component.
     pub tried: usize,
 }
 
-/// GeodesicWalks both ways between any two of the nodes that `lets` accepts, none of them twice.
+/// Walks in both directions between any two of the nodes in `ends`, which contains none of them twice.
 pub fn walks(
     view: &View,
     embedding: &Embedding,
     ends: &[Ix],
     max_hops: usize,
-    mut lets: impl FnMut(Ix) -> bool,
+    mut accepts: impl FnMut(Ix) -> bool,
 ) -> GeodesicWalks {
     let mut on: FxHashMap<Ix, usize> = FxHashMap::default();
     let mut walks = GeodesicWalks::default();
@@ -91,7 +90,7 @@ pub fn walks(
                 continue;
             }
             walks.tried += 1;
-            if let Some(path) = walk(view, embedding, from, to, max_hops, &mut lets) {
+            if let Some(path) = walk(view, embedding, from, to, max_hops, &mut accepts) {
                 walks.arrived += 1;
                 path.into_iter().for_each(|ix| *on.entry(ix).or_default() += 1);
             }
@@ -113,9 +112,9 @@ mod tests {
         walk(view, &Embedding::compute(view, 16), from, to, max_hops, |_| true)
     }
 
-    /// 0 — 1 — 2 — 3 with 4 hanging on 1. In a tree every tie is a direction of its own, at right
-    /// angles to all others: seen from 1, the way to 3 has the direction of the tie to 2 as a part
-    /// (cosine √½), and of the tie to 4 nothing.
+    /// 0 — 1 — 2 — 3 with 4 attached to 1. In a tree, every edge has a direction at right angles to all
+    /// others: seen from 1, the direction of 3 has a component along the edge to 2 (cosine √½) and none
+    /// along the edge to 4.
     #[test]
     fn by_hand_on_a_branching_path() {
         let view = view(6, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (1, 4, 1.0)]);
@@ -126,7 +125,7 @@ mod tests {
         assert_eq!(way(&view, 0, 3, 6), Some(vec![0, 1, 2, 3]));
         assert_eq!(way(&view, 0, 3, 3), Some(vec![0, 1, 2, 3]));
         assert_eq!(way(&view, 0, 3, 2), None);
-        // 5 has no ties.
+        // 5 has no edges.
         assert_eq!(way(&view, 0, 5, 6), None);
         let both = walks(&view, &embedding, &[0, 3, 5], 6, |_| true);
         assert_eq!((both.arrived, both.tried), (2, 2));
@@ -134,15 +133,15 @@ mod tests {
             both.on.into_iter().collect::<BTreeMap<_, _>>(),
             BTreeMap::from([(0, 2), (1, 2), (2, 2), (3, 2)])
         );
-        // Without 2 there is no way, and a dead end is no way either.
+        // Without 2 there is no path; the walk ends in a dead end.
         assert_eq!(walk(&view, &embedding, 0, 3, 6, |ix| ix != 2), None);
     }
 
     proptest! {
-        /// A way is a path from end to end: neighbours follow each other, and no node comes twice.
-        /// Of two that are tied it is the tie.
+        /// The result is a path from end to end of adjacent nodes without repeats. Between two adjacent
+        /// nodes it is the edge.
         #[test]
-        fn a_way_is_a_path(links in connected(), from in 0u32..10, to in 0u32..10, max_hops in 1usize..8) {
+        fn a_walk_is_a_simple_path(links in connected(), from in 0u32..10, to in 0u32..10, max_hops in 1usize..8) {
             prop_assume!(from != to);
             let view = view(10, &links);
             let found = way(&view, from, to, max_hops);
@@ -158,8 +157,8 @@ mod tests {
             }
         }
 
-        /// In a tree only the tie that leads to the target has anything of its direction: the walk is
-        /// the one path there is.
+        /// In a tree, only the edge towards the target has a component in its direction, so the walk
+        /// follows the only path.
         #[test]
         fn in_a_tree_every_walk_arrives(links in tree(), from in 0u32..10, to in 0u32..10) {
             prop_assume!(from != to);

@@ -1,9 +1,8 @@
-//! How cosines are spread, in a fixed number of bins.
+//! A histogram of cosines with a fixed number of bins.
 //!
-//! A quantile is told to within half a bin, 0.005: it is the middle of the bin that holds the value of
-//! its rank, by the nearest-rank method (definition 1 of Hyndman and Fan 1996). Unlike sketches that
-//! adapt to what they see, the bins of two histograms are the same, so adding them up is exact and the
-//! order plays no part.
+//! Quantiles are accurate to half a bin, 0.005. They use the nearest-rank method (definition 1 of Hyndman
+//! and Fan 1996) and return the middle of the bin that contains the value of that rank. Unlike adaptive
+//! sketches, all histograms have the same bins, so merging is exact and independent of the order.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,15 +10,15 @@ use std::collections::BTreeMap;
 /// Bins from −1 to 1.
 const BINS: u8 = 200;
 
-/// Counts of cosines. It takes at most 200 small numbers, however many there were.
+/// Counts of cosines by bin: at most 200 numbers, however many cosines were counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    // Those of bins that hold any.
+    // Empty bins are left out.
     bins: BTreeMap<u8, u64>,
 }
 
 impl Histogram {
-    /// Counts a cosine; what is beyond −1 and 1 counts as that, what is no number not at all.
+    /// Counts a cosine. Values outside −1 to 1 are clamped; NaN is ignored.
     pub fn add(&mut self, cosine: f64) {
         if cosine.is_nan() {
             return;
@@ -29,7 +28,7 @@ impl Histogram {
         *self.bins.entry(bin).or_default() += 1;
     }
 
-    /// Counts what another one has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for (&bin, count) in &other.bins {
             let own = self.bins.entry(bin).or_default();
@@ -42,12 +41,12 @@ impl Histogram {
         self.bins.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether none was.
+    /// Whether no cosine was counted.
     pub fn is_empty(&self) -> bool {
         self.bins.is_empty()
     }
 
-    /// The cosine that a share of all does not exceed, 0–1; `None` when there are none.
+    /// The quantile for a share, 0–1: the cosine that this share of all does not exceed. `None` without any.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64).max(1);
         let mut passed = 0u64;
@@ -73,8 +72,8 @@ mod tests {
     fn worked_values() {
         let tenths = of(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
         let near = |share: f64, expected: f64| {
-            let told = tenths.quantile(share).unwrap();
-            assert!((told - expected).abs() <= 0.005 + 1e-12, "{share}: {told}");
+            let found = tenths.quantile(share).unwrap();
+            assert!((found - expected).abs() <= 0.005 + 1e-12, "{share}: {found}");
         };
         near(0.0, 0.1);
         near(0.25, 0.3);
@@ -87,9 +86,9 @@ mod tests {
     }
 
     proptest! {
-        /// Within half a bin of the value of that rank, and never less for a greater share.
+        /// A quantile is within half a bin of the value of that rank, and monotone in the share.
         #[test]
-        fn quantiles_are_those_of_the_values(
+        fn quantiles_agree_with_the_sorted_values(
             mut cosines in proptest::collection::vec(-1.0f64..=1.0, 1..300),
             share in 0.0f64..=1.0,
         ) {
@@ -100,7 +99,7 @@ mod tests {
             prop_assert!(histogram.quantile(share) <= histogram.quantile((share + 0.1).min(1.0)));
         }
 
-        /// Added up in any way it is the histogram of all.
+        /// Merging the histograms of two parts gives the histogram of all values.
         #[test]
         fn parts_add_up(
             cosines in proptest::collection::vec(-1.0f64..=1.0, 0..100),

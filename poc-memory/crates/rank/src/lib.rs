@@ -1,4 +1,4 @@
-//! Formulas, one a file, each with its law and its source.
+//! Ranking formulas, one per file. Each names its source and tests the properties it must have.
 
 pub mod activation;
 pub mod beam;
@@ -10,7 +10,6 @@ pub mod coverage;
 pub mod dampening;
 pub mod decay;
 pub mod fade;
-pub mod propagation;
 pub mod fusion;
 pub mod gate;
 pub mod geodesic;
@@ -20,13 +19,14 @@ pub mod manifold;
 pub mod mmr;
 pub mod ndcg;
 pub mod priority;
+pub mod propagation;
 pub mod quantile;
 pub mod reach;
 pub mod recall_at;
-pub mod reciprocal_rank;
 pub mod recall_score;
+pub mod reciprocal_rank;
 pub mod rrf;
+mod sparse_accumulator;
 pub mod spectral;
 pub mod standard_score;
-mod sparse_accumulator;
 pub mod top;

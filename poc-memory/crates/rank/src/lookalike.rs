@@ -1,14 +1,14 @@
-//! Telling look-alikes apart: notes with different numbers or names are different notes, however alike
-//! they read. An embedder hardly sees a digit, so this is asked beside every cosine that ties notes.
+//! Detection of look-alikes: notes that use the same words but different numbers or names are different notes.
+//! Embedders hardly distinguish digits, so every decision that relates notes by their cosine checks this too.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Share of the plain words of two texts that both have, from which on they read alike.
+/// The Jaccard similarity of the plain words of two texts from which on they count as alike.
 const ALIKE: f64 = 0.9;
 
-/// Numbers, names in code, abbreviations: the tokens of a text with a digit, a capital inside or a joint
-/// inside.
+/// Numbers, names in code and abbreviations: the tokens of a text that contain a digit, or a capital or a
+/// joining character after the first character.
 pub fn identifiers(text: &str) -> BTreeSet<&str> {
     tokens(text).filter(|token| is_identifier(token)).collect()
 }
@@ -21,15 +21,15 @@ pub fn is_identifier(token: &str) -> bool {
         || inner().any(|c| "_/.:@#=\\".contains(c))
 }
 
-/// What a text is compared with others by.
+/// The identifiers and words of a text, for comparison with other texts.
 pub struct WordProfile<'a> {
     identifiers: BTreeSet<&'a str>,
-    // The other words in lower case, in order, each once.
+    // The other words in lower case, sorted, without repeats.
     words: Vec<Cow<'a, str>>,
 }
 
 impl<'a> WordProfile<'a> {
-    /// That of a text.
+    /// The profile of a text.
     pub fn of(text: &'a str) -> WordProfile<'a> {
         let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token));
         let mut words: Vec<Cow<'a, str>> = words.map(lower).collect();
@@ -38,8 +38,8 @@ impl<'a> WordProfile<'a> {
         WordProfile { identifiers: identifiers(text), words }
     }
 
-    /// Whether both texts say the same of different things: their identifiers differ, and of their other
-    /// words nine of ten are the same (Jaccard). Symmetric; a text is no look-alike of itself.
+    /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their
+    /// other words is at least 0.9. Symmetric; a text is not a look-alike of itself.
     pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
         let (a, b) = (&self.words, &other.words);
         let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
@@ -51,7 +51,7 @@ impl<'a> WordProfile<'a> {
     }
 }
 
-/// As [`WordProfile::is_lookalike_of`] of two texts.
+/// [`WordProfile::is_lookalike_of`] for two texts.
 pub fn are_lookalikes(a: &str, b: &str) -> bool {
     WordProfile::of(a).is_lookalike_of(&WordProfile::of(b))
 }
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn identifiers_are_what_tells_look_alikes_apart() {
+    fn identifiers_are_numbers_names_in_code_and_abbreviations() {
         let found =
             identifiers("Error BRK-4021\nSee `retry_policy`, src/lib.rs and maxRetries (INC). Then rest.");
         let expected = ["BRK-4021", "INC", "maxRetries", "retry_policy", "src/lib.rs"];
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_in_their_digits_alone_are_look_alikes() {
+    fn texts_that_differ_only_in_digits_are_look_alikes() {
         for (a, b, expected) in [
             ("The disk of node 12 is full", "The disk of node 17 is full", true),
             ("INC-90037: payment refused", "INC-90041: payment refused", true),
@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn another_number_in_the_same_words_is_another_note(words in "[a-z]{1,8}( [a-z]{1,8}){0,20}", a in 0u32..9999, b in 0u32..9999) {
+        fn the_same_words_with_another_number_are_a_look_alike(words in "[a-z]{1,8}( [a-z]{1,8}){0,20}", a in 0u32..9999, b in 0u32..9999) {
             let text = |number: u32| format!("{words} {number}");
             prop_assert_eq!(are_lookalikes(&text(a), &text(b)), a != b);
             prop_assert_eq!(are_lookalikes(&text(b), &text(a)), a != b);

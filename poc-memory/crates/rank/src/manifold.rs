@@ -1,19 +1,19 @@
-//! Further along: the line some nodes lie on in the spectral embedding, and what comes next on it.
+//! Extrapolation along the principal axis of some nodes in the spectral embedding.
 //!
-//! The line goes through the weighted centroid of the nodes in the direction in which they vary most:
-//! the first principal component (Pearson 1901; Jolliffe 2002) of their weighted places, towards the
-//! first of them. A place scores its projection on the line minus its distance from it, so that
-//! what is far along and still on the line is best.
+//! The axis goes through the weighted centroid of the nodes in the direction of their greatest variance: the
+//! first principal component (Pearson 1901; Jolliffe 2002) of their weighted coordinates, pointing towards the
+//! first of them. A node scores its projection on the axis minus its distance from the axis, so the best
+//! nodes are far along and close to it.
 
 use super::top::{Ranked, Top};
 use faer::{Mat, Side};
 use poc_graph::{Embedding, Ix, View};
 use std::collections::BTreeMap;
 
-/// Variances that differ by less than this share are one: places are kept in single precision.
+/// Variances that differ by less than this share count as equal: coordinates have single precision.
 const SAME: f64 = 1e-6;
 
-/// A line in the space of one component.
+/// The principal axis of some nodes, in the space of one component.
 #[derive(Clone, Debug)]
 pub struct PrincipalAxis {
     /// The component.
@@ -24,8 +24,9 @@ pub struct PrincipalAxis {
 }
 
 impl PrincipalAxis {
-    /// The line through some nodes with their weights, which are above 0. Of several components
-    /// the one that weighs most counts, and of those the largest. `None` when no node has a place.
+    /// The axis of nodes with their weights, which are above 0. When the nodes lie in several components, the
+    /// one with the greatest total weight counts; the largest component wins a tie. `None` when no node has
+    /// coordinates.
     pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<PrincipalAxis> {
         let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
         for &(ix, weight) in nodes {
@@ -56,37 +57,37 @@ impl PrincipalAxis {
         Some(PrincipalAxis { component, center, axis })
     }
 
-    /// Whether it has a direction: the nodes have more than one place. Without one, everything is
-    /// as far along, and what is nearest to the center is best.
+    /// Whether the axis has a direction, which it has unless all nodes have the same coordinates. Without a
+    /// direction, the score is the negative distance from the center.
     pub fn has_direction(&self) -> bool {
         !self.axis.is_empty()
     }
 
-    /// The projection of a place on the line, minus its distance from it.
+    /// The projection of a point on the axis minus its distance from the axis.
     pub fn score(&self, place: &[f32]) -> f64 {
         let from_center = || place.iter().zip(&self.center).map(|(&value, center)| f64::from(value) - center);
         let along: f64 = from_center().zip(&self.axis).map(|(value, axis)| value * axis).sum();
         let axis = self.axis.iter().copied().chain(std::iter::repeat(0.0));
         let square: f64 = from_center().zip(axis).map(|(value, axis)| (value - along * axis).powi(2)).sum();
-        // Nothing along and nothing beside is 0, not the negative zero of an empty sum.
+        // Adding 0.0 turns the negative zero of an empty sum into 0.
         along - square.sqrt() + 0.0
     }
 
-    /// The `k` nodes of its component that score best, best first, ties by id, among those that
-    /// `lets` accepts.
+    /// The `k` nodes of the component with the best scores, best first, ties by id, among those that
+    /// `accepts` allows.
     pub fn further(
         &self,
         view: &View,
         embedding: &Embedding,
         k: usize,
-        mut lets: impl FnMut(Ix) -> bool,
+        mut accepts: impl FnMut(Ix) -> bool,
     ) -> Vec<(Ix, f64)> {
         let mut top = Top::new(k);
         for &ix in embedding.members(self.component) {
             let score = self.score(embedding.coordinates(ix));
             if let Some(id) = view.id(ix) {
                 let ranked = Ranked { score, id, with: ix };
-                if top.takes(&ranked) && lets(ix) {
+                if top.takes(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
@@ -95,10 +96,10 @@ impl PrincipalAxis {
     }
 }
 
-/// The direction of the greatest variance of places around 0 with their weights, whose sum is 1.
-/// Where several directions vary equally, and for its sign, the one that points at the first place
-/// that is not at right angles to all of them. `None` when the places, `size` being the square of
-/// their distance from the origin, are one.
+/// The direction of the greatest variance around 0 of points with weights that sum to 1. Among several
+/// directions of equal variance, and for the sign, the one towards the first point that is not at right
+/// angles to all of them. `None` when all points are equal; `size`, the squared distance of their center from
+/// the origin, gives the scale for that.
 fn principal(places: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option<Vec<f64>> {
     let value = |place: &[f64], at: usize| place.get(at).copied().unwrap_or(0.0);
     let covariance = Mat::from_fn(dimensions, dimensions, |row, column| {
@@ -141,9 +142,9 @@ mod tests {
         line.further(view, &embedding, 99, |_| true).into_iter().collect()
     }
 
-    /// 0 — 1 — 2 — 3. In a tree every tie is a direction of its own, here of length √6 (the root of
-    /// the volume). The line through 2 and 1, towards 2, is the tie between them; seen from its
-    /// middle, 3 is √6 · ½ along and √6 beside, 0 as much back and as much beside.
+    /// 0 — 1 — 2 — 3. In a tree, every edge has a direction at right angles to all others, here of length √6
+    /// (the root of the volume). The axis through 2 and 1, towards 2, is the edge between them. Seen from its
+    /// middle, 3 is √6 · ½ along the axis and √6 off it; 0 is as far behind and as far off.
     #[test]
     fn by_hand_on_a_path() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]);
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_place_has_no_direction_and_the_nearest_is_best() {
+    fn without_a_direction_the_nearest_node_is_best() {
         let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0)]);
         let embedding = Embedding::compute(&view, 16);
         let line = PrincipalAxis::through(&embedding, &[(0, 0.3)]).unwrap();
@@ -168,7 +169,7 @@ mod tests {
         let found = line.further(&view, &embedding, 9, |_| true);
         assert_eq!(found.iter().map(|(ix, _)| *ix).collect::<Vec<_>>(), [0, 1, 2]);
         assert!((found[1].1 + embedding.distance(0, 1).unwrap()).abs() < 1e-9);
-        // Without ties there is no place.
+        // Nodes without edges have no coordinates.
         assert!(PrincipalAxis::through(&embedding, &[(3, 1.0), (4, 1.0)]).is_none());
         assert!(PrincipalAxis::through(&embedding, &[]).is_none());
     }
@@ -184,10 +185,9 @@ mod tests {
         assert_eq!(component(&[(3, 1.0), (0, 0.5), (1, 0.5)]), large);
     }
 
-    /// The middle of a star with the tips as nodes: they vary equally in all directions, and the line
-    /// is the one towards the first.
+    /// The tips of a star vary equally in all directions; the axis points towards the first.
     #[test]
-    fn of_equal_directions_the_one_towards_the_first() {
+    fn among_equal_directions_the_axis_points_to_the_first_node() {
         let view = view(4, &[(0, 1, 1.0), (0, 2, 1.0), (0, 3, 1.0)]);
         for first in 1..4 {
             let mut nodes = vec![(first, 1.0)];
@@ -204,8 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// What the nodes are called does not matter; nothing scores more than its distance from the
-        /// center, and the first of two is further along than the other.
+        /// Relabelling the nodes does not change the scores, and the first of two nodes is further along
+        /// than the second.
         #[test]
         fn relabelling_changes_nothing(
             links in connected(), nodes in nodes(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),
@@ -223,10 +223,10 @@ mod tests {
             }
         }
 
-        /// Of two nodes it is geometry: the line leads from the second to the first, and turned
-        /// round the projections change sign.
+        /// For two nodes, the axis leads from the second to the first; swapping them changes the sign of
+        /// the projections.
         #[test]
-        fn of_two_nodes_it_is_the_line_through_both(links in connected(), a in 0u32..10, b in 0u32..10, w in 0.1f64..1.0) {
+        fn the_axis_of_two_nodes_goes_through_both(links in connected(), a in 0u32..10, b in 0u32..10, w in 0.1f64..1.0) {
             prop_assume!(a != b);
             let view = view(10, &links);
             let embedding = Embedding::compute(&view, 16);

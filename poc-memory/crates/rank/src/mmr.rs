@@ -1,9 +1,9 @@
 //! Maximal marginal relevance (Carbonell and Goldstein 1998).
 
-/// Chooses candidates one by one: next is always the one with the greatest
-/// `λ · relevance − (1 − λ) · max similarity to those chosen so far` (0 while none is chosen),
-/// on a tie the first. `similarity` is asked about positions in `relevance`; each pair at most
-/// once, and only for as many candidates as are taken from the iterator.
+/// Chooses candidates one by one. The next is always the one with the greatest
+/// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
+/// wins a tie. `similarity` takes positions in `relevance`. It is called at most once for each pair, and only
+/// for as many candidates as are taken from the iterator.
 pub fn mmr(
     relevance: &[f64],
     lambda: f64,
@@ -34,7 +34,7 @@ pub fn mmr(
     })
 }
 
-/// Scores of any range as relevance: the least is 0, the greatest 1; all are 1 when they are equal.
+/// Scales scores linearly to 0–1: the least becomes 0, the greatest 1. All become 1 when they are equal.
 pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     let (least, greatest) =
         scores.clone().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), score| {
@@ -47,7 +47,7 @@ pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 struct Candidate {
     at: usize,
     relevance: f64,
-    // Greatest similarity to a chosen one.
+    // The greatest similarity to a candidate already chosen.
     nearest: Option<f64>,
 }
 

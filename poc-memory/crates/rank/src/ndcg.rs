@@ -1,9 +1,9 @@
-//! Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002): how near a ranking comes to
-//! the best order there could be.
+//! Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002): how close a ranking is to the ideal
+//! order.
 
 /// `DCG(gains) / DCG(ideal)` over the first `depth` hits, 0 to 1, with `DCG = Σ gain / log2(rank + 1)`
-/// and ranks from 1. `gains` are the worths of the hits, best hit first, 0 for one that is not
-/// relevant; `ideal` are those of everything that is relevant, in any order. 0 when nothing is.
+/// and ranks from 1. `gains` are the gains of the hits in the order of the ranking, 0 for a hit that is not
+/// relevant. `ideal` are the gains of all relevant documents, in any order. 0 when nothing is relevant.
 pub fn ndcg(gains: &[f64], ideal: &[f64], depth: usize) -> f64 {
     let mut best = ideal.to_vec();
     best.sort_by(|a, b| b.total_cmp(a));
@@ -32,9 +32,9 @@ mod tests {
     }
 
     proptest! {
-        /// The ideal order is worth 1 and no order is worth more.
+        /// The ideal order scores 1 and no order scores more.
         #[test]
-        fn the_ideal_order_is_worth_one(gains in proptest::collection::vec(0u8..4, 1..20), depth in 1usize..25) {
+        fn the_ideal_order_scores_one(gains in proptest::collection::vec(0u8..4, 1..20), depth in 1usize..25) {
             let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();
             let mut ideal = gains.clone();
             ideal.sort_by(|a, b| b.total_cmp(a));
@@ -43,9 +43,9 @@ mod tests {
             prop_assert!((0.0..=1.0 + 1e-12).contains(&ndcg(&gains, &gains, depth)));
         }
 
-        /// A relevant hit that changes places with a worse one above it makes the order better.
+        /// Swapping a hit with a worse one above it improves the score.
         #[test]
-        fn a_better_hit_further_up_is_worth_more(gains in proptest::collection::vec(0u8..4, 2..20), a: prop::sample::Index, b: prop::sample::Index) {
+        fn moving_a_better_hit_up_improves_the_score(gains in proptest::collection::vec(0u8..4, 2..20), a: prop::sample::Index, b: prop::sample::Index) {
             let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();
             let (a, b) = (a.index(gains.len()), b.index(gains.len()));
             let (above, below) = (a.min(b), a.max(b));

@@ -1,28 +1,30 @@
 //! Consolidation priority: how much a node would gain from being replayed now.
 //!
-//! displacement × overdue × emotion. Displacement is how far a node stands from its community, a
-//! third of its outlier score in the spectral embedding, at most 3; without a score it is how little
-//! its neighbours know of each other, one minus the clustering coefficient (Watts and Strogatz 1998).
-//! Overdue is the time since the last replay in units of the node's interval, as spaced repetition
-//! counts it (Leitner 1972). Emotion scales by up to two, after the better memory for emotional
-//! events (McGaugh 2004).
+//! The priority is displacement × overdue × emotion:
+//!
+//! - Displacement measures how far a node lies from its community: a third of its outlier score in the
+//!   spectral embedding, at most 3. Without a score, it is one minus the clustering coefficient (Watts and
+//!   Strogatz 1998).
+//! - Overdue is the time since the last replay in units of the node's interval, as in spaced repetition
+//!   (Leitner 1972), at most 5.
+//! - Emotion is a factor from 1 to 2, because emotional events are remembered better (McGaugh 2004).
 
 use poc_graph::time::{Span, Timestamp};
 
-/// A node is never more overdue than this many of its intervals.
+/// The upper bound of overdue, in intervals of the node.
 pub const MAX_OVERDUE: f64 = 5.0;
 
-/// A node never replayed counts as overdue by this many intervals.
+/// The overdue of a node that was never replayed, in intervals.
 pub const NEVER_REPLAYED: i64 = 3;
 
-/// A displacement is never more than this.
+/// The upper bound of displacement.
 pub const MAX_DISPLACEMENT: f64 = 3.0;
 
-/// An outlier score of this much is a displacement of 1.
+/// The outlier score that corresponds to a displacement of 1.
 const OUTLIER: f64 = 3.0;
 
-/// The displacement, 0 to 3. `outlier` is 0 or more, `clustering` 0–1; it is asked for only where
-/// there is no outlier score.
+/// The displacement, 0 to 3. `outlier` is 0 or more. `clustering` returns 0–1 and is called only without an
+/// outlier score.
 #[inline]
 pub fn displacement(outlier: Option<f64>, clustering: impl FnOnce() -> f64) -> f64 {
     match outlier {
@@ -45,7 +47,7 @@ pub fn priority(
 
 #[inline]
 fn overdue(interval: u16, replayed: Option<Timestamp>, now: Timestamp) -> f64 {
-    // Whole numbers, one division: this is what a sort by priority spends its time on.
+    // Integers and a single division, because a sort by priority spends most of its time here.
     let (passed, unit) = match replayed {
         None => (NEVER_REPLAYED, 1),
         Some(at) => (now.0.saturating_sub(at.0), Span::DAY.0 * i64::from(interval.max(1))),
@@ -68,13 +70,13 @@ mod tests {
         assert_eq!(priority(1.0, 0, None, 0.0, Timestamp(0)), 3.0);
         assert_eq!(priority(0.75, 7, None, 5.0, Timestamp(0)), 0.75 * 3.0 * 1.5);
         assert_eq!(priority(3.0, 7, None, 10.0, Timestamp(0)), 18.0);
-        // Two days over an interval of 1; half of 30; no interval counts as a day; never over five.
+        // Two days at an interval of 1; half of 30; interval 0 counts as one day; at most five.
         assert_eq!((after(2, 1), after(15, 30), after(2, 0), after(99, 7)), (2.0, 0.5, 2.0, 5.0));
         // A replay in the future, after the clock was set back, is not overdue at all.
         assert_eq!(after(-3, 1), 0.0);
     }
 
-    /// A score counts where there is one; three times the usual distance is a displacement of 1.
+    /// The outlier score takes precedence; three times the median distance is a displacement of 1.
     #[test]
     fn displacement_by_hand() {
         assert_eq!(displacement(None, || 0.25), 0.75);

@@ -1,42 +1,44 @@
-//! What a score gives on along the structure of the notes, one step: to what a good note mentions, to what
-//! mentions it, to what has a rare name in common with it, and to what stands beside it in a session. A note
-//! that no mention and no session ties has what is alike as well: its nearest notes, each as far as it is near.
+//! Score propagation: each of the best notes passes part of its score to related notes, one step far. Related
+//! are the notes it mentions, the notes that mention it, notes that share a rare name with it, and its
+//! neighbours in a session. A note without mentions and session also receives from its nearest notes by
+//! cosine, in proportion to the cosine.
 //!
-//! One step alone: each further one brings more that has nothing to do with the question than that has.
-//! Of several notes that mention one the best counts, not their sum, so that what is mentioned
-//! everywhere does not come up everywhere. A name in common ties two notes where nothing has it as its
-//! title, as the phrases of a text do in HippoRAG (Gutiérrez et al. 2024, NeurIPS): the fewer have it, the
-//! more.
+//! Scores propagate only one step, because further steps bring in more unrelated notes than related ones. Of
+//! several notes that mention a note only the best counts, not their sum; otherwise a note mentioned everywhere
+//! would rank high everywhere. A shared name relates two notes where no note has it as its title, as the
+//! phrases of a text do in HippoRAG (Gutiérrez et al. 2024, NeurIPS): the fewer notes have the name, the more
+//! it passes on.
 
-/// What each way is worth.
+/// The weight of each kind of relation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PropagationWeights {
-    /// To a note whose title a good note mentions.
+    /// For a note whose title a good note mentions.
     pub mentioned: f64,
-    /// To a note that mentions a good note's title.
+    /// For a note that mentions the title of a good note.
     pub mentioning: f64,
-    /// To a note that has a name in common with a good one, when nobody else has it.
+    /// For a note that shares a name with a good note, when no other note has the name.
     pub sharing: f64,
-    /// How many notes may have such a name.
+    /// How many further notes may have the name before it counts nothing.
     pub shared_by: usize,
-    /// To the note before and the note after.
+    /// For the previous and the next note in a session.
     pub beside: f64,
-    /// To those one further away.
+    /// For the notes two before and two after.
     pub further: f64,
-    /// From each of the nearest notes to one that nothing else is tied to.
+    /// For a note without other relations, from each of its nearest notes.
     pub alike: f64,
 }
 
 impl PropagationWeights {
-    /// What a note that is worth `score` gives one that has a name in common with it, which `count` notes
-    /// have, these two among them: the whole weight at two and evenly less, to nothing at `shared_by + 2`.
+    /// What a note of score `score` passes to a note that shares a name with it, where `count` notes have
+    /// the name, including these two. The weight applies in full at 2 and falls linearly to 0 at
+    /// `shared_by + 2`.
     pub fn of_shared_name(&self, count: usize, score: f64) -> f64 {
         let others = count.saturating_sub(2) as f64 / self.shared_by.max(1) as f64;
         self.sharing * (1.0 - others).max(0.0) * score.max(0.0)
     }
 }
 
-/// The most that comes one way, and from whom.
+/// The greatest contribution of one kind, and the note it comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct BestContribution {
     worth: f64,
@@ -51,15 +53,16 @@ impl BestContribution {
     }
 }
 
-/// What comes to a note. Who gives is told by a number of the caller's.
+/// The score that propagates to one note. Contributing notes are identified by a number of the caller's
+/// choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PropagatedScore {
-    // The best of the notes that mention it, and of those it mentions.
+    // The best note that mentions this one, and the best that this one mentions.
     mentioned_by: BestContribution,
     mentions: BestContribution,
-    // What the best of those gives that it has a name in common with.
+    // The greatest contribution over a shared name.
     shares: BestContribution,
-    // Sums over the notes beside it.
+    // Sums over the neighbours in its session.
     beside: f64,
     further: f64,
     // The sum over the notes nearest to it.
@@ -67,44 +70,45 @@ pub struct PropagatedScore {
 }
 
 impl PropagatedScore {
-    /// A note that is worth `score` mentions this one.
+    /// Adds a note of score `score` that mentions this one.
     pub fn add_mentioned_by(&mut self, score: f64, from: usize) {
         self.mentioned_by.raise(score, from);
     }
 
-    /// This note mentions one that is worth `score`.
+    /// Adds a note of score `score` that this one mentions.
     pub fn add_mention_of(&mut self, score: f64, from: usize) {
         self.mentions.raise(score, from);
     }
 
-    /// This note has a name in common with another, which gives it so much: [`PropagationWeights::of_shared_name`].
+    /// Adds a note that shares a name with this one and passes on `share`, as computed by
+    /// [`PropagationWeights::of_shared_name`].
     pub fn add_shared_name(&mut self, share: f64, from: usize) {
         self.shares.raise(share, from);
     }
 
-    /// The note before or after it is worth `score`.
+    /// Adds the previous or next note in its session, of score `score`.
     pub fn add_adjacent(&mut self, score: f64) {
         self.beside += score.max(0.0);
     }
 
-    /// The note two before or two after it is worth `score`.
+    /// Adds a note two before or two after it in its session, of score `score`.
     pub fn add_second_adjacent(&mut self, score: f64) {
         self.further += score.max(0.0);
     }
 
-    /// One of the notes nearest to it, by this cosine, is worth `score`.
+    /// Adds one of its nearest notes, with its cosine and its score.
     pub fn add_similar(&mut self, cosine: f64, score: f64) {
         self.alike += cosine.max(0.0) * score.max(0.0);
     }
 
-    /// Shares of the mentions, the better of the two ways, and of the names in common: the greater of them
-    /// alone, of equals that of the mentions.
+    /// The contributions of mentions (in the better direction) and of shared names. Only the greater one
+    /// counts, the other is 0; mentions win a tie.
     pub fn name_shares(&self, weights: PropagationWeights) -> [f64; 2] {
         let (mention, shared) = (self.by_mention(weights).worth, self.shares.worth);
         if mention >= shared { [mention, 0.0] } else { [0.0, shared] }
     }
 
-    /// Who gives the greater of these shares; `None` when there is none.
+    /// The note that the greater of these contributions comes from; `None` without one.
     pub fn leading_source(&self, weights: PropagationWeights) -> Option<usize> {
         let mention = self.by_mention(weights);
         let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
@@ -112,19 +116,20 @@ impl PropagatedScore {
     }
 
     fn by_mention(&self, weights: PropagationWeights) -> BestContribution {
-        let weighed = |weight: f64, most: BestContribution| BestContribution { worth: weight * most.worth, ..most };
+        let weighed =
+            |weight: f64, most: BestContribution| BestContribution { worth: weight * most.worth, ..most };
         let mut best = weighed(weights.mentioned, self.mentioned_by);
         let back = weighed(weights.mentioning, self.mentions);
         best.raise(back.worth, back.from);
         best
     }
 
-    /// Share of the order.
+    /// The contribution of the neighbours in its session.
     pub fn sequence_share(&self, weights: PropagationWeights) -> f64 {
         weights.beside * self.beside + weights.further * self.further
     }
 
-    /// Share of what is alike.
+    /// The contribution of its nearest notes.
     pub fn similarity_share(&self, weights: PropagationWeights) -> f64 {
         weights.alike * self.alike
     }
@@ -151,13 +156,25 @@ mod tests {
         assert_eq!(propagated.leading_source(WEIGHTS), None);
         propagated.add_mentioned_by(10.0, 3);
         propagated.add_mentioned_by(4.0, 4);
-        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([3.5, 0.0], Some(3)));
+        assert_eq!(
+            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
+            ([3.5, 0.0], Some(3))
+        );
         propagated.add_mention_of(20.0, 5);
-        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        assert_eq!(
+            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
+            ([6.0, 0.0], Some(5))
+        );
         propagated.add_shared_name(WEIGHTS.of_shared_name(12, 20.0), 6);
-        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        assert_eq!(
+            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
+            ([6.0, 0.0], Some(5))
+        );
         propagated.add_shared_name(WEIGHTS.of_shared_name(2, 20.0), 7);
-        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([0.0, 7.0], Some(7)));
+        assert_eq!(
+            (propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)),
+            ([0.0, 7.0], Some(7))
+        );
         propagated.add_adjacent(10.0);
         propagated.add_adjacent(2.0);
         propagated.add_second_adjacent(4.0);
@@ -171,10 +188,10 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing takes anything away, the order in which it comes plays no part, and one note gives a
-        /// note on to another less than it is worth itself.
+        /// Contributions are not negative, do not depend on the order, and are at most the score of the
+        /// contributing note.
         #[test]
-        fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
+        fn contributions_are_bounded_and_independent_of_the_order(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
                 let mut propagated = PropagatedScore::default();
                 scores.iter().enumerate().for_each(|(at, &score)| propagated.add_mentioned_by(score, at));
@@ -191,18 +208,18 @@ mod tests {
             prop_assert_eq!(of(&scores).leading_source(WEIGHTS), first);
         }
 
-        /// The fewer have a name the more it gives, never more than the note it comes from is worth.
+        /// The fewer notes have a name, the more it contributes, at most the score of the contributing note.
         #[test]
-        fn the_rarer_the_more(count in 2usize..60, score in -5.0f64..20.0) {
+        fn a_rarer_name_contributes_more(count in 2usize..60, score in -5.0f64..20.0) {
             let share = |count| WEIGHTS.of_shared_name(count, score);
             prop_assert!(share(count) >= share(count + 1) && share(count + 1) >= 0.0);
             prop_assert!(share(count) <= score.max(0.0));
             prop_assert!((share(count) > 0.0) == (score > 0.0 && count < 22));
         }
 
-        /// What is alike gives less than the mean of what it is worth, and the nearer it is the more.
+        /// Nearest notes contribute at most the mean of their scores, and more when they are nearer.
         #[test]
-        fn the_nearer_the_more(near in proptest::collection::vec((-1.0f64..1.0, -5.0f64..20.0), 1..6), at in any::<proptest::sample::Index>()) {
+        fn nearer_notes_contribute_more(near in proptest::collection::vec((-1.0f64..1.0, -5.0f64..20.0), 1..6), at in any::<proptest::sample::Index>()) {
             let weights = PropagationWeights { alike: 0.75 / near.len() as f64, ..WEIGHTS };
             let share = |near: &[(f64, f64)]| {
                 let mut propagated = PropagatedScore::default();

@@ -1,15 +1,15 @@
-//! Quantiles of a few values: the smallest of them that a share of all does not exceed (the nearest rank,
-//! definition 1 of Hyndman and Fan 1996).
+//! Quantiles by the nearest-rank method (definition 1 of Hyndman and Fan 1996): the smallest value that at
+//! least a given share of all values do not exceed.
 
-/// The quantile for a share, 0–1; `None` of no values. Values are put in order on the way.
+/// The quantile for a share, 0–1; `None` without values. Sorts the values.
 pub fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let rank = (share.clamp(0.0, 1.0) * values.len() as f64).ceil() as usize;
     values.get(rank.max(1) - 1).copied()
 }
 
-/// The quantile of several groups of values of which each counts as much, however many it has: so that they
-/// are as many as the mean of their shares says. `None` when none has a value.
+/// The quantile of several groups of values, where each group has the same total weight, however many values
+/// it has. `None` without values.
 pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Option<f64> {
     let weighted = |group: &'a [f64]| group.iter().map(move |&value| (value, 1.0 / group.len() as f64));
     let mut values: Vec<(f64, f64)> = groups.flat_map(weighted).collect();
@@ -18,7 +18,7 @@ pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Opt
     let mut beneath = 0.0;
     let reached = values.iter().find(|(_, weight)| {
         beneath += weight;
-        // Sums of fractions fall short in their last digits.
+        // Sums of fractions may be slightly too small by rounding.
         beneath >= share.clamp(0.0, 1.0) * all - 1e-9
     });
     reached.or(values.last()).map(|(value, _)| *value)
@@ -44,9 +44,9 @@ mod tests {
     }
 
     proptest! {
-        /// What reaches the quantile of a share is at least the rest of all.
+        /// At least the remaining share of the values reaches the quantile.
         #[test]
-        fn a_quantile_divides(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40), share in 0.0f64..=1.0) {
+        fn a_quantile_splits_the_values_by_its_share(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40), share in 0.0f64..=1.0) {
             let at = quantile(&mut values, share).unwrap();
             prop_assert!(values.contains(&at));
             let rank = share * values.len() as f64;

@@ -1,29 +1,29 @@
-//! How strongly a node is tied to those around it: the strongest path, where a path is as strong as
-//! the product of its ties (the max–product semiring of Mohri 2002; a tie of strength s is passed
-//! with probability s, and the strongest path is the one most likely to be passed).
+//! The strongest paths from a node to the nodes around it. The strength of a path is the product of the
+//! strengths of its edges (the max–product semiring of Mohri 2002). If an edge of strength s is passed with
+//! probability s, the strongest path is the most likely one.
 
 use poc_graph::{Ix, View};
 use rustc_hash::FxHashMap;
 
-/// Every node within `hops` ties of `center` with the strength (0–1) of the strongest path of at
-/// most so many ties, without the center, in no useful order. Only nodes that `lets` accepts are
-/// reached or passed through; the center may be any.
-pub fn reach(view: &View, center: Ix, hops: usize, mut lets: impl FnMut(Ix) -> bool) -> Vec<(Ix, f64)> {
+/// Every node within `hops` edges of `center`, with the strength (0–1) of the strongest path of at most that
+/// many edges; without the center, in unspecified order. Only nodes that `accepts` allows are reached or
+/// passed through, except the center.
+pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -> bool) -> Vec<(Ix, f64)> {
     let mut best: FxHashMap<Ix, f64> = FxHashMap::from_iter([(center, 1.0)]);
     let mut front = vec![(center, 1.0)];
     for _ in 0..hops {
-        // What arrives in this hop must not go on within it: a path would get longer than it counts.
+        // Arrivals are collected apart: if they went on within the same hop, paths would exceed `hops`.
         let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
         for (ix, strength) in front.drain(..) {
-            for tie in view.merged_edges(ix) {
-                let passed = strength * tie.strength;
-                let strongest = arriving.entry(tie.ix).or_insert(passed);
+            for edge in view.merged_edges(ix) {
+                let passed = strength * edge.strength;
+                let strongest = arriving.entry(edge.ix).or_insert(passed);
                 *strongest = strongest.max(passed);
             }
         }
         for (ix, strength) in arriving {
             let known = best.get(&ix);
-            if known.is_none_or(|&known| strength > known) && (known.is_some() || lets(ix)) {
+            if known.is_none_or(|&known| strength > known) && (known.is_some() || accepts(ix)) {
                 best.insert(ix, strength);
                 front.push((ix, strength));
             }
@@ -47,22 +47,21 @@ mod tests {
         reach(view, center, hops, |_| true).into_iter().collect()
     }
 
-    /// 0 —0.5— 1 —0.5— 2, and a weak tie of 0.25 from 0 to 2 directly; 3 hangs on 2.
+    /// 0 —0.5— 1 —0.5— 2, a weak direct edge of 0.125 from 0 to 2, and 3 attached to 2.
     #[test]
     fn by_hand_on_four_nodes() {
         let view = view(4, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.125), (2, 3, 1.0)]);
         assert_eq!(found(&view, 0, 1), BTreeMap::from([(1, 0.5), (2, 0.125)]));
-        // The way over 1 is stronger; 3 is within two ties over the weak one only.
+        // The path over 1 is stronger; 3 is within two edges only over the weak one.
         assert_eq!(found(&view, 0, 2), BTreeMap::from([(1, 0.5), (2, 0.25), (3, 0.125)]));
         assert_eq!(found(&view, 0, 3), BTreeMap::from([(1, 0.5), (2, 0.25), (3, 0.25)]));
-        // Without 1 only the weak way is left.
+        // Without 1 only the weak path remains.
         let around: BTreeMap<Ix, f64> = reach(&view, 0, 3, |ix| ix != 1).into_iter().collect();
         assert_eq!(around, BTreeMap::from([(2, 0.125), (3, 0.125)]));
     }
 
     proptest! {
-        /// The product of the matrix of strengths with itself, sums and products being greatest and
-        /// product, gives the same.
+        /// It equals a power of the matrix of strengths in the max–product semiring.
         #[test]
         fn it_is_a_power_of_the_matrix(
             links in proptest::collection::vec((0u64..7, 0u64..7, 0.0f64..=1.0), 0..18),
@@ -76,9 +75,9 @@ mod tests {
                 let mut next = strengths.clone();
                 for from in 0..7u32 {
                     let Some(strength) = strengths[from as usize] else { continue };
-                    for tie in view.merged_edges(from) {
-                        let slot = &mut next[tie.ix as usize];
-                        *slot = Some(slot.unwrap_or(0.0).max(strength * tie.strength));
+                    for edge in view.merged_edges(from) {
+                        let slot = &mut next[edge.ix as usize];
+                        *slot = Some(slot.unwrap_or(0.0).max(strength * edge.strength));
                     }
                 }
                 strengths = next;

@@ -1,7 +1,7 @@
-//! Recall at a depth: how much of what is relevant stands among the first hits.
+//! Recall at a depth: the share of the relevant documents among the first hits.
 
-/// The share of all `relevant` documents that the first `depth` hits have, 0 to 1. `gains` are the
-/// worths of the hits, best hit first; 0 is a hit that is not relevant. 0 when nothing is relevant.
+/// The share, 0–1, of all `relevant` documents that are among the first `depth` hits. `gains` are the gains of
+/// the hits in the order of the ranking, 0 for a hit that is not relevant. 0 when nothing is relevant.
 pub fn recall_at(gains: &[f64], relevant: usize, depth: usize) -> f64 {
     let found = gains.iter().take(depth).filter(|gain| **gain > 0.0).count();
     if relevant == 0 { 0.0 } else { found as f64 / relevant as f64 }
@@ -21,7 +21,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever looks deeper finds no less, and never more than there is.
+        /// Recall is monotone in the depth and at most 1.
         #[test]
         fn it_grows_with_depth_up_to_one(hits in proptest::collection::vec(0u8..3, 0..30), missed in 0usize..5) {
             let gains: Vec<f64> = hits.iter().map(|&gain| f64::from(gain)).collect();

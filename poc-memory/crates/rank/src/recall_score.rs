@@ -1,26 +1,26 @@
-//! How much a node matters to a question, by likeness, by use and by the way it was come upon.
+//! The score of `recall`: similarity to the question, weight by use, and distance in hops.
 
-/// Likeness in 0–1 of a cosine in −1–1: `(cos + 1) / 2`.
+/// The similarity, 0–1, for a cosine of −1 to 1: `(cos + 1) / 2`.
 pub fn likeness(cosine: f64) -> f64 {
     f64::midpoint(cosine, 1.0).clamp(0.0, 1.0)
 }
 
-/// RecallExponents of the two sides.
+/// The exponents of similarity and weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecallExponents {
-    /// α, of the likeness.
+    /// α, the exponent of the similarity.
     pub likeness: f64,
-    /// β, of the weight.
+    /// β, the exponent of the weight.
     pub weight: f64,
 }
 
-/// `likeness^α · graph · weight^β`, where `graph` is what the way leaves of the likeness: 1 for a node
-/// that was found by itself.
+/// `likeness^α · graph · weight^β`, where `graph` is the factor of [`after_hops`]: 1 for a node that was found
+/// directly.
 pub fn score(likeness: f64, graph: f64, weight: f64, exponents: RecallExponents) -> f64 {
     likeness.powf(exponents.likeness) * graph * weight.powf(exponents.weight)
 }
 
-/// What a way of so many hops leaves: `1 / factor^hops`.
+/// The factor for a node reached over `hops` edges: `1 / factor^hops`.
 pub fn after_hops(hops: usize, factor: f64) -> f64 {
     factor.powi(-i32::try_from(hops).unwrap_or(i32::MAX))
 }
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn worked_values() {
         assert_eq!([likeness(1.0), likeness(0.6), likeness(0.0), likeness(-1.0)], [1.0, 0.8, 0.5, 0.0]);
-        // A cosine beyond 1 is one that was rounded.
+        // Rounding may give a cosine above 1.
         assert_eq!(likeness(1.002), 1.0);
         assert_eq!(score(0.8, 1.0, 4.0, USUAL), 1.6);
         assert_eq!([after_hops(0, 2.0), after_hops(1, 2.0), after_hops(2, 2.0)], [1.0, 0.5, 0.25]);

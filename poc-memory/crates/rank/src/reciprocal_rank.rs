@@ -1,7 +1,6 @@
-//! Reciprocal rank (Voorhees 1999): how far down the first relevant hit stands. Its mean over many
-//! questions is the MRR.
+//! Reciprocal rank (Voorhees 1999) of the first relevant hit. Its mean over many questions is the MRR.
 
-/// `1 / rank` of the first of `depth` hits with a gain above 0, ranks from 1; 0 when none has.
+/// `1 / rank` of the first hit with a gain above 0 among the first `depth`, ranks from 1; 0 without one.
 pub fn reciprocal_rank(gains: &[f64], depth: usize) -> f64 {
     let first = gains.iter().take(depth).position(|gain| *gain > 0.0);
     first.map_or(0.0, |before| 1.0 / (before as f64 + 1.0))
@@ -21,7 +20,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where one document is relevant it is above 0 exactly when that is found.
+        /// With one relevant document, it is above 0 exactly when that document is found.
         #[test]
         fn it_is_above_zero_when_something_is_found(place in 0usize..20, depth in 1usize..25) {
             let mut gains = vec![0.0; 20];

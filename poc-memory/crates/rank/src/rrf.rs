@@ -1,16 +1,15 @@
-//! Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): one ranking out of several whose
-//! scores cannot be compared.
+//! Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): merges rankings whose scores are not
+//! comparable.
 
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// The constant of the paper: how slowly the worth of a rank falls.
+/// The constant of the paper; the greater it is, the more slowly the score falls with the rank.
 pub const K: f64 = 60.0;
 
-/// Fuses ranked lists, each with its weight: an item is worth the sum over the lists that hold it
-/// of `weight / (K + rank)`, ranks counted from 1. Best first, ties by item. Of three lists of
-/// weight 1 nothing is worth more than 3/61. No list holds an item twice; a list of weight 0 plays
-/// no part.
+/// Fuses ranked lists, each with its weight. An item scores the sum of `weight / (K + rank)` over the lists
+/// that contain it, ranks from 1. Best first, ties by item. With three lists of weight 1 the greatest possible
+/// score is 3/61. No list contains an item twice; lists of weight 0 are ignored.
 pub fn rrf<T: Copy + Eq + Hash + Ord>(lists: &[(f64, &[T])]) -> Vec<(T, f64)> {
     let mut worth: FxHashMap<T, f64> = FxHashMap::default();
     for &(weight, list) in lists.iter().filter(|(weight, _)| *weight > 0.0) {
@@ -44,7 +43,7 @@ mod tests {
     }
 
     proptest! {
-        /// It is the sum it is said to be, bounded by what the first of all lists gets.
+        /// It equals its definition and is at most the score of an item that is first in every list.
         #[test]
         fn it_is_its_definition_and_at_most_three_sixty_firsts(lists in lists()) {
             let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
@@ -58,7 +57,7 @@ mod tests {
             }
         }
 
-        /// Coming first in one more list never moves an item back.
+        /// Moving an item to the top of one list never lowers its fused rank.
         #[test]
         fn a_better_rank_never_hurts(lists in lists(), item in 0u8..12) {
             let place = |lists: &[Vec<u8>]| {

@@ -1,26 +1,26 @@
-//! SparseAccumulator by node: what a walk over the graph adds up at the nodes it comes by.
+//! A sparse accumulator: sums by node, gathered during a walk over the graph.
 
 use poc_graph::Ix;
 use rustc_hash::FxHashMap;
 
-/// SparseAccumulator by node, in the order the nodes came. Memory and time go with the nodes that came, not with
-/// the size of the graph, until so many have come that an array over all of them is the cheaper
-/// look-up. Which of the two it is cannot be observed.
+/// Sums by node, in the order in which the nodes were first added. Memory and time are proportional to the
+/// number of distinct nodes added, not to the size of the graph. After many nodes it switches from a hash map
+/// to an array over all nodes, which is then cheaper. The switch does not change any result.
 #[derive(Debug, Default)]
 pub(super) struct SparseAccumulator {
     all: Vec<(Ix, f64)>,
     places: Places,
-    // Nodes from which on the array is used.
+    // The number of distinct nodes after which the array is used.
     many: usize,
     slots: usize,
 }
 
-/// Where in the list a node stands.
+/// The position of each node in the list.
 #[derive(Debug)]
 enum Places {
     Few(FxHashMap<Ix, u32>),
-    /// By index, counted from 1; 0 for a node that has not come, so that an array of so many costs
-    /// nothing before it is touched.
+    /// By node index: the position plus 1, and 0 for a node that was not added. An array of zeros costs no
+    /// memory until its pages are written.
     Many(Vec<u32>),
 }
 
@@ -30,17 +30,21 @@ impl Default for Places {
     }
 }
 
-/// Of so many nodes of the graph one has to come before the array is laid out: by then the map
-/// costs more than clearing the array does.
+/// The array replaces the map when more than one in this many nodes of the graph was added. By then the map
+/// costs more than clearing the array.
 const SPARSE: usize = 64;
 
 impl SparseAccumulator {
-    /// None yet; indexes are below `slots`.
+    /// An empty accumulator for indexes below `slots`.
     pub(super) fn new(slots: Ix) -> Self {
-        SparseAccumulator { many: slots as usize / SPARSE, slots: slots as usize, ..SparseAccumulator::default() }
+        SparseAccumulator {
+            many: slots as usize / SPARSE,
+            slots: slots as usize,
+            ..SparseAccumulator::default()
+        }
     }
 
-    /// Adds to a node's sum. Indexes from `slots` up are left out.
+    /// Adds to the sum of a node. Indexes from `slots` up may be ignored.
     pub(super) fn add(&mut self, ix: Ix, amount: f64) {
         let next = self.all.len() as u32;
         let place = match &mut self.places {
@@ -57,17 +61,17 @@ impl SparseAccumulator {
             Some((_, sum)) => *sum += amount,
             None => {
                 self.all.push((ix, amount));
-                self.lay_out();
+                self.switch_to_array();
             }
         }
     }
 
-    /// Every node that came with its sum, in the order they came.
+    /// Every node added, with its sum, in the order in which they were first added.
     pub(super) fn all(&self) -> &[(Ix, f64)] {
         &self.all
     }
 
-    /// Forgets all; the room is kept.
+    /// Removes all sums; the allocated memory is kept.
     pub(super) fn clear(&mut self) {
         match &mut self.places {
             Places::Few(places) => places.clear(),
@@ -82,8 +86,8 @@ impl SparseAccumulator {
         self.all.clear();
     }
 
-    /// Goes over to the array when it is time.
-    fn lay_out(&mut self) {
+    /// Switches to the array once enough nodes were added.
+    fn switch_to_array(&mut self) {
         if self.all.len() <= self.many || matches!(self.places, Places::Many(_)) {
             return;
         }
@@ -103,9 +107,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Adding up in a list, for graphs in which the array comes at once, later and never.
+        /// It agrees with a plain list, whether it switches to the array at once, later or never.
         #[test]
-        fn it_adds_up(
+        fn it_agrees_with_a_plain_list(
             rounds in proptest::collection::vec(proptest::collection::vec((0u32..300, 0u8..9), 0..80), 1..4),
             slots in proptest::sample::select(vec![300u32, 640, 100_000]),
         ) {

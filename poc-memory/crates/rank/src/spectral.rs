@@ -1,56 +1,56 @@
-//! Nearest neighbours in the spectral embedding, where two nodes are as far apart as the square root
-//! of their commute time ([`Embedding`]; Qiu and Hancock 2007).
+//! Nearest neighbours in the spectral embedding, where the distance of two nodes is the square root of their
+//! commute time ([`Embedding`]; Qiu and Hancock 2007).
 //!
-//! A seed of weight w sees everything at distance / w, w being 1 for the heaviest. A node tied to the
-//! seed with strength s is a further 1 / s away: what a weak tie joins is not as near as its place
-//! says. A node is as far as the nearest seed sees it.
+//! Distances from a seed of weight w are divided by w, which is scaled to 1 for the heaviest seed. The distance
+//! of a node with a direct edge of strength s to the seed is also divided by s, so that a weak edge does not
+//! count as near. The distance of a node is the smallest of its distances from the seeds.
 
 use super::top::{Ranked, Top};
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The `k` nodes nearest to the seeds, with their distance (0 and more), nearest first, ties by id:
-/// those of the seeds' components that `lets` accepts. Weights are above 0; a seed without a place
-/// in the embedding plays no part.
+/// The `k` nodes nearest to the seeds with their distances (0 or more), nearest first, ties by id. Only nodes in
+/// the components of the seeds that `accepts` allows are considered. Weights are above 0; seeds without
+/// coordinates are ignored.
 pub fn nearest(
     view: &View,
     embedding: &Embedding,
     seeds: &[(Ix, f64)],
     k: usize,
-    mut lets: impl FnMut(Ix) -> bool,
+    mut accepts: impl FnMut(Ix) -> bool,
 ) -> Vec<(Ix, f64)> {
     let heaviest = seeds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
     let mut components: BTreeMap<u32, Vec<Seed<'_>>> = BTreeMap::new();
-    let mut tied: FxHashMap<Ix, Vec<(Ix, f64)>> = FxHashMap::default();
+    let mut linked: FxHashMap<Ix, Vec<(Ix, f64)>> = FxHashMap::default();
     for &(ix, weight) in seeds.iter().filter(|(_, weight)| *weight > 0.0) {
         if let Some(component) = embedding.component(ix) {
             let seed = Seed { ix, weight: weight / heaviest, place: embedding.coordinates(ix) };
             components.entry(component).or_default().push(seed);
-            for tie in view.merged_edges(ix) {
-                tied.entry(tie.ix).or_default().push((ix, tie.strength));
+            for edge in view.merged_edges(ix) {
+                linked.entry(edge.ix).or_default().push((ix, edge.strength));
             }
         }
     }
     let mut top: Top<Ranked<Ix>> = Top::new(k);
     for (component, seeds) in components {
         for &ix in embedding.members(component) {
-            // Most nodes are left aside after a few coordinates, since they are too far already.
+            // Most nodes are rejected after a few coordinates, because they are too far already.
             let mut distance = top.floor().map_or(f64::INFINITY, |worst| -worst.score);
             let mut found = false;
             let place = embedding.coordinates(ix);
-            let ties = tied.get(&ix).map_or(&[][..], Vec::as_slice);
+            let edges = linked.get(&ix).map_or(&[][..], Vec::as_slice);
             for seed in &seeds {
-                let Some(seen) = seed.sees(place, distance) else { continue };
-                let tie = ties.iter().find(|(other, _)| *other == seed.ix);
-                let seen = tie.map_or(seen, |(_, strength)| seen / strength);
-                if seen <= distance {
-                    (distance, found) = (seen, seen.is_finite());
+                let Some(scaled) = seed.distance(place, distance) else { continue };
+                let edge = edges.iter().find(|(other, _)| *other == seed.ix);
+                let scaled = edge.map_or(scaled, |(_, strength)| scaled / strength);
+                if scaled <= distance {
+                    (distance, found) = (scaled, scaled.is_finite());
                 }
             }
             if let Some(id) = view.id(ix).filter(|_| found) {
                 let ranked = Ranked { score: -distance, id, with: ix };
-                if top.takes(&ranked) && lets(ix) {
+                if top.takes(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
@@ -67,12 +67,12 @@ struct Seed<'a> {
 }
 
 impl Seed<'_> {
-    /// How far it sees a place; `None` when that is more than `most`, or there is no place.
-    fn sees(&self, place: &[f32], most: f64) -> Option<f64> {
+    /// The scaled distance of a point from the seed; `None` when it exceeds `most` or the point is empty.
+    fn distance(&self, place: &[f32], most: f64) -> Option<f64> {
         if place.is_empty() {
             return None;
         }
-        // A little more, since what is seen is rounded.
+        // Slightly more, because the result is rounded.
         let limit = (most * self.weight).powi(2) * (1.0 + 1e-5);
         let mut square = 0.0;
         for (mine, theirs) in self.place.chunks(4).zip(place.chunks(4)) {
@@ -86,8 +86,8 @@ impl Seed<'_> {
     }
 }
 
-/// A distance to six digits, which is what the coordinates are good for: nodes that are equally far
-/// by symmetry then come in the order of their ids, not in that of the last digits.
+/// Rounds a distance to six digits, the precision of the coordinates. Nodes that are equally far by symmetry
+/// are then ordered by id and not by rounding errors.
 fn rounded(distance: f64) -> f64 {
     const DROPPED: u32 = 32;
     f64::from_bits((distance.to_bits() + (1 << (DROPPED - 1))) >> DROPPED << DROPPED)
@@ -118,16 +118,16 @@ pub(super) mod tests {
         let view = view(3, &[(0, 1, 1.0), (1, 2, 0.5)]);
         let (one, two, three) = (3f64.sqrt(), 6f64.sqrt(), 9f64.sqrt());
         close(&all(&view, &[(0, 0.2)], 9), &[(1, one), (2, three)]);
-        // The tie of strength ½ doubles the distance.
+        // The edge of strength ½ doubles the distance.
         close(&all(&view, &[(1, 7.0)], 9), &[(0, one), (2, two * 2.0)]);
         close(&all(&view, &[(1, 1.0)], 1), &[(0, one)]);
-        // Both see 1; 2 sees it at twice its distance, which the tie has doubled already.
+        // Seen from both; the edge of strength ½ doubles the distance from 2.
         close(&all(&view, &[(0, 0.5), (2, 1.0)], 9), &[(1, one / 0.5)]);
         close(&all(&view, &[(0, 1.0), (2, 0.5)], 9), &[(1, one)]);
     }
 
     #[test]
-    fn other_components_and_seeds_without_ties_have_no_neighbours() {
+    fn other_components_and_seeds_without_edges_have_no_neighbours() {
         let view = view(5, &[(0, 1, 1.0), (2, 3, 1.0)]);
         close(&all(&view, &[(0, 1.0)], 9), &[(1, 2f64.sqrt())]);
         assert_eq!(all(&view, &[(4, 1.0)], 9), []);
@@ -160,7 +160,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Comparing everything with everything gives the same, however few are wanted.
+        /// It equals the brute-force definition for any `k`.
         #[test]
         fn it_is_its_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
             let view = view(10, &links);
@@ -170,8 +170,8 @@ pub(super) mod tests {
                 .filter(|ix| !seeds.iter().any(|(seed, _)| seed == ix))
                 .map(|ix| {
                     let seen = seeds.iter().map(|&(seed, weight)| {
-                        let tie = view.merged_edges(seed).find(|tie| tie.ix == ix);
-                        let scale = tie.map_or(1.0, |tie| 1.0 / tie.strength);
+                        let edge = view.merged_edges(seed).find(|edge| edge.ix == ix);
+                        let scale = edge.map_or(1.0, |edge| 1.0 / edge.strength);
                         embedding.distance(seed, ix).unwrap() * scale / (weight / heaviest)
                     });
                     (ix, seen.fold(f64::INFINITY, f64::min))
@@ -182,12 +182,12 @@ pub(super) mod tests {
             let found = all(&view, &seeds, k);
             prop_assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(expected) {
-                // Equally far up to rounding, either may come first.
+                // Nodes that are equally far up to rounding may swap.
                 prop_assert!((found.1 - expected.1).abs() < 1e-6 * expected.1.max(1.0));
             }
         }
 
-        /// What the nodes are called and in which order they came does not matter.
+        /// Relabelling the nodes does not change the distances.
         #[test]
         fn relabelling_changes_nothing(
             links in connected(), seeds in seeds(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),

@@ -1,16 +1,15 @@
-//! Standard scores: by how many standard deviations a value lies above the mean of its kind. They make
-//! scores of different kinds comparable and, unlike ranks or a rescaling to 0–1, keep how far the best
-//! stands out.
+//! Standard scores: how many standard deviations a value lies above the mean. They make scores of different
+//! kinds comparable and, unlike ranks or a rescaling to 0–1, preserve how far the best values stand out.
 
-/// What keeps a kind in which all values are alike from being divided by nothing.
+/// Added to the deviation to avoid a division by zero when all values are equal.
 const LEAST: f64 = 1e-9;
 
-/// What values are counted in: 2⁻⁴⁰.
+/// Values are counted in units of 2⁻⁴⁰; this is how many units make 1.
 const UNIT: f64 = (1u64 << 40) as f64;
 
-/// Moments over values, from which their mean and spread follow. They are sums of whole numbers, of 2⁻⁴⁰ each:
-/// the order in which values come plays no part, not even in the last digit, so that an index of the past
-/// gives the scores of then. A value may be up to 8 million.
+/// The first two moments of values: their sum and the sum of their squares. Both are integers in units of
+/// 2⁻⁴⁰, so the result does not depend on the order of the values, not even in the last digit. An index
+/// rebuilt for a past state therefore reproduces the scores of that time. Values may be up to 8 million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     sum: i128,
@@ -18,7 +17,7 @@ pub struct Moments {
 }
 
 fn units(value: f64) -> i128 {
-    // By way of 64 bits, which is what processors do at once.
+    // Through i64, because processors convert to it in one instruction.
     i128::from((value * UNIT) as i64)
 }
 
@@ -28,7 +27,7 @@ fn square(units: i128) -> i128 {
 }
 
 impl Moments {
-    /// Counts a value in. Zeros need not be.
+    /// Adds a value. Zeros may be left out.
     #[inline]
     pub fn add(&mut self, value: f64) {
         let units = units(value);
@@ -36,31 +35,31 @@ impl Moments {
         self.squares += square(units);
     }
 
-    /// Takes a value out that was counted in.
+    /// Removes a value that was added before.
     pub fn subtract(&mut self, value: f64) {
         let units = units(value);
         self.sum -= units;
         self.squares -= square(units);
     }
 
-    /// What the sums would be over `factor` times as many values alike.
+    /// The moments of the same values, each occurring `factor` times.
     #[must_use]
     pub fn times(self, factor: usize) -> Moments {
         let factor = factor as i128;
         Moments { sum: self.sum * factor, squares: self.squares * factor }
     }
 
-    /// The scale of `count` values in all, of which those that were not counted in are 0.
+    /// The scale of `count` values in total; those that were not added count as 0.
     pub fn scale(self, count: usize) -> Scale {
         let count = count.max(1) as f64;
         let mean = self.sum as f64 / UNIT / count;
-        // Rounding may leave less than nothing.
+        // Rounding may give a negative variance.
         let variance = (self.squares as f64 / UNIT / count - mean * mean).max(0.0);
         Scale { mean, deviation: variance.sqrt() }
     }
 }
 
-/// Where the values of a kind lie: their mean and their standard deviation, as of a whole population.
+/// The mean and the population standard deviation of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     mean: f64,
@@ -93,7 +92,7 @@ mod tests {
         assert!((known.standard(9.0) - 2.0).abs() < 1e-8);
         assert_eq!(scale(&[3.0; 5]).standard(3.0), 0.0);
         assert_eq!(Moments::default().scale(0).standard(0.0), 0.0);
-        // What stands alone among n values does by √(n − 1), however great it is.
+        // A single non-zero value among n has the score √(n − 1), however great it is.
         for value in [1.0, 5_290.0, 7e6] {
             let alone = scale(&[&[value][..], &[0.0; 49]].concat());
             assert!((alone.standard(value) - 7.0).abs() < 1e-6, "{value}");
@@ -119,9 +118,9 @@ mod tests {
             }
         }
 
-        /// Zeros may be left out, what is taken out was never there, and a sample scales up.
+        /// Zeros may be left out, removing a value undoes adding it, and `times` repeats the values.
         #[test]
-        fn sums_add_up(values in proptest::collection::vec(0.0f64..10.0, 1..30), zeros in 0usize..30, gone in 0.0f64..10.0) {
+        fn moments_add_up(values in proptest::collection::vec(0.0f64..10.0, 1..30), zeros in 0usize..30, removed in 0.0f64..10.0) {
             let mut sums = Moments::default();
             values.iter().for_each(|&value| sums.add(value));
             let all: Vec<f64> = values.iter().copied().chain(std::iter::repeat_n(0.0, zeros)).collect();
@@ -131,8 +130,8 @@ mod tests {
             prop_assert_eq!(scale(&backwards), b);
             let (twice, mut less) = (sums.times(2).scale(2 * all.len()), sums);
             prop_assert!((twice.mean - a.mean).abs() < 1e-9 && (twice.deviation - a.deviation).abs() < 1e-6);
-            less.add(gone);
-            less.subtract(gone);
+            less.add(removed);
+            less.subtract(removed);
             prop_assert!((less.scale(all.len()).mean - a.mean).abs() < 1e-9);
         }
     }

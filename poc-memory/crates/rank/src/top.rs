@@ -1,16 +1,17 @@
-//! The best `k` of many.
+//! The greatest `k` of many values.
 
 use poc_graph::NodeId;
 use std::cmp::Ordering;
 
-/// A node with its score and what goes with it. Greater is better: by score, then the smaller id.
+/// A node with its score and a payload. Ordered by score, then by descending id, so that the greater is the
+/// better one.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranked<T> {
-    /// How good it is.
+    /// The score.
     pub score: f64,
     /// The node.
     pub id: NodeId,
-    /// What goes with it.
+    /// The payload.
     pub with: T,
 }
 
@@ -34,26 +35,25 @@ impl<T> PartialEq for Ranked<T> {
 
 impl<T> Eq for Ranked<T> {}
 
-/// Keeps the greatest `limit` of the values it is offered. They are gathered until there are twice as many and
-/// narrowed down then, which takes as long for each value whatever the limit; a heap takes longer the more are
-/// kept.
+/// Keeps the greatest `limit` of the values offered. Values are gathered until there are twice as many and then
+/// cut down by selection, which takes constant time per value; a heap takes longer the greater the limit is.
 pub struct Top<T> {
     limit: usize,
     kept: Vec<T>,
-    // As many were seen that are not less.
+    // At least `limit` values offered so far are not less than this.
     floor: Option<T>,
 }
 
-/// Values gathered beyond the limit, at least.
+/// The least number of values gathered beyond the limit.
 const ROOM: usize = 16;
 
 impl<T: Ord + Copy> Top<T> {
-    /// Keeps so many; none of 0.
+    /// Keeps the greatest `limit` values; none for 0.
     pub fn new(limit: usize) -> Self {
         Top { limit, kept: Vec::new(), floor: None }
     }
 
-    /// False for a value that cannot be among the greatest.
+    /// False for a value that cannot be among the greatest `limit`.
     #[inline]
     pub fn takes(&self, value: &T) -> bool {
         self.limit > 0 && self.floor.is_none_or(|floor| *value > floor)
@@ -70,14 +70,14 @@ impl<T: Ord + Copy> Top<T> {
         }
     }
 
-    /// What is not greater is not taken; `None` while everything is. It is the least of the greatest after
-    /// [`Top::narrow`], and may be less than that before.
+    /// The bound that a value must exceed; `None` while every value is taken. After [`Top::narrow`] it is the
+    /// least of the greatest `limit` values; before, it may be lower.
     #[inline]
     pub fn floor(&self) -> Option<&T> {
         self.floor.as_ref()
     }
 
-    /// Leaves nothing but the greatest.
+    /// Drops all but the greatest `limit` values.
     pub fn narrow(&mut self) {
         let Some(last) = self.limit.checked_sub(1).filter(|last| *last < self.kept.len()) else { return };
         let (_, least, _) = self.kept.select_nth_unstable_by(last, |a, b| b.cmp(a));
@@ -85,7 +85,7 @@ impl<T: Ord + Copy> Top<T> {
         self.kept.truncate(self.limit);
     }
 
-    /// The greatest, greatest first.
+    /// The greatest `limit` values, greatest first.
     pub fn into_sorted(mut self) -> Vec<T> {
         self.narrow();
         self.kept.sort_unstable_by(|a, b| b.cmp(a));
