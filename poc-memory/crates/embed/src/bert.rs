@@ -25,6 +25,43 @@ use tokenizers::{ModelWrapper, NormalizerWrapper, Tokenizer, TruncationParams};
 /// Tokens of a text that are read when the folder does not say; longer texts are cut.
 const LONGEST: usize = 256;
 
+/// Why a model cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum ModelError {
+    #[error("the model in `{}` cannot be used: {problem}", folder.display())]
+    NoEncoder { folder: PathBuf, problem: String },
+    #[error("the model in `{}` cannot be used: {problem}", folder.display())]
+    NoCrossEncoder { folder: PathBuf, problem: String },
+    #[error("a text cannot be cut into tokens: {0}")]
+    Tokenize(tokenizers::Error),
+    #[error("the embedding model cannot be run: {0}")]
+    Encode(String),
+    #[error("the reranking model cannot be run: {0}")]
+    Rerank(String),
+    #[error("the model's vocabulary is not one of word pieces")]
+    NotWordPiece,
+    #[error("the model's tokenizer prepares texts as BERT does not")]
+    OtherNormalizer,
+}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Error {
+        let message = error.to_string();
+        match error {
+            ModelError::NoEncoder { .. } => Error::config(message).hint(
+                "give a folder with `config.json`, `model.safetensors` and `tokenizer.json` of a model of the BERT family",
+            ),
+            ModelError::NoCrossEncoder { .. } => Error::config(message).hint(
+                "give the folder of a cross-encoder of the BERT family with one label, such as ms-marco-MiniLM-L6-v2",
+            ),
+            ModelError::Tokenize(_) | ModelError::Encode(_) | ModelError::Rerank(_) => Error::internal(message),
+            ModelError::NotWordPiece | ModelError::OtherNormalizer => {
+                Error::invalid(message).hint("take a model of the BERT family, such as all-MiniLM-L6-v2")
+            }
+        }
+    }
+}
+
 /// How the vectors of the tokens become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pooling {
@@ -70,22 +107,16 @@ pub(super) struct Words {
 impl Bert {
     /// The model in a folder.
     pub(super) fn open(folder: &Path) -> Result<Bert> {
-        Bert::read(folder, false).map(|(model, _)| model).map_err(|problem| {
-            Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
-                "give a folder with `config.json`, `model.safetensors` and `tokenizer.json` of a model of the BERT family",
-            )
-        })
+        let (model, _) = Bert::read(folder, false)
+            .map_err(|problem| ModelError::NoEncoder { folder: folder.to_owned(), problem })?;
+        Ok(model)
     }
 
     /// The model of pairs in a folder.
     pub(super) fn open_with_head(folder: &Path) -> Result<(Bert, Head)> {
         let read = Bert::read(folder, true);
         let read = read.and_then(|(model, head)| Ok((model, head.ok_or("it has no classifier")?)));
-        read.map_err(|problem| {
-            Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
-                "give the folder of a cross-encoder of the BERT family with one label, such as ms-marco-MiniLM-L6-v2",
-            )
-        })
+        Ok(read.map_err(|problem| ModelError::NoCrossEncoder { folder: folder.to_owned(), problem })?)
     }
 
     fn read(folder: &Path, with_head: bool) -> Result<(Bert, Option<Head>), String> {
@@ -138,8 +169,7 @@ impl Bert {
     /// The tokens of a text, marks included.
     pub(super) fn tokens(&self, text: &str) -> Result<Vec<u32>> {
         let encoding = self.tokenizer.encode_fast(text, false);
-        let encoding = encoding
-            .map_err(|error| Error::internal(format!("a text cannot be cut into tokens: {error}")))?;
+        let encoding = encoding.map_err(ModelError::Tokenize)?;
         let [first, last] = self.ends;
         Ok([&[first], encoding.get_ids(), &[last]].concat())
     }
@@ -176,8 +206,7 @@ impl Bert {
     /// The last hidden states, text by text and token by token.
     fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>> {
         let texts: Vec<Tokens<'_>> = texts.iter().map(|ids| Tokens { ids, second: ids.len() }).collect();
-        catch_panics(|| self.network.states(&texts))
-            .map_err(|problem| Error::internal(format!("the embedding model cannot be run: {problem}")))
+        Ok(catch_panics(|| self.network.states(&texts)).map_err(ModelError::Encode)?)
     }
 
     /// Two texts, given as tokens with their marks, as one.
@@ -195,8 +224,7 @@ impl Bert {
     pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
         let texts: Vec<Tokens<'_>> =
             pairs.iter().map(|pair| Tokens { ids: &pair.ids, second: pair.second }).collect();
-        let states = catch_panics(|| self.network.states(&texts))
-            .map_err(|problem| Error::internal(format!("the reranking model cannot be run: {problem}")))?;
+        let states = catch_panics(|| self.network.states(&texts)).map_err(ModelError::Rerank)?;
         let mut rows = states.chunks(self.dimensions);
         Ok(pairs
             .iter()
@@ -212,16 +240,14 @@ impl Bert {
     /// The vocabulary, when it is one of word pieces.
     pub(super) fn words(&self) -> Result<Words> {
         let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else {
-            return Err(Error::invalid("the model's vocabulary is not one of word pieces")
-                .hint("take a model of the BERT family, such as all-MiniLM-L6-v2"));
+            return Err(ModelError::NotWordPiece.into());
         };
         let (lowercase, strip_accents) = match self.tokenizer.get_normalizer() {
             Some(NormalizerWrapper::BertNormalizer(normalizer)) => {
                 (normalizer.lowercase, normalizer.strip_accents.unwrap_or(normalizer.lowercase))
             }
             _ => {
-                return Err(Error::invalid("the model's tokenizer prepares texts as BERT does not")
-                    .hint("take a model of the BERT family, such as all-MiniLM-L6-v2"));
+                return Err(ModelError::OtherNormalizer.into());
             }
         };
         let vocabulary = self.tokenizer.get_vocab(true);

@@ -11,6 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Tokens in a batch, a longer text apart: more gain nothing.
 const BATCH: usize = 256;
 
+/// The system starts no more threads.
+#[derive(Debug, thiserror::Error)]
+#[error("no thread can be started for the embedder: {0}")]
+struct ThreadError(rayon::ThreadPoolBuildError);
+
+impl From<ThreadError> for Error {
+    fn from(error: ThreadError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
 /// The cores, each with a thread.
 pub(super) struct Cores {
     // Of one thread each.
@@ -24,11 +35,9 @@ impl Cores {
         let pools = (0..count).map(|number| {
             let pool =
                 ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| format!("embed-{number}"));
-            pool.build().map_err(|error| {
-                Error::internal(format!("no thread can be started for the embedder: {error}"))
-            })
+            pool.build().map_err(ThreadError)
         });
-        Ok(Cores { pools: pools.collect::<Result<_>>()? })
+        Ok(Cores { pools: pools.collect::<Result<_, _>>()? })
     }
 
     /// What `work` makes of the texts of each batch, one for each text, in the order of the texts. Each is

@@ -44,18 +44,18 @@ impl CrossEncoder {
 
 /// The cross-encoder that settings name, read when it is first asked: most commands never do.
 pub struct Reranker {
-    config: poc_config::Rerank,
+    config: poc_config::RerankConfig,
     model: Mutex<Option<Arc<CrossEncoder>>>,
 }
 
 impl Reranker {
     /// That of the settings; `None` when they name none.
-    pub fn of(config: &poc_config::Rerank) -> Option<Reranker> {
+    pub fn of(config: &poc_config::RerankConfig) -> Option<Reranker> {
         (!config.model.is_empty()).then(|| Reranker { config: config.clone(), model: Mutex::default() })
     }
 
     /// The settings.
-    pub fn config(&self) -> &poc_config::Rerank {
+    pub fn config(&self) -> &poc_config::RerankConfig {
         &self.config
     }
 

@@ -22,6 +22,33 @@ pub const DEFAULT_COMMON_RANK: f64 = 150.0;
 /// Tokens that are run through the model together.
 const BATCH: u32 = 128;
 
+/// Why no table can be made.
+#[derive(Debug, thiserror::Error)]
+enum DistillError {
+    #[error("the rank cannot be {0}")]
+    Rank(f64),
+    #[error("a table cannot have {dimensions} dimensions")]
+    Dimensions { dimensions: usize, most: usize },
+    #[error("the vocabulary is too large")]
+    TooManyTokens,
+    #[error("the axes of the vocabulary cannot be found: the model's states are not finite")]
+    NotFinite,
+}
+
+impl From<DistillError> for Error {
+    fn from(error: DistillError) -> Error {
+        let message = error.to_string();
+        match error {
+            DistillError::Rank(_) => Error::invalid(message).hint("give a number from 0").field("common"),
+            DistillError::Dimensions { most, .. } => {
+                Error::invalid(message).hint(format!("this model gives 1 to {most}")).field("dims")
+            }
+            DistillError::TooManyTokens => Error::invalid(message),
+            DistillError::NotFinite => Error::internal(message),
+        }
+    }
+}
+
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct DistillOptions {
@@ -51,32 +78,30 @@ pub struct DistilledTable {
 /// Makes a table from the model in a folder; `progress` is told tokens done, and all of them.
 pub fn distill(
     folder: &Path,
-    wish: &DistillOptions,
+    options: &DistillOptions,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<DistilledTable> {
-    if !wish.common.is_finite() || wish.common < 0.0 {
-        return Err(Error::invalid(format!("the rank cannot be {}", wish.common))
-            .hint("give a number from 0")
-            .field("common"));
+    if !options.common.is_finite() || options.common < 0.0 {
+        return Err(DistillError::Rank(options.common).into());
     }
     let model = Bert::open(folder)?;
-    if wish.dimensions == 0 || wish.dimensions > model.dimensions {
-        return Err(Error::invalid(format!("a table cannot have {} dimensions", wish.dimensions))
-            .hint(format!("this model gives 1 to {}", model.dimensions))
-            .field("dims"));
+    if options.dimensions == 0 || options.dimensions > model.dimensions {
+        return Err(
+            DistillError::Dimensions { dimensions: options.dimensions, most: model.dimensions }.into()
+        );
     }
     let words = model.words()?;
     let states = states(&model, words.tokens.len(), progress)?;
-    let (mut rows, kept) = project(&states, wish.dimensions)?;
-    for (row, weight) in rows.iter_mut().zip(weights(&words, wish.common)) {
+    let (mut rows, kept) = project(&states, options.dimensions)?;
+    for (row, weight) in rows.iter_mut().zip(weights(&words, options.common)) {
         row.iter_mut().for_each(|value| *value *= weight as f32);
     }
     let Words { tokens, lowercase, strip_accents, continues } = words;
     let head = Head {
-        model: wish.model.clone(),
-        licence: wish.licence.clone(),
-        made_by: wish.made_by.clone(),
-        common: wish.common,
+        model: options.model.clone(),
+        licence: options.licence.clone(),
+        made_by: options.made_by.clone(),
+        common: options.common,
         lowercase,
         strip_accents,
         continues,
@@ -86,7 +111,7 @@ pub fn distill(
 
 /// The hidden state of every token.
 fn states(model: &Bert, count: usize, progress: &mut dyn FnMut(usize, usize)) -> Result<Vec<Vec<f32>>> {
-    let last = u32::try_from(count).map_err(|_| Error::invalid("the vocabulary is too large"))?;
+    let last = u32::try_from(count).map_err(|_| DistillError::TooManyTokens)?;
     let mut states = Vec::with_capacity(count);
     for start in (0..last).step_by(BATCH as usize) {
         states.extend(model.alone(start..last.min(start + BATCH))?);
@@ -103,9 +128,7 @@ fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)>
     };
     let matrix = Mat::from_fn(rows.len(), width, value);
     let energy = matrix.transpose() * &matrix;
-    let eigen = energy.self_adjoint_eigen(Side::Lower).map_err(|_| {
-        Error::internal("the axes of the vocabulary cannot be found: the model's states are not finite")
-    })?;
+    let eigen = energy.self_adjoint_eigen(Side::Lower).map_err(|_| DistillError::NotFinite)?;
     // They come in rising order.
     let (axes, sizes) = (eigen.U(), eigen.S().column_vector());
     let sum = |from: usize| (from..width).map(|at| sizes.get(at).max(0.0)).sum::<f64>();

@@ -2,7 +2,7 @@
 //! that the settings name.
 
 use super::hub::{HubCache, HubName, is_commit};
-use poc_config::server::{self, Unfit};
+use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{AUTHORIZATION, HeaderMap, LOCATION};
@@ -35,6 +35,44 @@ const HOPS: usize = 5;
 const LONGEST: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
+/// Why a model was not downloaded.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error("no HTTP client can be made: {0}")]
+    Client(reqwest::Error),
+    #[error("`{hub}` gives no model: {problem}")]
+    NoModel { hub: Url, problem: String },
+    #[error("the model `{model}` has no `{file}`")]
+    MissingFile { model: HubName, file: &'static str },
+    #[error("`{hub}` has no `{path}` for you ({status})")]
+    NotFound { hub: Url, path: String, status: StatusCode },
+    #[error("`{hub}` sends on to `{scheme}://{host}`, which nobody named")]
+    UnknownHost { hub: Url, scheme: String, host: String },
+    #[error("`{}` cannot be written: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+}
+
+impl From<FetchError> for Error {
+    fn from(error: FetchError) -> Error {
+        let message = error.to_string();
+        match error {
+            FetchError::Client(_) => Error::internal(message),
+            FetchError::NoModel { .. } => {
+                Error::unavailable(message).hint("`[hub]` in the settings says which hub is asked")
+            }
+            FetchError::MissingFile { .. } => {
+                Error::not_found(message).hint("take a model of the BERT family with safetensors weights")
+            }
+            FetchError::NotFound { .. } => Error::not_found(message)
+                .hint("check the name; for a model that is not for everybody set `HF_TOKEN`"),
+            FetchError::UnknownHost { host, .. } => Error::unavailable(message)
+                .hint(format!("if you trust it, add \"{host}\" to `hosts` in `[hub]`"))
+                .field("hub.hosts"),
+            FetchError::Write { .. } => Error::unavailable(message),
+        }
+    }
+}
+
 /// A hub.
 pub struct HubClient {
     address: Url,
@@ -59,9 +97,9 @@ pub struct FetchedModel {
     pub files: Vec<String>,
 }
 
-/// What the hub says of a model.
+/// The part of the hub's answer about a model that is needed.
 #[derive(Deserialize)]
-struct Said {
+struct ModelInfo {
     sha: String,
     siblings: Vec<Sibling>,
 }
@@ -76,24 +114,26 @@ impl HubClient {
     ///
     /// # Errors
     /// `invalid_config` when the address is none.
-    pub fn new(config: &poc_config::Hub, variable: &dyn Fn(&str) -> Option<String>) -> Result<HubClient> {
+    pub fn new(
+        config: &poc_config::HubConfig,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<HubClient> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let endpoint = set("HF_ENDPOINT");
         let (field, text) = match &endpoint {
             Some(endpoint) => ("HF_ENDPOINT", endpoint),
             None => ("hub.url", &config.url),
         };
-        let address = server::address(text).map_err(|unfit| {
+        let address = endpoint::parse(text).map_err(|unfit| {
             let problem = match unfit {
-                Unfit::NoAddress => format!("`{text}` is not an address"),
-                Unfit::Secret => "the address of the hub holds a user or a password".to_owned(),
+                EndpointError::NoAddress => format!("`{text}` is not an address"),
+                EndpointError::Secret => "the address of the hub holds a user or a password".to_owned(),
             };
             Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
         // Where it sends on to is followed here, to hosts that were named.
-        let client = server::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
-        let client =
-            client.map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))?;
+        let client = endpoint::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
+        let client = client.map_err(FetchError::Client)?;
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }
 
@@ -109,50 +149,49 @@ impl HubClient {
         cache: &HubCache,
         progress: &mut dyn FnMut(&str, u64, Option<u64>),
     ) -> Result<FetchedModel> {
-        let said = self.said(name)?;
-        if !is_commit(&said.sha) {
-            return Err(self.trouble(&format!("it calls a revision `{}`", said.sha)));
+        let info = self.model_info(name)?;
+        if !is_commit(&info.sha) {
+            return Err(self.failure(format!("it calls a revision `{}`", info.sha)));
         }
-        let has = |file: &str| said.siblings.iter().any(|sibling| sibling.rfilename == file);
+        let has = |file: &str| info.siblings.iter().any(|sibling| sibling.rfilename == file);
         let wanted: Vec<&str> = FILES.iter().map(|(file, _)| *file).filter(|file| has(file)).collect();
         let missing = FILES.iter().find(|(file, must)| *must && !has(file)).map(|(file, _)| *file);
         let missing =
             missing.or_else(|| (!has("tokenizer.json") && !has("vocab.txt")).then_some("tokenizer.json"));
         if let Some(missing) = missing {
-            return Err(Error::not_found(format!("the model `{name}` has no `{missing}`"))
-                .hint("take a model of the BERT family with safetensors weights"));
+            return Err(FetchError::MissingFile { model: name.clone(), file: missing }.into());
         }
         let folder = cache.folder(name);
-        let files = folder.join("snapshots").join(&said.sha);
+        let files = folder.join("snapshots").join(&info.sha);
         let mut bytes = 0;
         for file in &wanted {
             let path = files.join(file);
             if !path.is_file() {
-                bytes += self.download(name, &said.sha, file, &path, progress)?;
+                bytes += self.download(name, &info.sha, file, &path, progress)?;
             }
         }
-        if name.revision != said.sha {
+        if name.revision != info.sha {
             let reference = folder.join("refs").join(&name.revision);
             make_parent(&reference)?;
-            fs::write(&reference, &said.sha).map_err(|error| unwritable(&reference, &error))?;
+            fs::write(&reference, &info.sha).map_err(|error| unwritable(&reference, error))?;
         }
         Ok(FetchedModel {
             model: name.to_string(),
-            revision: said.sha,
+            revision: info.sha,
             folder: files,
             bytes,
             files: wanted.into_iter().map(str::to_owned).collect(),
         })
     }
 
-    fn said(&self, name: &HubName) -> Result<Said> {
+    fn model_info(&self, name: &HubName) -> Result<ModelInfo> {
         let HubName { owner, name: model, revision } = name;
         let (answer, _) = self.get(&["api", "models", owner, model, "revision", revision])?;
         let mut body = Vec::new();
         let read = answer.take(LONGEST).read_to_end(&mut body);
-        read.map_err(|error| self.trouble(&error.to_string()))?;
+        read.map_err(|error| self.failure(error.to_string()))?;
         serde_json::from_slice(&body)
-            .map_err(|error| self.trouble(&format!("what it says of `{name}` cannot be read: {error}")))
+            .map_err(|error| self.failure(format!("what it says of `{name}` cannot be read: {error}")))
     }
 
     fn download(
@@ -170,34 +209,34 @@ impl HubClient {
         make_parent(path)?;
         // Whoever looks meanwhile finds no half a file.
         let unfinished = path.with_extension("incomplete");
-        let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, &error))?;
+        let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, error))?;
         let (mut done, mut hash, mut piece) = (0, Sha256::new(), vec![0; PIECE]);
         let finished = loop {
             progress(file, done, length);
             let count = match answer.read(&mut piece) {
                 Ok(0) => break Ok(()),
                 Ok(count) => count,
-                Err(error) => break Err(self.trouble(&format!("`{file}` broke off: {error}"))),
+                Err(error) => break Err(self.failure(format!("`{file}` broke off: {error}"))),
             };
             let came = piece.get(..count).unwrap_or_default();
             hash.update(came);
             done += count as u64;
             if let Err(error) = to.write_all(came) {
-                break Err(unwritable(&unfinished, &error));
+                break Err(unwritable(&unfinished, error));
             }
         };
         let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let finished = finished.and_then(|()| match (length, sum) {
             (Some(length), _) if length != done => {
-                Err(self.trouble(&format!("`{file}` broke off after {done} of {length} bytes")))
+                Err(self.failure(format!("`{file}` broke off after {done} of {length} bytes")))
             }
             (_, Some(sum)) if sum != found => {
-                Err(self.trouble(&format!("`{file}` has the SHA-256 {found}, it says {sum}")))
+                Err(self.failure(format!("`{file}` has the SHA-256 {found}, it says {sum}")))
             }
-            _ => to.sync_all().map_err(|error| unwritable(&unfinished, &error)),
+            _ => to.sync_all().map_err(|error| unwritable(&unfinished, error)),
         });
         let finished =
-            finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, &error)));
+            finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, error)));
         if finished.is_err() {
             // What is wrong is told; what is left of it does no harm.
             let _ = fs::remove_file(&unfinished);
@@ -217,10 +256,10 @@ impl HubClient {
             if let Some(key) = self.key.as_ref().filter(|_| url.origin() == self.address.origin()) {
                 request = request.header(AUTHORIZATION, format!("Bearer {key}"));
             }
-            let answer = request.send().map_err(|error| self.trouble(&error.without_url().to_string()))?;
+            let answer = request.send().map_err(|error| self.failure(error.without_url().to_string()))?;
             let status = answer.status();
             if url.origin() == self.address.origin() {
-                sum = sum.or_else(|| told_sum(answer.headers()));
+                sum = sum.or_else(|| sha256_header(answer.headers()));
             }
             if status.is_redirection() {
                 url = self.next(&url, answer.headers())?;
@@ -230,46 +269,36 @@ impl HubClient {
                 status if status.is_success() => Ok((answer, sum)),
                 // It tells strangers no difference between what is not there and what is not for them.
                 StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                    Err(Error::not_found(format!(
-                        "`{}` has no `{}` for you ({status})",
-                        self.address,
-                        url.path()
-                    ))
-                    .hint("check the name; for a model that is not for everybody set `HF_TOKEN`"))
+                    let (hub, path) = (self.address.clone(), url.path().to_owned());
+                    Err(FetchError::NotFound { hub, path, status }.into())
                 }
-                status => Err(self.trouble(&format!("{status} for `{}`", url.path()))),
+                status => Err(self.failure(format!("{status} for `{}`", url.path()))),
             };
         }
-        Err(self.trouble("it sends from one address to the next"))
+        Err(self.failure("it sends from one address to the next"))
     }
 
     /// Where the hub sends on to, if that was named.
     fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
-        let to = to.ok_or_else(|| self.trouble("it sends on to nowhere"))?;
+        let to = to.ok_or_else(|| self.failure("it sends on to nowhere"))?;
         let host = to.host_str().unwrap_or_default();
         let is_named = to.origin() == self.address.origin()
             || to.scheme() == "https" && self.hosts.iter().any(|named| named == host);
         if is_named {
             return Ok(to);
         }
-        Err(Error::unavailable(format!(
-            "`{}` sends on to `{}://{host}`, which nobody named",
-            self.address,
-            to.scheme()
-        ))
-        .hint(format!("if you trust it, add \"{host}\" to `hosts` in `[hub]`"))
-        .field("hub.hosts"))
+        let (scheme, host) = (to.scheme().to_owned(), host.to_owned());
+        Err(FetchError::UnknownHost { hub: self.address.clone(), scheme, host }.into())
     }
 
-    fn trouble(&self, problem: &str) -> Error {
-        Error::unavailable(format!("`{}` gives no model: {problem}", self.address))
-            .hint("`[hub]` in the settings says which hub is asked")
+    fn failure(&self, problem: impl Into<String>) -> Error {
+        FetchError::NoModel { hub: self.address.clone(), problem: problem.into() }.into()
     }
 }
 
 /// The SHA-256 among the headers: files that are stored apart are named by it.
-fn told_sum(headers: &HeaderMap) -> Option<String> {
+fn sha256_header(headers: &HeaderMap) -> Option<String> {
     let of = |name: &str| {
         Some(headers.get(name)?.to_str().ok()?.trim_start_matches("W/").trim_matches('"').to_lowercase())
     };
@@ -279,11 +308,11 @@ fn told_sum(headers: &HeaderMap) -> Option<String> {
 
 fn make_parent(path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))
+    fs::create_dir_all(parent).map_err(|error| unwritable(parent, error))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Error {
-    Error::unavailable(format!("`{}` cannot be written: {error}", path.display()))
+fn unwritable(path: &Path, source: std::io::Error) -> Error {
+    FetchError::Write { path: path.to_owned(), source }.into()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Vectors by a server: `POST URL/embeddings`, as OpenAI has it and Ollama, vLLM, llama.cpp and others do.
 
 use super::Embedder;
-use poc_config::server::{self, Unfit};
+use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
 use poc_graph::retry::{Backoff, retry};
 use poc_rank::cosine::normalize;
@@ -20,10 +20,10 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Durat
 const CONNECT: Duration = Duration::from_secs(10);
 /// For a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Bytes an answer may have: thousands of numbers for each text of a batch, as text.
-const LONGEST: u64 = 64 << 20;
-/// Characters of a refusal that are told.
-const TOLD: usize = 200;
+/// Bytes of a response: thousands of numbers for each text of a batch, in decimal.
+const MAX_RESPONSE: u64 = 64 << 20;
+/// Characters of an error response that are passed on.
+const MAX_EXCERPT: usize = 200;
 
 /// The embedder `http`.
 pub struct HttpEmbedder {
@@ -36,7 +36,7 @@ pub struct HttpEmbedder {
 
 /// What the server answers.
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingsResponse {
     data: Vec<Item>,
 }
 
@@ -46,27 +46,47 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Why there is no answer, and whether to ask again.
-struct Trouble {
+/// Why a request failed, and whether another attempt may succeed.
+struct RequestFailure {
     problem: String,
-    again: bool,
+    is_transient: bool,
+}
+
+/// Why there are no vectors.
+#[derive(Debug, thiserror::Error)]
+enum HttpEmbedderError {
+    #[error("no HTTP client can be made: {0}")]
+    Client(reqwest::Error),
+    #[error("`{address}` gives no vectors: {problem}")]
+    NoVectors { address: Url, problem: String },
+}
+
+impl From<HttpEmbedderError> for Error {
+    fn from(error: HttpEmbedderError) -> Error {
+        let message = error.to_string();
+        match error {
+            HttpEmbedderError::Client(_) => Error::internal(message),
+            HttpEmbedderError::NoVectors { .. } => Error::unavailable(message)
+                .hint("`[embedder]` in the settings says which server and model are asked"),
+        }
+    }
 }
 
 impl HttpEmbedder {
     /// With the server, the model and the variable of the key that the settings name. Asks nothing yet.
     pub fn new(
-        config: &poc_config::Embedder,
+        config: &poc_config::EmbedderConfig,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<HttpEmbedder> {
         let wrong = |message: String, hint: &str, field: &str| {
             Error::config(message).hint(hint).field(format!("embedder.{field}"))
         };
-        let base = server::address(&config.url).map_err(|unfit| match unfit {
-            Unfit::NoAddress => {
+        let base = endpoint::parse(&config.url).map_err(|unfit| match unfit {
+            EndpointError::NoAddress => {
                 let hint = "give one such as `http://127.0.0.1:11434/v1`";
                 wrong(format!("`{}` is not an address", config.url), hint, "url")
             }
-            Unfit::Secret => {
+            EndpointError::Secret => {
                 let hint = "a key belongs into the variable named by `key-env`";
                 wrong("the address holds a user or a password".into(), hint, "url")
             }
@@ -85,24 +105,24 @@ impl HttpEmbedder {
                 )
             })?),
         };
-        let address = server::below(&base, "embeddings");
+        let address = endpoint::join(&base, "embeddings");
         let name = format!("http-{}-{}", config.dimensions, config.model);
         Ok(HttpEmbedder { name, model: config.model.clone(), address, key, dimensions: config.dimensions })
     }
 
     fn client(&self) -> Result<Client> {
-        let client = server::client(&self.address).connect_timeout(CONNECT).timeout(TIMEOUT);
-        client.build().map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))
+        let client = endpoint::client(&self.address).connect_timeout(CONNECT).timeout(TIMEOUT);
+        Ok(client.build().map_err(HttpEmbedderError::Client)?)
     }
 
     #[expect(clippy::disallowed_methods, reason = "a server that is busy tells nobody when it is free")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let before_retry = |failures: u32, trouble: Trouble| {
-            if trouble.again && failures < ATTEMPTS {
+        let before_retry = |failures: u32, failure: RequestFailure| {
+            if failure.is_transient && failures < ATTEMPTS {
                 std::thread::sleep(BACKOFF.delay(failures));
                 Ok(())
             } else {
-                Err(trouble.problem)
+                Err(failure.problem)
             }
         };
         retry(|| self.ask(client, texts), before_retry).map_err(|problem| {
@@ -110,40 +130,42 @@ impl HttpEmbedder {
                 Some(key) => problem.replace(key.as_str(), "…"),
                 None => problem,
             };
-            Error::unavailable(format!("`{}` gives no vectors: {problem}", self.address))
-                .hint("`[embedder]` in the settings says which server and model are asked")
+            HttpEmbedderError::NoVectors { address: self.address.clone(), problem }.into()
         })
     }
 
-    fn ask(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>, Trouble> {
-        let stop = |problem: String| Trouble { problem, again: false };
-        let retry = |error: reqwest::Error| Trouble { problem: error.without_url().to_string(), again: true };
+    fn ask(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>, RequestFailure> {
+        let permanent = |problem: String| RequestFailure { problem, is_transient: false };
+        let transient = |error: reqwest::Error| RequestFailure {
+            problem: error.without_url().to_string(),
+            is_transient: true,
+        };
         let mut request = client
             .post(self.address.clone())
             .json(&json!({"model": self.model, "input": texts, "encoding_format": "float"}));
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }
-        let response = request.send().map_err(retry)?;
+        let response = request.send().map_err(transient)?;
         let status = response.status();
         let body = read(response)?;
         if !status.is_success() {
-            let said: String = String::from_utf8_lossy(&body).trim().chars().take(TOLD).collect();
-            let again = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-            return Err(Trouble { problem: format!("{status}: {said}"), again });
+            let excerpt: String = String::from_utf8_lossy(&body).trim().chars().take(MAX_EXCERPT).collect();
+            let is_transient = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+            return Err(RequestFailure { problem: format!("{status}: {excerpt}"), is_transient });
         }
-        let answer: Answer = serde_json::from_slice(&body)
-            .map_err(|error| stop(format!("its answer is no list of embeddings: {error}")))?;
+        let answer: EmbeddingsResponse = serde_json::from_slice(&body)
+            .map_err(|error| permanent(format!("its answer is no list of embeddings: {error}")))?;
         let mut vectors = vec![Vec::new(); texts.len()];
         for Item { index, mut embedding } in answer.data {
             if embedding.len() != self.dimensions {
                 let (found, wanted) = (embedding.len(), self.dimensions);
-                return Err(stop(format!(
+                return Err(permanent(format!(
                     "its vectors have {found} numbers, `embedder.dimensions` says {wanted}"
                 )));
             }
             if !embedding.iter().all(|value| value.is_finite()) {
-                return Err(stop("a vector has values that are not finite".into()));
+                return Err(permanent("a vector has values that are not finite".into()));
             }
             normalize(&mut embedding);
             if let Some(slot) = vectors.get_mut(index) {
@@ -151,20 +173,23 @@ impl HttpEmbedder {
             }
         }
         match vectors.iter().any(Vec::is_empty) {
-            true => Err(stop(format!("it gave fewer than {} vectors", texts.len()))),
+            true => Err(permanent(format!("it gave fewer than {} vectors", texts.len()))),
             false => Ok(vectors),
         }
     }
 }
 
-fn read(response: Response) -> Result<Vec<u8>, Trouble> {
+fn read(response: Response) -> Result<Vec<u8>, RequestFailure> {
     let mut body = Vec::new();
     response
-        .take(LONGEST + 1)
+        .take(MAX_RESPONSE + 1)
         .read_to_end(&mut body)
-        .map_err(|error| Trouble { problem: error.to_string(), again: true })?;
-    if body.len() as u64 > LONGEST {
-        return Err(Trouble { problem: format!("its answer is longer than {LONGEST} bytes"), again: false });
+        .map_err(|error| RequestFailure { problem: error.to_string(), is_transient: true })?;
+    if body.len() as u64 > MAX_RESPONSE {
+        return Err(RequestFailure {
+            problem: format!("its answer is longer than {MAX_RESPONSE} bytes"),
+            is_transient: false,
+        });
     }
     Ok(body)
 }
@@ -182,18 +207,18 @@ impl Embedder for HttpEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.dimensions]; texts.len()];
         // Servers refuse what is blank; it has the zero vector.
-        let told: Vec<usize> = (0..texts.len())
+        let with_text: Vec<usize> = (0..texts.len())
             .filter(|&at| texts.get(at).is_some_and(|text| !text.trim().is_empty()))
             .collect();
-        if told.is_empty() {
+        if with_text.is_empty() {
             return Ok(vectors);
         }
         // On a thread of its own: the client must not wait where others take turns.
         let made = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {
                 let client = self.client()?;
-                let mut made = Vec::with_capacity(told.len());
-                for batch in told.chunks(BATCH) {
+                let mut made = Vec::with_capacity(with_text.len());
+                for batch in with_text.chunks(BATCH) {
                     let batch: Vec<&str> = batch.iter().filter_map(|&at| texts.get(at).copied()).collect();
                     made.extend(self.batch(&client, &batch)?);
                 }
@@ -204,7 +229,7 @@ impl Embedder for HttpEmbedder {
                 .join()
                 .unwrap_or_else(|_| Err(Error::internal("the call of the embedder panicked")))
         })?;
-        for (at, vector) in told.into_iter().zip(made) {
+        for (at, vector) in with_text.into_iter().zip(made) {
             if let Some(slot) = vectors.get_mut(at) {
                 *slot = vector;
             }

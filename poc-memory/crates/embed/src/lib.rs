@@ -57,7 +57,7 @@ pub trait Embedder: Send + Sync {
 }
 
 /// The embedder the configuration names.
-pub fn open(config: &poc_config::Embedder) -> Result<Arc<dyn Embedder>> {
+pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {
         "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
         "static" => Ok(Arc::new(StaticEmbedder::open(&path(config)?)?)),
@@ -73,7 +73,7 @@ pub fn open(config: &poc_config::Embedder) -> Result<Arc<dyn Embedder>> {
 }
 
 /// The file that `embedder.model` names.
-fn path(config: &poc_config::Embedder) -> Result<PathBuf> {
+fn path(config: &poc_config::EmbedderConfig) -> Result<PathBuf> {
     paths::named(&config.model, variable("HOME").as_deref())
         .map_err(|problem| Error::config(problem).field("embedder.model"))
 }

@@ -21,12 +21,35 @@ use super::wordpiece::Vocabulary;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"pocwords";
 const VERSION: u32 = 1;
 const FIXED: usize = 8 + 5 * 4;
 const CHECKSUM: usize = 32;
+
+/// Why a file is not a table, or no table can be written.
+#[derive(Debug, thiserror::Error)]
+enum TableError {
+    #[error("the table `{}` cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("`{}` cannot be used as a table of word vectors: {problem}", path.display())]
+    NotATable { path: PathBuf, problem: String },
+    #[error("the table cannot be written: {0}")]
+    Encode(String),
+}
+
+impl From<TableError> for Error {
+    fn from(error: TableError) -> Error {
+        let message = error.to_string();
+        match error {
+            TableError::Read { .. } | TableError::NotATable { .. } => {
+                Error::config(message).hint("`poc-memory embed distill --from DIR` makes one")
+            }
+            TableError::Encode(_) => Error::internal(message),
+        }
+    }
+}
 
 /// What a table says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,21 +87,14 @@ pub(super) struct Table {
 impl Table {
     /// The table in a file, its checksum verified.
     pub(super) fn open(path: &Path) -> Result<Table> {
-        let name = path.display();
-        let bytes = std::fs::read(path).map_err(|error| {
-            Error::config(format!("the table `{name}` cannot be read: {error}"))
-                .hint("`poc-memory embed distill --from DIR` makes one")
-        })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
         let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM));
         let whole = blake3::hash(content).as_bytes().as_slice() == checksum;
-        let read = Table::read(Cow::Owned(bytes));
-        read.and_then(
-            |table| if whole { Ok(table) } else { Err("it is damaged: its checksum is wrong".into()) },
-        )
-        .map_err(|problem| {
-            Error::config(format!("`{name}` cannot be used as a table of word vectors: {problem}"))
-                .hint("`poc-memory embed distill --from DIR` makes one")
-        })
+        let table = Table::read(Cow::Owned(bytes)).and_then(|table| {
+            if whole { Ok(table) } else { Err("it is damaged: its checksum is wrong".into()) }
+        });
+        Ok(table.map_err(|problem| TableError::NotATable { path: path.to_owned(), problem })?)
     }
 
     /// The table in bytes whose checksum need not be verified; an error says what is wrong with them.
@@ -154,8 +170,7 @@ impl Table {
 /// kept in signed bytes times a scale of its own, its greatest value being ±127.
 pub(super) fn encode(head: &Head, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
     let dimensions = rows.first().map_or(0, Vec::len);
-    let internal =
-        |error: &dyn std::fmt::Display| Error::internal(format!("the table cannot be written: {error}"));
+    let internal = |error: &dyn std::fmt::Display| TableError::Encode(error.to_string());
     let head = serde_json::to_vec(head).map_err(|error| internal(&error))?;
     let words: String = tokens.iter().flat_map(|token| [token.as_str(), "\n"]).collect();
     let mut bytes = MAGIC.to_vec();

@@ -48,7 +48,7 @@ impl Tiny {
 
     fn of(seed: u64, with_head: bool) -> Tiny {
         let mut state = seed;
-        let mut chance = || {
+        let mut rng = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as f64 / f64::from(u32::MAX >> 1) - 0.5
         };
@@ -86,7 +86,7 @@ impl Tiny {
         let mut weights = HashMap::new();
         let mut tensors = HashMap::new();
         for (name, shape) in shapes {
-            let values: Vec<f32> = (0..shape.iter().product()).map(|_| chance() as f32).collect();
+            let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng() as f32).collect();
             tensors.insert(name.clone(), Tensor::from_vec(values.clone(), shape, &Device::Cpu).unwrap());
             let name = name.trim_start_matches("bert.").to_owned();
             weights.insert(name, values.into_iter().map(f64::from).collect());
