@@ -21,7 +21,7 @@ use poc_config::{Config, VectorsConfig};
 use poc_graph::{Delta, Node, NodeId};
 use poc_index::{Index, MentionIndex, TextIndex, VectorIndex};
 use poc_notes::Memory;
-use poc_notes::import::{Options, Source, import};
+use poc_notes::import::{ImportOptions, ImportSource, import};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
@@ -40,8 +40,8 @@ fn main() {
         // The file does not exist: these are the defaults with the environment's settings.
         let config = Config::load(&folder.path().join("config.toml")).unwrap();
         let memory = memory::open_with(folder.path(), config);
-        let source = Source::Path(set.join("docs.jsonl"));
-        let (ours, done) = timed(|| import(&memory, &source, &Options::default(), &|_, _| {}).unwrap());
+        let source = ImportSource::Path(set.join("docs.jsonl"));
+        let (ours, done) = timed(|| import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap());
         let count = done.inserted as usize;
 
         let parts = parts(&memory);

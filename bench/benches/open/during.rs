@@ -5,7 +5,7 @@ use super::found;
 use poc_bench::measure::{Measurement, Report, median, percentile, timed};
 use poc_bench::memory;
 use poc_notes::Memory;
-use poc_notes::import::{Options, Source, import};
+use poc_notes::import::{ImportOptions, ImportSource, import};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn import_chunk(memory: &Memory, before: usize) -> usize {
         serde_json::json!({ "key": format!("imported/{number}"), "text": text }).to_string() + "\n"
     };
     let notes: String = (before..before + IMPORTED).map(note).collect();
-    let report = import(memory, &Source::Text(notes), &Options::default(), &|_, _| {}).unwrap();
+    let report = import(memory, &ImportSource::Text(notes), &ImportOptions::default(), &|_, _| {}).unwrap();
     assert_eq!(report.inserted as usize, IMPORTED, "{:?}", report.failed.first());
     IMPORTED
 }

@@ -114,7 +114,7 @@ mod tests {
             prop_assert_eq!(windows.last().map_or(0, |last| last.end), count);
         }
 
-        /// Whatever the text: no sentence is lost, and the splitter neither panics nor changes a byte.
+        /// For any text, no sentence is lost, and the splitter neither panics nor changes a byte.
         #[test]
         fn every_sentence_is_in_a_chunk(text in "([A-Za-zé。 .!?\n\"()']|Dr\\. |e\\.g\\. |\\PC){0,120}") {
             let ranges = sentences(&text, "en");
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// What of a text no sentence has, or several have, but for white space.
+    /// The parts of a text, except white space, that no sentence or several sentences contain.
     fn lost(text: &str, ranges: &[Range<usize>]) -> String {
         let covering = |at: usize| ranges.iter().filter(|range| range.contains(&at)).count();
         text.char_indices()
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
-        /// The splitter takes long texts apart at blank lines first.
+        /// The splitter first splits long texts at blank lines.
         #[test]
         fn chunks_cover_all_of_a_long_text(
             paragraphs in proptest::collection::vec("([A-Za-zéß文字。🦀 ]{1,40}[.!?。] ?){1,6}", 30..60),

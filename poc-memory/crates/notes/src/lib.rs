@@ -150,7 +150,7 @@ impl Memory {
             id_generator: Arc::default(),
             past: Arc::default(),
             pending_samples: Arc::default(),
-            reranker: Reranker::of(&config.rerank).map(Arc::new),
+            reranker: Reranker::from_config(&config.rerank).map(Arc::new),
             missing_vectors: Arc::default(),
             paths: Arc::new(paths),
             config: Arc::new(config),

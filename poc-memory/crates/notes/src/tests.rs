@@ -1,4 +1,4 @@
-//! Stories of single notes.
+//! Inserting, updating, superseding, linking, weighting and deleting single notes.
 
 use super::link::{self, Link, LinkOutcome};
 use super::testing::{TestMemory, draft};
@@ -121,7 +121,7 @@ fn an_update_is_a_new_version() {
     assert_eq!(edges(&memory, id, EdgeKind::Semantic), [], "edges follow the text");
     assert_eq!(edges(&memory, other, EdgeKind::Semantic), []);
 
-    // Only what is given changes; the text and what follows from it stay.
+    // Only the given fields change; the text, its vectors and its edges stay.
     memory.insert(Draft { body: None, emotion: Some(5.0), ..change("") }).unwrap();
     let now = node(&memory, id);
     assert_eq!((now.version, now.body.as_str(), now.emotion), (3, "Lentil soup for lunch", 5.0));
@@ -169,7 +169,7 @@ fn a_change_between_preparing_and_storing_is_detected() {
     let now = memory.now();
     let refused = write(&memory, |tx| insert::apply(tx, &update, now)).unwrap_err();
     assert_eq!((refused.code, node(&memory, id).body.as_str()), (Code::Conflict, "meanwhile"));
-    // In one transaction each sees what was stored before it.
+    // In one transaction, each note sees those stored before it.
     let (first, second) =
         write(&memory, |tx| Ok((insert::apply(tx, &fresh, now)?, insert::apply(tx, &same, now)?))).unwrap();
     assert_eq!((second.id, second.duplicate), (first.id, true));
@@ -216,7 +216,7 @@ fn keyword_edges_are_limited_to_the_nearest_notes_per_keyword() {
     ];
     let drafts: Vec<Draft> =
         bodies.iter().map(|body| Draft { keywords: Some(vec!["cache".into()]), ..draft(body) }).collect();
-    // In one batch: each sees those before it.
+    // In one batch, each note sees those before it.
     let prepared: Vec<_> =
         insert::prepare_all(&memory, drafts).unwrap().into_iter().map(Result::unwrap).collect();
     let now = memory.now();
@@ -264,7 +264,7 @@ fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
     ");
     let itself = write(&memory, |tx| supersede::apply(tx, new, new, "manual", "", memory.now())).unwrap_err();
     assert_eq!(itself.code, Code::InvalidArgument);
-    // The content of a retired note may come back.
+    // The content of a retired note may be stored again.
     assert!(!memory.insert(Draft { key: Some("back".into()), ..draft(JOURNAL) }).unwrap().duplicate);
 }
 

@@ -1,4 +1,4 @@
-//! What housekeeping does, and that it does nothing else.
+//! Consolidation does what it should and nothing else.
 
 use super::*;
 use crate::testing::TestMemory;
@@ -24,7 +24,7 @@ fn test_edges() -> impl Strategy<Value = Vec<TestEdge>> {
     proptest::collection::vec((0u64..25, 0u64..25, kind, 0i64..900), 0..60)
 }
 
-/// A memory of these notes; of those in `torn` the record alone has gone.
+/// A memory of these notes; only the records of those in `missing` are deleted.
 fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemory {
     let memory = TestMemory::new();
     let now = memory.now();
@@ -59,7 +59,7 @@ fn run(memory: &TestMemory) -> ConsolidationReport {
     consolidate(memory, &memory.cause("manual", "consolidate"), false, &|_, _, _| {}).unwrap()
 }
 
-/// Every record there is, by table and key.
+/// Every record, by table and key.
 fn records(memory: &TestMemory) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
     let tables = [Table::Nodes, Table::Edges, Table::EdgesIn, Table::Keywords, Table::Keys, Table::Activity];
     let of = |table: Table| {
@@ -82,8 +82,8 @@ fn edges(records: &BTreeMap<(Table, Vec<u8>), Vec<u8>>) -> Vec<Edge> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// It does what it says, says before what it would do, does nothing the second time, and leaves
-    /// what is in use as it is, to the byte.
+    /// The report matches the changes and the dry run, a second run does nothing, and the records of live notes
+    /// stay the same, byte by byte.
     #[test]
     fn live_notes_stay_and_expired_ones_go(
         notes in notes(),
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(memory.store.view().seq, seq, "there is nothing to write");
     }
 
-    /// Broken off after any transaction, the next run completes it.
+    /// A run that is interrupted after any transaction is completed by the next.
     #[test]
     fn an_interrupted_run_is_completed_by_the_next(notes in notes(), test_edges in test_edges(), after in 1usize..4) {
         let (whole, broken) = (filled(&notes, &test_edges, &[0]), filled(&notes, &test_edges, &[0]));
@@ -154,7 +154,7 @@ proptest! {
             assert!(left.get() > 0, "it is broken off here");
         };
         let cause = broken.cause("manual", "consolidate");
-        // It may have been done before.
+        // The run may have finished before.
         let _ = catch_unwind(AssertUnwindSafe(|| consolidate(&broken, &cause, false, &stop)));
         run(&broken);
         prop_assert!(records(&whole) == records(&broken));

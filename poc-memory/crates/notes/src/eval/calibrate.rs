@@ -266,14 +266,14 @@ mod tests {
         let labelled =
             |elsewhere: Vec<GateAnswer>| AnswerSet { known: known(), elsewhere, ..AnswerSet::default() };
         let proposed = |answers: AnswerSet| gate(&[answers]).unwrap();
-        // No threshold does both.
+        // No threshold satisfies both goals.
         let near = answers((1..=40).map(|value| f64::from(value) - 30.0));
         assert_eq!(proposed(labelled(near.clone())), GateConfig { strong: 4.0, weak: 1.0 });
-        // 2 would do for the others, 4 for these.
+        // 2 is enough for `elsewhere`, 4 for `known`.
         let far = answers((1..=40).map(|value| f64::from(value) - 34.0));
         assert_eq!(proposed(labelled(far.clone())), GateConfig { strong: 3.0, weak: 1.0 });
         assert_eq!(proposed(AnswerSet { unknown: far.clone(), ..labelled(Vec::new()) }).strong, 4.0);
-        // Those that cannot be STRONG are no reason to ask for more.
+        // Answers that cannot be STRONG do not raise the threshold.
         let mut closed = near.clone();
         closed.iter_mut().for_each(|answer| answer.open = false);
         assert_eq!(proposed(labelled(closed)).strong, 2.5);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(proposed(titles), GateConfig { strong: 8.0, weak: 2.0 });
         let few = AnswerSet { unknown: answers((0..19).map(f64::from)), ..AnswerSet::default() };
         insta::assert_snapshot!(gate(&[few]).unwrap_err().message, @"19 questions are too few to set thresholds by");
-        // However many it asks, a folder counts as one.
+        // Each folder has the same influence, however many questions it has.
         let few = AnswerSet {
             known: answers((1..=20).map(|value| f64::from(value) + 100.0)),
             ..AnswerSet::default()

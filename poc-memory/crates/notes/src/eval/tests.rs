@@ -1,4 +1,4 @@
-//! A run over a set small enough to say what must come out.
+//! An evaluation of a set that is small enough to know the result.
 
 use super::compare::compare;
 use super::report::{ALL, EvalReport};
@@ -12,7 +12,7 @@ fn write(folder: &Path, file: &str, lines: &[&str]) {
     std::fs::write(folder.join(file), lines.join("\n")).unwrap();
 }
 
-/// Two groups in which the same words stand; a question finds those of its own alone.
+/// Two groups with the same texts; a question only finds those of its own group.
 fn set() -> EvalSet {
     let folder = tempfile::tempdir().unwrap();
     write(

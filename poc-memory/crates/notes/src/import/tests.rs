@@ -1,4 +1,4 @@
-//! Stories of imports, and the law that what is exported comes back as it was.
+//! Imports, and round trips through export and import.
 
 use super::*;
 use crate::export;
@@ -116,7 +116,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     put(&vault, "when.md", "---\ncreated: yesterday\n---\nBody of then\n");
     fs::write(vault.join("latin1.md"), b"caf\xe9").unwrap();
     let report = take(&memory, ImportSource::Path(vault));
-    // A file without text has its name for a title.
+    // The title of a file without text is its name.
     assert_eq!(counts(&report), [2, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r"
     `latin1.md`: it is not UTF-8 from byte 4 on
@@ -154,7 +154,7 @@ fn json_lines_of_any_tool_become_notes() {
     assert_eq!(soup.created.to_string(), "2026-01-01T00:00:00.000Z");
 }
 
-/// The keys of the notes beside a note.
+/// The keys of the neighbours of a note.
 fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
     let view = memory.store.view();
     let mut keys: Vec<String> =
@@ -186,7 +186,7 @@ fn notes_of_a_session_are_neighbours() {
     let first = find(&memory, "a1");
     assert_eq!((first.author.as_deref(), first.source.as_deref()), (Some("Ann"), Some("session: a")));
     assert_eq!(counts(&lines(&memory, text)), [0, 0, 5, 0], "nothing has changed");
-    // One way says that something was written not long before, not that it stands beside it.
+    // An edge in one direction means that a note was written shortly before, not that it is a neighbour.
     memory
         .store
         .transact(memory.cause("manual", "test"), |tx| {
@@ -234,8 +234,8 @@ fn files_of_a_session_are_ordered_by_time() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Whatever part of a session was imported before, and in however many pieces: once everything is
-    /// there, it stands as if it had come at once.
+    /// A session that is imported in any number of overlapping parts has the same order as one that is imported
+    /// at once.
     #[test]
     fn a_growing_session_keeps_its_order(
         sessions in proptest::collection::vec(0u8..3, 1..14),
@@ -366,7 +366,7 @@ fn expired_notes_are_skipped_and_earlier_imports_stay() {
     assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0; 4], 2, String::new()));
     assert_eq!(find(&memory, "sale").body, "Tea is cheap.");
     assert!(memory.store.view().find_key("old").is_none());
-    // Another date than the one that is here is taken over.
+    // A date that differs from the stored one is adopted.
     put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-29\n---\nTea was cheap.");
     let report = take(&memory, source());
     assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0, 1, 0, 0], 1, String::new()));
@@ -537,7 +537,7 @@ fn build(memory: &TestMemory, made: &Generated) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Export and import again is the identity, through JSON Lines and through Markdown.
+    /// Export and import is the identity, through JSON Lines and through Markdown.
     #[test]
     fn an_export_survives_a_round_trip(made in made()) {
         let memory = TestMemory::new();
@@ -603,7 +603,7 @@ fn notes_made_by_every_op_survive_an_export_and_import() {
     lines(&copy, &all);
     assert_eq!(exported(&copy), all);
     assert_eq!(copy.store.find_key("old").unwrap(), Some(old));
-    // Its vectors are there again, too.
+    // Its vectors are computed again, too.
     let view = copy.store.view();
     for ix in (0..view.slots()).filter(|&ix| view.is_live(ix)) {
         assert!(!copy.vectors.of(view.id(ix).unwrap()).is_empty());

@@ -9,7 +9,7 @@ use poc_graph::time::{ManualClock, Timestamp};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Opens the memory in a folder with `hash` of so many dimensions.
+/// Opens the memory in a folder with the hash embedder of so many dimensions.
 fn open(folder: &tempfile::TempDir, dimensions: usize) -> Memory {
     let mut config = Config::defaults().unwrap();
     (config.embedder.kind, config.embedder.dimensions) = ("hash".into(), dimensions);
@@ -31,7 +31,7 @@ fn run(memory: &Memory) -> Option<MigrationReport> {
     migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
 }
 
-/// A migration that is stopped after so many transactions.
+/// Runs a migration that is stopped after so many transactions.
 fn stopped_after(memory: &Memory, transactions: usize) {
     let left = Cell::new(transactions);
     let go_on = || match left.replace(left.get().wrapping_sub(1)) {
@@ -58,12 +58,12 @@ fn old_vectors_are_used_until_the_migration_is_complete() {
 
     let memory = open(&folder, 128);
     assert_eq!(memory.embedder.name(), "hash-64-1");
-    // A text that changes takes the new vectors of the old text along.
+    // Changing a text deletes the new vectors of the old text.
     let changed = Draft::of(&memory, ids[0]);
     insert::insert(&memory, changed, memory.cause("manual", "insert")).unwrap();
     let done = run(&memory).unwrap();
     assert_eq!((done.already_embedded, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
-    // Written after the migration and before the store is opened anew.
+    // Written after the migration and before the store is opened again.
     let late = note(&memory, "a heron stands in the reeds");
     assert_eq!(nearest(&memory, "heron reeds"), [late]);
     drop(memory);
@@ -97,7 +97,7 @@ fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
         undone(edit).unwrap().refused.unwrap(),
         @"the text of `a-gull-on-the-mast` has no vectors of `hash-128-1`, the embedder by now"
     );
-    // What was written since comes back as ever.
+    // Texts written since can be restored as usual.
     let cause = memory.cause("manual", "delete");
     memory.store.transact(cause, |tx| crate::delete::apply(tx, ids[1])).unwrap();
     let delete = memory.store.view().seq;
@@ -113,7 +113,7 @@ fn undo_deletes_the_vectors_of_the_undone_text() {
     insert::insert(&memory, Draft::of(&memory, id), memory.cause("manual", "insert")).unwrap();
     let edit = memory.store.view().seq;
     drop(memory);
-    // Made anew, but not yet in use: as beside a daemon.
+    // Migrated, but the store was not opened again, as beside a daemon.
     let memory = open(&folder, 128);
     run(&memory).unwrap();
     assert_eq!(crate::undo::undo(&memory, edit).unwrap().refused, None);
@@ -181,12 +181,12 @@ fn without_the_file_the_embedder_with_the_most_vectors_is_used() {
     run(&memory).unwrap();
     drop(memory);
     std::fs::remove_file(&file).unwrap();
-    // Both have made all: the settings decide.
+    // Both embedders have all vectors: the configuration decides.
     let memory = open(&folder, 128);
     assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-128-1", vec![ids[39]]));
 }
 
-/// The changed text of a note.
+/// A draft that changes the text of a note.
 struct Draft;
 impl Draft {
     fn of(memory: &Memory, id: NodeId) -> crate::Draft {

@@ -1,4 +1,4 @@
-//! Recall beside a second one that shares nothing with it but the formulas' text, and its worked values.
+//! Recall against hand-computed values and against a naive second implementation.
 
 use super::*;
 use crate::mark;
@@ -11,7 +11,7 @@ use poc_store::{Records as _, Tx};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A unit vector whose first components are in proportion to these.
+/// A unit vector whose first components are proportional to `parts`.
 fn vector(memory: &TestMemory, parts: &[i8]) -> Vec<f32> {
     let mut vector = vec![0.0; memory.embedder.dimensions()];
     for (slot, part) in vector.iter_mut().zip(parts) {
@@ -61,7 +61,7 @@ fn strength(memory: &TestMemory, from: u64, kind: EdgeKind, to: u64) -> Option<f
     memory.store.edge(id(from), kind, id(to)).unwrap().map(|edge| edge.strength)
 }
 
-/// Four notes in a row; the question is like the first alone.
+/// Four notes in a row; the query is only similar to the first.
 fn row() -> TestMemory {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 3.0, 0);
@@ -83,7 +83,7 @@ fn recall_matches_hand_computed_values() {
     // One candidate, which gains 1: 1 · √4. Then halved by each hop: 0.5 · √1, 0.25 · √4.
     let reported = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
         let hits = recalled.hits.iter();
-        // Cosines of the index are those of single floats.
+        // The index computes cosines in single precision.
         hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
     };
     // `k` is also the number of starts, and the starts are never fewer than `k`.
@@ -113,7 +113,7 @@ fn recall_matches_hand_computed_values() {
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 3), Some(0.75));
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 1), None, "one way");
     assert_eq!(strength(&memory, 1, EdgeKind::Structural, 2), Some(1.0), "what was walked stays as it is");
-    // It fades by its own λ before it gains again.
+    // It decays by its own λ before it gains again.
     let lambda = memory.config.edges.decay.co_traversal;
     memory.clock.advance(Span((std::f64::consts::LN_2 / lambda * 1000.0) as i64));
     write_down(&memory, &three);
@@ -128,7 +128,7 @@ fn notes_retrieved_together_gain_by_the_smaller_likeness() {
     put_node(&memory, &testing::node(3), &[-1, 0], 1.0, 0);
     let recalled = ask(&memory, &[1, 0], 8, 2, 300);
     write_down(&memory, &recalled);
-    // Likenesses 1, 0.5 and 0: half of the lesser one, and nothing where that is under the floor.
+    // Likenesses 1, 0.5 and 0: half of the smaller one, and no edge if that is below the floor.
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(0.25));
     assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
@@ -151,7 +151,7 @@ fn only_the_best_notes_retrieved_together_get_edges() {
     assert_eq!(recalled.hits.len(), 9);
     let pairs: Vec<_> = recalled.learning.together.iter().map(|(a, b, _)| (*a, *b)).collect();
     assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
-    // As set, the greatest answer writes hundreds of edges and not tens of thousands.
+    // With the default configuration, the largest answer writes hundreds of edges and not tens of thousands.
     assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 64);
 }
 
@@ -168,7 +168,7 @@ fn faded_edges_and_notes_are_not_followed() {
         tx.put_edge(&edge(&memory, 1, 2, EdgeKind::CoRetrieval, 0.06, 365))?;
         tx.put_edge(&edge(&memory, 1, 3, EdgeKind::Structural, 0.2, 365))?;
         tx.put_edge(&edge(&memory, 1, 4, EdgeKind::Structural, 5.0, 0))?;
-        // Neither what leads here nor what is no association is walked.
+        // Incoming edges and edges that are not associative are not followed.
         tx.put_edge(&edge(&memory, 5, 1, EdgeKind::Structural, 5.0, 0))?;
         tx.put_edge(&edge(&memory, 1, 5, EdgeKind::Semantic, 0.9, 0))
     });
@@ -209,7 +209,7 @@ fn reinforcement_has_a_refractory_period_and_is_dampened() {
         });
         bumped.unwrap()
     };
-    // To be born is no judgement.
+    // Creating a note is not a judgement.
     let first = bump(1.0);
     assert_eq!(
         (first.before, first.after, first.accesses, first.skipped_refractory),
@@ -264,15 +264,15 @@ fn a_mark_fades_linearly_with_age() {
         Ok(())
     });
     assert_eq!((marked.affected, marked.skipped), (3, 1));
-    // Half of it is left of a gain at half the cap.
+    // At half the cap, half of a gain is left.
     assert_eq!(
         [1, 2, 3, 4, 5, 6].map(|number| weight(&memory, number)),
         [54.0, 50.0, 52.0, 50.0, 50.0, 50.0]
     );
-    // A gain without bounds times nothing is no number.
+    // An infinite gain times 0 would be NaN.
     let mut boundless = Config::clone(&memory.config);
     boundless.reinforce.delta = 10.0;
-    // The newest are marked when there are too many.
+    // If there are too many, only the newest are marked.
     memory.clock.advance(Span::HOUR);
     put(&memory, |tx| {
         marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Visibility::of_person(memory.now()))?;
@@ -303,7 +303,7 @@ fn learning_writes_one_short_log_record() {
     let nodes: Vec<u64> = (1..=300).collect();
     put(&memory, |tx| {
         nodes.iter().try_for_each(|&number| {
-            // Ids as a store makes them: their times are alike and the rest is not.
+            // Ids as a store creates them: with similar timestamps and different random bits.
             let node = Node { id: memory.new_node_id(), ..testing::node(number) };
             tx.put_node(&node)?;
             tx.put_activity(node.id, &Activity::born(memory.now(), 1.0 + 0.001 * number as f64))?;
@@ -324,7 +324,7 @@ fn learning_writes_one_short_log_record() {
     println!("bytes of log: {reported:?}");
 }
 
-/// A store by chance, as plain data too.
+/// A random store, as plain data.
 #[derive(Clone, Debug)]
 struct Plain {
     /// Parts of the vector, weight, days since it was touched, whether it is quarantined.
@@ -390,7 +390,7 @@ impl Plain {
         weight * (-8.0e-8 * days as f64 * 86_400.0).exp()
     }
 
-    /// Weight of the strongest edge that can be walked.
+    /// Weight of the strongest edge that can be followed.
     fn walkable(&self, from: usize, to: usize) -> Option<f64> {
         let lambdas = [4.0e-8, 2.7e-7, 1.3e-7];
         (0..3)
@@ -402,7 +402,7 @@ impl Plain {
             .max_by(f64::total_cmp)
     }
 
-    /// Likeness and weight of the candidates; none when which they are hangs on a hair.
+    /// Likeness and weight of the candidates; `None` if the choice depends on rounding.
     fn candidates(&self) -> Option<BTreeMap<usize, (f64, f64)>> {
         let mut near: Vec<usize> = (0..self.nodes.len()).filter(|&n| !self.nodes[n].3).collect();
         near.sort_by(|&a, &b| self.cosine(b).total_cmp(&self.cosine(a)));
@@ -420,7 +420,7 @@ impl Plain {
         )
     }
 
-    /// The best that any walk of at most so many hops from a start leaves at each node.
+    /// The best remaining score at each node of any walk of at most so many hops from a start.
     fn walk(
         &self,
         at: usize,
@@ -472,7 +472,7 @@ proptest! {
         for (hit, (n, score)) in recalled.hits.iter().zip(&expected) {
             prop_assert_eq!(number(hit.id), *n);
             prop_assert!((hit.score - score).abs() < 1e-5, "{} {}", hit.score, score);
-            // The way is one, and is what the score says it is.
+            // The path exists, and its length matches the score.
             let first = hit.path.first().map_or(hit.id, |step| step.from);
             prop_assert!(starts.contains(&number(first)));
             prop_assert!((hit.likeness - candidates[&number(first)].0).abs() < 1e-6);
@@ -486,7 +486,7 @@ proptest! {
             prop_assert!(hit.path.last().is_none_or(|step| step.to == hit.id));
         }
 
-        // What it teaches, and nothing else.
+        // Learning changes what it should, and nothing else.
         let mut used: Vec<usize> = recalled.learning.used.iter().map(|&id| number(id)).collect();
         used.sort_unstable();
         prop_assert_eq!(used, candidates.keys().copied().collect::<Vec<_>>());
@@ -526,7 +526,7 @@ proptest! {
         }
     }
 
-    /// Whatever happens, weights stay within floor and cap.
+    /// Weights stay within floor and cap after any operations.
     #[test]
     fn weights_stay_within_bounds(steps in proptest::collection::vec((0u8..6, 0u64..4, 0.0f64..500.0, 0i64..4_000_000_000), 1..30)) {
         let mut config = Config::defaults().unwrap();

@@ -1,4 +1,4 @@
-//! Two stores and what a sync makes of them.
+//! Tests of syncs between two stores.
 
 mod interrupted;
 mod locations;
@@ -45,7 +45,7 @@ impl Both {
         self.watched(true, &|| Ok(())).unwrap()
     }
 
-    /// Ends after so many transactions; whether it was done before.
+    /// Runs a sync that ends after so many transactions; returns whether it finished before.
     pub(super) fn killed_after(&self, transactions: usize) -> bool {
         let left = Cell::new(transactions);
         let go_on = || match left.get() {
@@ -69,7 +69,7 @@ impl Both {
         between(&self.local, &self.remote, &self.binding, dry_run, &callbacks)
     }
 
-    /// Time passes in both.
+    /// Advances the time of both stores.
     pub(super) fn later(&self) {
         for side in [&self.local, &self.remote] {
             side.clock.advance(poc_graph::time::Span::MINUTE);
@@ -90,7 +90,7 @@ pub(super) fn notes(memory: &Memory) -> Vec<Node> {
     ids.into_iter().map(|id| memory.store.node(id).unwrap().unwrap()).collect()
 }
 
-/// What every note says.
+/// The text of every note.
 pub(super) fn texts(memory: &Memory) -> BTreeSet<String> {
     notes(memory).into_iter().map(|node| node.body).collect()
 }
@@ -99,7 +99,7 @@ pub(super) fn named(memory: &Memory, key: &str) -> Node {
     memory.find(key).unwrap()
 }
 
-/// Gives a note another text.
+/// Changes the text of a note.
 pub(super) fn edit(memory: &Memory, key: &str, body: &str) -> Result<insert::InsertReport> {
     let draft = Draft { key: Some(key.into()), update: true, ..draft(body) };
     insert::insert(memory, draft, memory.cause("manual", "insert"))
@@ -139,7 +139,7 @@ pub(super) fn supersede(memory: &Memory, old: &str, new: &str) {
     memory.store.transact(cause, |tx| crate::supersede::apply(tx, old, new, "manual", "", now)).unwrap();
 }
 
-/// The ties made on purpose, by the texts of their ends.
+/// The explicit edges, by the texts of their nodes.
 pub(super) fn links(memory: &Memory) -> BTreeSet<(String, EdgeKind, String)> {
     let mut found = BTreeSet::new();
     for node in notes(memory) {

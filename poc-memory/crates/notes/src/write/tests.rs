@@ -1,4 +1,4 @@
-//! Stories of messages: written, tied, exported, forgotten.
+//! Messages: writing, connecting, exporting and forgetting them.
 
 use super::*;
 use crate::export;
@@ -30,7 +30,7 @@ fn refused(memory: &TestMemory, text: &str, metadata: Value) -> String {
     format!("{}: {}", error.code.name(), error.line())
 }
 
-/// The structural edges that start at a node: how far down the list of nodes they lead, and weights.
+/// The structural edges that start at a node: targets and weights.
 fn outgoing(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
     let mut outgoing: Vec<(NodeId, f64)> = memory
         .store
@@ -75,7 +75,7 @@ fn a_message_becomes_overlapping_connected_chunks() {
         message::origin_with_text(&memory.store, *b, node(&memory, *b).source.as_deref()).unwrap().unwrap();
     assert_eq!((origin.id, origin.chunk, origin.chunks), (written.message, 2, 3));
     assert_eq!((origin.text.as_deref(), origin.metadata["session"].as_str()), (Some(SIX), Some("42")));
-    // A note that says it is a chunk is none.
+    // A note that claims to be a chunk is not one.
     let other = memory.insert(insert_with_source(&first)).unwrap();
     assert_eq!(message::origin(&memory.store, other.id, first.source.as_deref()).unwrap(), None);
 }
@@ -99,7 +99,7 @@ fn writing_a_message_twice_stores_two_messages() {
             assert!(a.key != b.key && a.content_hash != b.content_hash && a.id != b.id);
         }
     }
-    // A note that says the same is a note of its own and stays when the messages go.
+    // A note with the same text is a separate note and stays when the messages are deleted.
     let note =
         memory.insert(crate::Draft { title: Some(nodes[1].title.clone()), ..draft(&nodes[1].body) }).unwrap();
     assert!(!note.duplicate);
@@ -134,7 +134,7 @@ fn the_first_chunk_gets_edges_to_notes_written_just_before() {
 
     memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
     assert_eq!(message(&memory, "Later.").edges, 0);
-    // Sixteen at most, the newest.
+    // At most sixteen, the newest.
     let many: Vec<WriteReport> =
         (0..20).map(|number| message(&memory, &format!("Number {number} was said."))).collect();
     let last = message(&memory, "The last of them.");
@@ -238,7 +238,7 @@ fn forgetting_a_message_deletes_all_its_chunks() {
     assert_eq!(memory.store.edges(two.nodes[0]).unwrap().len(), 2);
     let error = forget::message(&memory, one.message, cause()).unwrap_err();
     assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::NotFound, Some("message_id")));
-    // A chunk that is gone already does not hinder.
+    // A chunk that was deleted before is no problem.
     memory.store.transact(cause(), |tx| tx.delete_node(two.nodes[1])).unwrap();
     assert_eq!(forget::message(&memory, two.message, cause()).unwrap().nodes, 2);
     assert_eq!(memory.store.view().node_count(), 0);
@@ -272,7 +272,7 @@ fn an_export_contains_messages() {
     let one = message(&memory, SIX);
     message(&memory, "The same. The same. The same. The same.");
     message(&memory, "The same. The same. The same. The same.");
-    // The first chunk is gone: the message stands at the next.
+    // The first chunk is deleted: the message is exported with the next one.
     memory.store.transact(memory.cause("manual", "delete"), |tx| tx.delete_node(one.nodes[0])).unwrap();
     let exported = |memory: &TestMemory| {
         let mut out = Vec::new();
@@ -294,7 +294,7 @@ fn an_export_contains_messages() {
     let report =
         import(&TestMemory::new(), &ImportSource::Text(lines), &ImportOptions::default(), &|_, _| {})
             .unwrap();
-    // And with the note the edges that lead to it.
+    // With the note, the edges that lead to it are deleted.
     let reported =
         |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
     assert_eq!((reported("not a chunk of its message"), reported("which is nowhere")), (1, 3));

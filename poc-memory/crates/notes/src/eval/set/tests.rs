@@ -1,4 +1,4 @@
-//! What a folder may hold, and how what is wrong with it is told.
+//! Reading evaluation sets, and the errors of invalid ones.
 
 use super::*;
 

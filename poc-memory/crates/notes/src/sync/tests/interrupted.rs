@@ -4,7 +4,7 @@ use super::*;
 use poc_graph::Origin;
 use std::collections::BTreeMap;
 
-/// Everything a sync has to do at once.
+/// Two stores for which a sync has to do everything.
 fn much() -> Both {
     let both = Both::new();
     let many = |side: &Memory, from: usize, count: usize| {
@@ -28,7 +28,7 @@ fn much() -> Both {
     link(&both.local, "note-0", "note-1");
     link(&both.remote, "note-6", "note-7");
     both.sync();
-    // Edited here, edited there, edited on both sides, deleted there, deleted here.
+    // Edited locally, edited remotely, edited in both, deleted remotely, deleted locally.
     edit(&both.local, "note-2", "An edit of ours.").unwrap();
     edit(&both.remote, "note-3", "An edit of theirs.").unwrap();
     edit(&both.local, "note-8", "Our side of it.").unwrap();
@@ -36,7 +36,7 @@ fn much() -> Both {
     delete(&both.remote, "note-4");
     delete(&both.remote, "note-9");
     delete(&both.local, "note-10");
-    // New on each side, once under the same key.
+    // New in each store, once with the same key.
     many(&both.local, 20, 8);
     many(&both.remote, 27, 8);
     both.local.insert(Draft { key: Some("note-30".into()), ..draft("A taken key.") }).unwrap();
@@ -48,7 +48,7 @@ fn much() -> Both {
     both
 }
 
-/// What is to be the same however often a sync was killed.
+/// The state that must be the same however often a sync was interrupted.
 type State = (BTreeMap<String, (NodeId, String, Origin, String)>, BTreeSet<(String, EdgeKind, String)>);
 
 fn state(memory: &Memory) -> State {
@@ -76,7 +76,7 @@ fn an_interrupted_sync_is_completed_by_the_next() {
         boundaries += 1;
         let kept: BTreeSet<String> = texts(&both.local).union(&texts(&both.remote)).cloned().collect();
         let lost: Vec<&String> = before.difference(&kept).collect();
-        // Only what the remote deleted or gave another text may be gone by now.
+        // Only notes that the remote deleted or changed may be missing by now.
         assert!(lost.len() <= 3, "after {boundaries}: {lost:?}");
         both.sync();
         assert_eq!((state(&both.local), state(&both.remote)), expected, "killed after {boundaries}");
@@ -102,7 +102,7 @@ fn a_sync_that_is_interrupted_repeatedly_completes() {
 fn a_note_edited_between_push_and_mark_becomes_the_next_version() {
     let both = Both::new();
     both.local.note("ours", "The first text.");
-    // The remote gets its name, then the note; the mark is missing.
+    // The remote gets its id, then the note; the mark is missing.
     let mut transactions = 0;
     while texts(&both.remote).is_empty() {
         assert!(!both.killed_after(transactions));

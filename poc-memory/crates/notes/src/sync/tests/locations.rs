@@ -1,4 +1,4 @@
-//! Where a remote may be, and where it may not.
+//! Valid and invalid locations of a remote.
 
 use super::super::{bind, locate, run};
 use super::*;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const SILENT: SyncCallbacks<'_> = SyncCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
 
-/// The memory in a folder.
+/// Opens the memory in a folder.
 fn open(paths: Paths, seed: u64) -> Memory {
     let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
     Memory::open(
@@ -48,7 +48,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is in every file of a folder.
+/// The contents of every file of a folder.
 fn bytes(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -74,7 +74,7 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
     for (place, pulled) in [
         (RemoteLocation::Profile("work".into()), 1),
         (RemoteLocation::Folder(folder.path().join("disk")), 1),
-        // A copy of the one before: it has the same notes.
+        // A copy of the previous one, with the same notes.
         (RemoteLocation::Folder(folder.path().join("bare")), 0),
     ] {
         bound(&memory, place.clone());
@@ -132,7 +132,7 @@ fn an_invalid_remote_is_refused_and_not_changed() {
     try again when that is done
     ");
     drop(work);
-    // A newer release wrote it: byte 8 of a segment is its format.
+    // Written by a newer release: byte 8 of a segment is its format version.
     let store = home.of_profile("work").unwrap().store();
     let segment = store.join("log/00000000000000000001.log");
     if !segment.exists() {
@@ -167,7 +167,7 @@ fn a_remote_that_lost_transactions_deletes_nothing() {
     copy(&saved, &work.store());
     assert_eq!(counts(&run(&memory, false, &SILENT).unwrap()), (0, 0, 1));
     assert_eq!(texts(&memory).len(), 2);
-    // A store that was made anew under the same name.
+    // A store that was created again under the same name.
     std::fs::remove_dir_all(work.store()).unwrap();
     write(&open(work.clone(), 3), "new", "Begun anew.");
     assert_eq!(counts(&run(&memory, false, &SILENT).unwrap()), (1, 0, 2));

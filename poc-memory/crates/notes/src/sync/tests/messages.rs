@@ -1,4 +1,4 @@
-//! Messages go with their chunks.
+//! Messages are synchronised with their chunks.
 
 use super::*;
 use crate::forget;
@@ -20,7 +20,7 @@ fn forget(memory: &Memory, id: MessageId) -> Result<forget::ForgetReport> {
     forget::message(memory, id, memory.cause("manual", "forget"))
 }
 
-/// How many notes say that they are chunks, and how many the message knows.
+/// Number of notes that claim to be chunks, and of those that the message lists.
 fn chunks(memory: &Memory) -> (usize, usize) {
     let said: Vec<Node> = notes(memory).into_iter().filter(|node| node.source.is_some()).collect();
     let known =
@@ -60,7 +60,7 @@ fn a_message_forgotten_locally_comes_back_and_one_forgotten_remotely_is_deleted(
     both.sync();
     assert_eq!(forget(&both.local, id).unwrap().nodes, 2);
     assert_eq!(chunks(&both.local), (0, 0));
-    // The remote decides about deletions.
+    // Only deletions in the remote count.
     assert_eq!(counts(&both.sync()), (2, 0, 0));
     assert_eq!(chunks(&both.local), (2, 2));
 

@@ -1,10 +1,10 @@
-//! Random histories on both sides, and the rules once more, as naively as they can be said.
+//! Random histories of both stores, checked against a naive model of the rules.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What happens to a side; numbers choose among what is there.
+/// A change of one store; numbers choose among its notes.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(usize),
@@ -43,7 +43,7 @@ fn chosen(memory: &Memory, number: usize) -> Option<Node> {
 fn act(side: &TestMemory, step: &Step) {
     match *step {
         Step::Insert(text) => drop(side.insert(draft(&body(text)))),
-        // Refused when another note says the same.
+        // Refused if another note has the same text.
         Step::Edit(note, text) => {
             if let Some(node) = chosen(side, note) {
                 drop(edit(side, &node.key, &body(text)));
@@ -79,10 +79,10 @@ fn side(memory: &Memory) -> Side {
     notes(memory).into_iter().map(|node| (node.id, node.body)).collect()
 }
 
-/// Notes that both have, by local id: the id there, and the text.
+/// Notes that both stores have, by local id: remote id and text.
 type Common = BTreeMap<NodeId, (NodeId, String)>;
 
-/// The rules: what both sides say afterwards, and how many notes were pulled, deleted and pushed.
+/// The rules: the texts of both stores after a sync, and the number of notes pulled, deleted and pushed.
 fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
     let says = |side: &Side, text: &str| side.values().any(|other| other == text);
     let was_in_both = |id: &NodeId, text: &String| {
@@ -90,7 +90,8 @@ fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, 
     };
     let mut after: BTreeSet<String> = BTreeSet::new();
     let mut counts = (0, 0, 0);
-    // Ours that the remote knows under its old text, which nobody else has: there it gets the new one.
+    // A local note whose old text the remote still has, and no other local note has: the remote gets the new
+    // text.
     let edited: BTreeSet<&String> = local
         .iter()
         .filter(|(id, text)| !was_in_both(id, text) && !says(remote, text))
@@ -122,7 +123,7 @@ proptest! {
         history in proptest::collection::vec(step(), 1..40),
     ) {
         let both = Both::new();
-        // What both had after the last sync.
+        // The notes that both stores had after the last sync.
         let mut common = Common::new();
         for (here, step) in &history {
             act(if *here { &both.local } else { &both.remote }, step);
@@ -136,7 +137,7 @@ proptest! {
             let (local, remote) = (side(&both.local), side(&both.remote));
             let (texts_after, counted) = expected(&local, &remote, &common);
             let report = both.sync();
-            // What a killed one has done already it does not do again.
+            // Work that an interrupted sync has done is not repeated.
             if matches!(step, Step::Sync) {
                 prop_assert_eq!(counts(&report), counted, "{:?} {:?} {:?}", local, remote, common);
                 prop_assert_eq!(&texts(&both.local), &texts_after);
@@ -151,14 +152,14 @@ proptest! {
                 .into_iter()
                 .filter(|node| marks.get(&node.id).is_some_and(|mark| mark.hash == node.content_hash))
                 .map(|node| {
-                    // As long as it says the same it stays the pair of the one it was: another note may say
-                    // by now what that said.
+                    // As long as its text is the same, it stays paired with the same note: another note may
+                    // have that text by now.
                     let before = common.get(&node.id).filter(|(_, said)| *said == node.body);
                     let there = before.map_or_else(|| says(&node.body), |(there, _)| *there);
                     (node.id, (there, node.body))
                 })
                 .collect();
-            // Only what a sync carried is marked: the rest says the same by itself.
+            // Only synchronised notes are marked: others have the same text by coincidence.
             for node in notes(&both.local) {
                 let marked = common.contains_key(&node.id);
                 prop_assert_eq!(marked, node.origin != poc_graph::Origin::Local, "{}", node.body);

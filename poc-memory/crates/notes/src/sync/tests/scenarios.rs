@@ -39,7 +39,7 @@ fn notes_deleted_in_the_remote_are_deleted_locally_unless_never_pushed() {
         delete(&both.remote, key);
     }
     both.local.note("new", "Nobody else has seen this.");
-    // What both wrote by themselves was never pushed: it is given back.
+    // A note that both stores wrote independently was never pushed, so it is pushed again.
     assert_eq!(counts(&both.sync()), (0, 2, 2));
     let expected = ["Bread does not.", "Both wrote this down.", "Nobody else has seen this."];
     assert_eq!(texts(&both.local), expected.map(String::from).into());
@@ -52,7 +52,7 @@ fn editing_a_note_with_another_remote_id_creates_no_second_note() {
     let both = Both::new();
     both.remote.note("c", "Cheese keeps.");
     both.sync();
-    // Both change it: each keeps its own, and gets the other's beside it.
+    // Both edit it: each store keeps its own text and gets the other one as a second note.
     edit(&both.local, "c", "Cheese keeps for long.").unwrap();
     edit(&both.remote, "c", "Cheese keeps in salt.").unwrap();
     assert_eq!(counts(&both.sync()), (1, 0, 1));
@@ -115,7 +115,7 @@ fn a_local_edit_becomes_a_new_remote_version() {
     assert_eq!((node.body.as_str(), node.version), ("High water is at eight.", 2));
     assert_eq!(named(&both.local, "tide").origin, Origin::Pushed);
     assert_eq!(counts(&both.sync()), (0, 0, 0));
-    // And it is the remote's from now on.
+    // From now on it is a note of the remote.
     delete(&both.remote, "tide");
     assert_eq!(counts(&both.sync()), (0, 1, 0));
 }
@@ -131,7 +131,7 @@ fn a_local_edit_survives_a_remote_deletion() {
     delete(&both.remote, "tide");
     assert_eq!(counts(&both.sync()), (0, 0, 1));
     assert!(texts(&both.remote).contains("High water is at eight."));
-    // And so do its links.
+    // Its links come back, too.
     assert_eq!(links(&both.local).len(), 1);
     assert_eq!(links(&both.local), links(&both.remote));
 }
@@ -183,7 +183,7 @@ fn a_taken_key_stays_with_its_note() {
     assert_eq!(named(&both.local, "plan-2").body, "They sail on Tuesday.");
     assert_eq!(named(&both.remote, "plan").body, "They sail on Tuesday.");
     assert_eq!(named(&both.remote, "plan-2").body, "We sail on Monday.");
-    // A new text there finds its note here under the name it has here.
+    // A remote edit finds the local note under its local key.
     edit(&both.remote, "plan", "They sail on Friday.").unwrap();
     assert_eq!(counts(&both.sync()), (1, 1, 0));
     assert_eq!(named(&both.local, "plan-2").body, "They sail on Friday.");
@@ -209,7 +209,7 @@ fn links_added_or_removed_in_either_store_are_synchronised() {
     assert_eq!(both.sync().links.deleted, 2);
     assert_eq!(links(&both.local), links(&both.remote));
     assert_eq!(links(&both.local).len(), 1);
-    // A note that comes back brings its links along.
+    // A note that comes back keeps its links.
     delete(&both.local, "a");
     let report = both.sync();
     assert_eq!((report.pulled, report.links.pulled, report.links.deleted), (1, 1, 0));
@@ -236,7 +236,7 @@ fn retiring_a_note_is_synchronised() {
     }
     assert_eq!(links(&both.local), links(&both.remote));
     assert_eq!(both.sync(), SyncReport::default());
-    // The supersession is taken back there.
+    // The supersession is undone in the remote.
     let (new, old) = (named(&both.remote, "new").id, named(&both.remote, "old").id);
     let revive = |tx: &mut poc_store::Tx<'_>| {
         tx.delete_edge(new, EdgeKind::Supersedes, old)?;
@@ -246,7 +246,7 @@ fn retiring_a_note_is_synchronised() {
     both.remote.store.transact(both.remote.cause("manual", "agent undo"), revive).unwrap();
     both.sync();
     assert_eq!(named(&both.local, "old").state, State::Active);
-    // Retired with nothing in its place.
+    // Retired without a successor.
     let retire = |tx: &mut poc_store::Tx<'_>| {
         let node = tx.node(old)?.unwrap();
         tx.put_node(&Node { state: State::Superseded, ..node })
@@ -345,7 +345,7 @@ fn another_remote_deletes_nothing() {
     assert_eq!(counts(&both.sync()), (0, 0, 2));
     assert_eq!(texts(&both.remote), texts(&both.local));
     assert_eq!(counts(&both.sync()), (0, 0, 0));
-    // Known from now on.
+    // The notes are marked from now on.
     delete(&both.remote, "theirs");
     assert_eq!(counts(&both.sync()), (0, 1, 0));
 }
@@ -379,12 +379,12 @@ fn a_sync_covers_one_tenant() {
     assert_eq!(counts(&sync()), (1, 0, 1));
     assert_eq!(sync(), SyncReport::default());
     assert!(texts(&both.local).is_empty());
-    // The marks of one are nothing to the other.
+    // The marks of one tenant are independent of the other's.
     assert_eq!(counts(&both.sync()), (1, 0, 0));
     delete(&remote, "mine");
     assert_eq!(both.sync(), SyncReport::default());
     assert_eq!(counts(&sync()), (0, 1, 0));
-    // One that the remote has never heard of.
+    // A tenant that the remote does not have.
     let bob = poc_graph::Tuple::new([("user", "bob")]).unwrap();
     let (local, remote) = (both.local.of(&bob), both.remote.of(&bob));
     assert_eq!(between(&local, &remote, &both.binding, false, &callbacks).unwrap(), SyncReport::default());
