@@ -1,59 +1,58 @@
-//! Vectors as bytes: eight bits a dimension, and the dot products the exact scan is made of.
+//! Vectors quantized to eight bits per dimension, and the dot products of the exact scan.
 
 use multiversion::multiversion;
 
-/// A vector in eight bits a dimension: its direction, and the length of the codes to divide by.
+/// The direction of a vector, quantized to eight bits per dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Code {
     pub(super) values: Vec<i8>,
-    /// 1 / length of `values`.
+    /// 1 / the Euclidean length of `values`.
     pub(super) inverse: f32,
 }
 
 impl Code {
-    /// The code of a vector; `None` without direction: all zeros, or not finite.
+    /// Quantizes a vector; `None` if it has no direction: all zeros, or values that are not finite.
     pub(super) fn of(vector: &[f32]) -> Option<Code> {
         let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
         if !vector.iter().all(|value| value.is_finite()) || greatest == 0.0 {
             return None;
         }
-        // Divided first: 127 / greatest may overflow.
+        // Divides first, because 127 / greatest may overflow.
         let values: Vec<i8> = vector.iter().map(|value| (value / greatest * 127.0).round() as i8).collect();
         let inverse = inverse_length(&values);
         Some(Code { values, inverse })
     }
 }
 
-/// 1 / length; at least one value must not be 0.
+/// 1 / the Euclidean length. At least one value must not be 0.
 pub(super) fn inverse_length(values: &[i8]) -> f32 {
     let square: i32 = values.iter().map(|&value| i32::from(value) * i32::from(value)).sum();
     1.0 / (square.max(1) as f32).sqrt()
 }
 
-/// The unit vector a code stands for.
+/// The unit vector of a code.
 pub(super) fn decode(values: &[i8], inverse: f32) -> Vec<f32> {
     values.iter().map(|&value| f32::from(value) * inverse).collect()
 }
 
-/// Cosine from a dot product and the two inverse lengths.
+/// The cosine, from a dot product and the two inverse lengths.
 pub(super) fn cosine(dot: i32, a: f32, b: f32) -> f64 {
     of_scaled(scaled(dot, b), a)
 }
 
-/// The dot product with the unit vector of one side: among rows it orders as the cosine does.
+/// The dot product divided by the length of one side. For a fixed query it orders rows as the cosine does.
 #[inline]
 pub(super) fn scaled(dot: i32, inverse: f32) -> f64 {
     f64::from(dot) * f64::from(inverse)
 }
 
-/// Cosine from what [`scaled`] gives and the inverse length of the other side.
+/// The cosine, from the result of [`scaled`] and the inverse length of the other side.
 #[inline]
 pub(super) fn of_scaled(scaled: f64, inverse: f32) -> f64 {
     (scaled * f64::from(inverse)).clamp(-1.0, 1.0)
 }
 
-/// Appends to `dots` the dot product of `query` with each of the `rows`, which lie one behind the
-/// other.
+/// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     for row in rows.chunks_exact(query.len().max(1)) {
@@ -61,8 +60,8 @@ pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
     }
 }
 
-/// The dot product of two codes. Always inlined, so that it is compiled for the processor its caller
-/// is compiled for.
+/// The dot product of two codes. It is always inlined, so that it is compiled for the same processor features
+/// as its caller.
 #[inline(always)]
 pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
@@ -76,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cosines_survive_the_coding(a in vec(-1.0f32..1.0, 64), b in vec(-1.0f32..1.0, 64)) {
+        fn quantization_changes_cosines_little(a in vec(-1.0f32..1.0, 64), b in vec(-1.0f32..1.0, 64)) {
             let (Some(x), Some(y)) = (Code::of(&a), Code::of(&b)) else { return Ok(()) };
             let found = cosine(dot(&x.values, &y.values), x.inverse, y.inverse);
             prop_assert!((found - poc_rank::cosine::cosine(&a, &b)).abs() < 0.01);
@@ -85,7 +84,7 @@ mod tests {
         }
 
         #[test]
-        fn many_dot_products_are_each_the_plain_one(query in vec(any::<i8>(), 1..70), rows in 0usize..5) {
+        fn batched_dot_products_equal_single_ones(query in vec(any::<i8>(), 1..70), rows in 0usize..5) {
             let all: Vec<i8> = (0..rows * query.len()).map(|at| (at * 37 % 255) as u8 as i8).collect();
             let mut found = Vec::new();
             dots(&query, &all, &mut found);
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn without_direction_there_is_no_code() {
+    fn a_vector_without_direction_has_no_code() {
         assert_eq!(Code::of(&[0.0; 4]), None);
         assert_eq!(Code::of(&[f32::NAN, 1.0]), None);
         assert_eq!(Code::of(&[f32::INFINITY, 1.0]), None);

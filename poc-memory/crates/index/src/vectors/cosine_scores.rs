@@ -1,4 +1,4 @@
-//! How near every note is to a vector.
+//! The cosines of all notes with a vector.
 
 use super::code::{self, Code};
 use super::exact::{self, Filter};
@@ -11,27 +11,27 @@ use poc_rank::standard_score::Moments;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashSet;
 
-/// Notes whose cosines stand for all where the graph answers: mean and deviation are then within a few
-/// hundredths of a deviation of what they are.
+/// The number of notes sampled to estimate the moments of all cosines when the HNSW graph is used. The errors
+/// of mean and deviation are then a few hundredths of a deviation.
 const SAMPLE: usize = 2048;
 
-/// The cosine of every live note's nearest part with a vector, while the index stays as it is: do not
-/// hold it for long.
+/// The cosine of every live note's nearest part with a vector. It holds a read lock on the index, so do not
+/// keep it for long.
 ///
-/// Below the switch-over to HNSW all cosines are known and every answer is exact. Above it a cosine is
-/// computed when it is asked for and so exact as well; [`CosineScores::best`] is the graph's answer and
-/// [`CosineScores::sums`] are estimated from 2,048 notes at equal distances in the index.
+/// Below the threshold for HNSW all cosines are known and all results are exact. Above it, the cosine of a
+/// single note is computed on demand and is exact as well; [`CosineScores::best`] searches the graph, and
+/// [`CosineScores::moments`] are estimated from 2,048 notes at equal intervals in the index.
 pub struct CosineScores<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
-    // Without it nothing is near.
+    // `None` for the zero vector, which is near to nothing.
     pub(super) query: Option<Code>,
-    // Where the graph does not answer.
+    // `None` if the HNSW graph is used.
     all: Option<All>,
 }
 
 /// The cosines of all live notes.
 struct All {
-    // By the place of the node; −∞ without a vector, and where none is live.
+    // By slot of the node; −∞ for nodes that have no vector or are not live.
     cosines: Vec<f64>,
     sums: Moments,
 }
@@ -40,14 +40,14 @@ impl All {
     fn of(rows: &Rows, query: &Code) -> All {
         let mut dots = Vec::with_capacity(rows.end() as usize);
         code::dots(&query.values, rows.codes(), &mut dots);
-        let mut cosines = vec![f64::NEG_INFINITY; rows.places().len()];
+        let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
         for (row, &dot) in rows.all().iter().zip(&dots) {
             if let Some(best) = cosines.get_mut(row.node as usize) {
                 *best = best.max(code::scaled(dot, row.inverse));
             }
         }
         let mut sums = Moments::default();
-        for (cosine, owner) in cosines.iter_mut().zip(rows.places()) {
+        for (cosine, owner) in cosines.iter_mut().zip(rows.slots()) {
             if !owner.is_some_and(|owner| owner.live) {
                 *cosine = f64::NEG_INFINITY;
             } else if cosine.is_finite() {
@@ -60,7 +60,7 @@ impl All {
 }
 
 impl<'a> CosineScores<'a> {
-    /// The cosines with the vector of a code; without one nothing is near.
+    /// The cosines with an encoded vector.
     pub(super) fn of_query(query: Option<Code>, state: RwLockReadGuard<'a, State>) -> Self {
         let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
         let all = all.map(|query| All::of(&state.rows, query));
@@ -72,10 +72,10 @@ impl<'a> CosineScores<'a> {
         self.all.is_some() || self.query.is_none()
     }
 
-    /// The cosine of a live note's nearest part; `None` without a vector.
+    /// The cosine of a live note's nearest part; `None` if the note has no vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
         let Some(all) = &self.all else { return self.nearest_part(id).map(|hit| hit.cosine) };
-        let place = self.state.rows.place_of(id)?;
+        let place = self.state.rows.slot_of(id)?;
         all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
@@ -98,7 +98,7 @@ impl<'a> CosineScores<'a> {
         best
     }
 
-    /// The sums of the cosines of all live notes but those of `hidden`; a note without a vector counts
+    /// The moments of the cosines of all live notes except the `hidden` ones. A note without a vector counts
     /// as 0.
     pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
         let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
@@ -110,10 +110,10 @@ impl<'a> CosineScores<'a> {
             return sums;
         }
         let rows = &self.state.rows;
-        // Each stands for all from it to the next.
-        let step = (rows.places().len() / SAMPLE).max(1);
-        let asked = rows.places().iter().step_by(step).flatten();
-        for owner in asked.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
+        // Each sampled note represents `step` notes.
+        let step = (rows.slots().len() / SAMPLE).max(1);
+        let sampled = rows.slots().iter().step_by(step).flatten();
+        for owner in sampled.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
             if let Some(part) = self.nearest_part_of(owner) {
                 sums.add(part.score);
             }
@@ -121,7 +121,7 @@ impl<'a> CosineScores<'a> {
         sums.times(step)
     }
 
-    /// The `k` nearest notes that `keep` lets through with their cosines, best first, ties by id.
+    /// The `k` nearest notes that `keep` accepts, with their cosines, best first, ties by id.
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;
@@ -132,8 +132,8 @@ impl<'a> CosineScores<'a> {
             return found.into_iter().map(|found| (found.id, found.score)).collect();
         };
         let mut top: Top<Ranked<()>> = Top::new(k);
-        for (owner, &score) in rows.places().iter().zip(cosines) {
-            // Most are left at this.
+        for (owner, &score) in rows.slots().iter().zip(cosines) {
+            // Rejects most notes cheaply.
             if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
                 continue;
             }
@@ -163,7 +163,7 @@ mod tests {
         (0..DIMENSIONS).map(|_| (rng.next_u64() % 20_001) as f32 / 10_000.0 - 0.7).collect()
     }
 
-    /// Notes with a title and two passages each, every seventh retired, every fifth without a vector.
+    /// Notes with a title and two passages each. Every seventh is retired, every fifth has no vector.
     fn filled(notes: u64, exact_below: usize) -> VectorIndex {
         let config = poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors };
         let index =
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn small_it_knows_of_every_note_what_a_search_says() {
+    fn a_small_index_agrees_with_a_search_for_all_notes() {
         let index = filled(200, 1_000_000);
         let query = random(&SeededRng::new(9));
         let near = index.cosine_scores(&query).unwrap();
@@ -206,7 +206,7 @@ mod tests {
                 (None, None)
             );
         }
-        // What is hidden counts in no sum.
+        // Hidden notes do not count.
         let (first, rest) = searched.split_first().unwrap();
         let mut sums = Moments::default();
         rest.iter().for_each(|hit| sums.add(hit.cosine));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn large_its_sums_are_near_those_of_all() {
+    fn a_large_index_estimates_the_moments_closely() {
         let (index, exact) = (filled(9000, 100), filled(9000, 1_000_000));
         let query = random(&SeededRng::new(9));
         let (near, all) = (index.cosine_scores(&query).unwrap(), exact.cosine_scores(&query).unwrap());

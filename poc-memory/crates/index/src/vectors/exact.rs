@@ -1,14 +1,14 @@
-//! The exact scan: every vector is compared with the query.
+//! The exact scan, which compares every vector with the query.
 
 use super::code::{self, Code};
 use super::rows::{Owner, Row, Rows};
 use poc_graph::NodeId;
 use poc_rank::top::{Ranked, Top};
 
-/// Which vectors of which nodes a search may return.
+/// The vectors that a search may return.
 #[derive(Clone, Copy)]
 pub(super) struct Filter<'a> {
-    /// Part 0 only.
+    /// Only titles (part 0).
     pub(super) titles: bool,
     pub(super) keep: &'a dyn Fn(NodeId) -> bool,
 }
@@ -19,7 +19,7 @@ impl Filter<'_> {
     }
 }
 
-/// The `k` nearest nodes by their best part; on a tie of parts the first part.
+/// The `k` nearest nodes by their best part. Of equal parts the first one counts.
 pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
     code::dots(&query.values, rows.codes(), &mut dots);
@@ -28,7 +28,7 @@ pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec
         let best = best(rows, owner, filter, |number, row| {
             code::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });
-        // The filter is asked last: it may cost more than the comparison.
+        // The filter is called last because it may cost more than the comparison.
         if let Some(found) = best
             && top.takes(&found)
             && (filter.keep)(owner.id)

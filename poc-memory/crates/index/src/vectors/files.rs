@@ -1,5 +1,5 @@
-//! The saved form of the vector index: rows and graph in a file each, and a manifest that names
-//! both with length and BLAKE3 and is written last. What does not match is never loaded.
+//! The files of the vector index: one for the rows, one for the HNSW graph, and a manifest with the names,
+//! lengths and BLAKE3 hashes of both. The manifest is written last. Files that do not match it are not loaded.
 
 use super::hnsw::{Hnsw, Options};
 use super::rows::{NONE, Rows};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the files are and what they must fit.
+/// The directory of the files and the fingerprint they must have.
 #[derive(Debug)]
 pub(super) struct Files {
     directory: PathBuf,
@@ -32,9 +32,9 @@ struct Entry {
 
 #[derive(Serialize, Deserialize)]
 struct SavedRows {
-    // Id and whether it is live, by place.
+    // Id and whether the node is live, by slot.
     places: Vec<Option<([u8; 16], bool)>>,
-    // Place of the node and part, by row.
+    // Slot of the node and part, by row.
     parts: Vec<(u32, u16)>,
     #[serde(with = "serde_bytes")]
     codes: Vec<u8>,
@@ -47,7 +47,7 @@ struct SavedGraph {
     graph: Vec<u8>,
 }
 
-/// What is written at a checkpoint: taken under a lock, written without.
+/// The encoded index for a checkpoint. It is encoded under the lock and written without it.
 pub(super) struct Image {
     applied: u64,
     rows: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct Image {
 
 impl Image {
     pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<Image> {
-        let places = rows.places().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
+        let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
         let saved = SavedRows {
             places: places.collect(),
             parts: rows.parts(),
@@ -87,7 +87,7 @@ impl Files {
         Files { directory: directory.to_owned(), fingerprint }
     }
 
-    /// The same in another folder.
+    /// The same files in another directory.
     pub(super) fn in_directory(&self, directory: &Path) -> Files {
         Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
     }
@@ -104,8 +104,7 @@ impl Files {
         Ok(())
     }
 
-    /// Rows, graph and sequence number as saved; `None` when anything is missing, damaged or made
-    /// with other settings.
+    /// Reads rows, graph and sequence number; `None` if anything is missing, damaged or has other settings.
     pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
         let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
         let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
@@ -128,7 +127,7 @@ impl Files {
         Some((rows, hnsw, applied))
     }
 
-    /// Forgets what is saved.
+    /// Removes the manifest, which invalidates the other files.
     pub(super) fn remove(&self) -> Result<()> {
         atomic_file::remove(&self.manifest())
     }
@@ -149,12 +148,12 @@ impl Files {
         whole.then_some(bytes)
     }
 
-    /// Deletes what earlier checkpoints left behind.
+    /// Deletes the files of earlier checkpoints.
     fn sweep(&self, applied: u64) {
         let keep = ["manifest".to_owned(), format!("rows-{applied}"), format!("graph-{applied}")];
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if !keep.iter().any(|name| entry.file_name() == name.as_str()) {
-                // A file that stays is only wasted space; the next checkpoint tries again.
+                // A failure only wastes space, and the next checkpoint tries again.
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -1,16 +1,16 @@
-//! What a search of the vector index gives.
+//! The result of a search of the vector index.
 
 use poc_graph::NodeId;
 use poc_rank::top::Ranked;
 
-/// A node near a vector: its best part.
+/// A node near a vector, with its nearest part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VectorHit {
     /// The node.
     pub id: NodeId,
-    /// The part that was nearest: 0 is the title, passages follow.
+    /// The nearest part: 0 is the title, passages start at 1.
     pub part: u16,
-    /// Cosine, −1 to 1.
+    /// The cosine of that part, −1 to 1.
     pub cosine: f64,
 }
 

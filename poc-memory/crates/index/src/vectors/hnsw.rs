@@ -1,8 +1,8 @@
 //! The HNSW graph over the rows (Malkov and Yashunin 2018), by usearch.
 //!
-//! It follows the rows at its own pace: rows it does not hold yet are pending and compared one by
-//! one, rows it holds but that have changed are stale and ignored. Nothing is ever removed from
-//! the graph; when too much of it is stale it is built anew.
+//! The graph may lag behind the rows. Rows that are not in it yet are pending and compared one by one; rows
+//! in it that have changed since are stale and ignored. Nothing is ever removed from the graph; when too
+//! much of it is stale, it is rebuilt.
 
 use super::rows::{NONE, Rows};
 use poc_graph::error::{Error, Result};
@@ -10,44 +10,44 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
-/// Rows added at once: a few milliseconds.
+/// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
 
-/// Rows added per change beside twice as many as the change brought, and the most it may bring:
-/// the graph catches up without holding up the writer for long.
+/// After a change, twice as many rows as it affected are added, plus `MORE`. At most `MOST` affected rows count.
+/// The graph catches up without delaying the writer for long.
 const MORE: usize = 64;
 const MOST: usize = 512;
 
-/// Steps to make after a change that brought so many rows.
-pub(super) fn steps(brought: usize) -> usize {
-    (brought.min(MOST) * 2 + MORE).div_ceil(STEP)
+/// The number of steps after a change that affected this many rows.
+pub(super) fn steps(changed_rows: usize) -> usize {
+    (changed_rows.min(MOST) * 2 + MORE).div_ceil(STEP)
 }
 
-/// With more than this share of the rows still to be taken in, comparing with all is quicker: looked
-/// up one by one, a row costs several times what it costs in a scan.
+/// If more than one in this many rows is pending, the exact scan is faster: a pending row compared on its own
+/// costs several times as much as a row in a scan.
 const PENDING_SHARE: usize = 16;
 
-/// Least rows room is made for.
+/// The minimum capacity to reserve, in rows.
 const ROOM: usize = 1024;
 
-/// The graph and what it knows about the rows.
+/// The HNSW graph, and the mapping between its keys and the rows.
 pub(super) struct Hnsw {
     options: Options,
     graph: Option<Index>,
-    /// The row behind each key of the graph; [`NONE`] when it is stale.
+    /// The row of each key of the graph; [`NONE`] if it is stale.
     members: Vec<u32>,
     keys: FxHashMap<u32, u32>,
     pending: BTreeSet<u32>,
 }
 
-/// Its settings.
+/// The settings of the graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) dimensions: usize,
     pub(super) connectivity: usize,
     pub(super) expansion_add: usize,
     pub(super) expansion_search: usize,
-    /// Searchable rows from which on the graph is kept.
+    /// The number of searchable rows from which on the graph is used.
     pub(super) min_rows: usize,
 }
 
@@ -66,8 +66,8 @@ impl Options {
         Index::new(&IndexOptions {
             dimensions: self.dimensions,
             metric: MetricKind::Cos,
-            // The codes as they are: usearch without its kernels takes six times longer over half
-            // floats, and its own rounding to bytes would lose some of what the codes keep.
+            // Uses the codes directly: without its kernels usearch is six times slower with half floats, and
+            // its own quantization to bytes would lose precision.
             quantization: ScalarKind::I8,
             connectivity: self.connectivity,
             expansion_add: self.expansion_add,
@@ -93,13 +93,13 @@ impl Hnsw {
         }
     }
 
-    /// The row has a new vector that searches may find.
+    /// Schedules a row whose vector is new or has changed.
     pub(super) fn enqueue(&mut self, row: u32) {
         self.remove(row);
         self.pending.insert(row);
     }
 
-    /// Searches may not find the row any more.
+    /// Removes a row from the results of searches.
     pub(super) fn remove(&mut self, row: u32) {
         self.pending.remove(&row);
         if let Some(key) = self.keys.remove(&row)
@@ -109,27 +109,27 @@ impl Hnsw {
         }
     }
 
-    /// Whether a search through the graph beats comparing with every row.
+    /// Whether a search of the graph is faster than the exact scan.
     pub(super) fn is_ready(&self, rows: &Rows) -> bool {
         self.graph.is_some()
             && rows.searchable() >= self.options.min_rows
             && self.pending.len() < rows.searchable() / PENDING_SHARE
     }
 
-    /// Whether it lacks rows that it is to have.
+    /// Whether rows are missing from the graph.
     pub(super) fn is_unfinished(&self, rows: &Rows) -> bool {
         rows.searchable() >= self.options.min_rows && !self.pending.is_empty()
     }
 
-    /// Rows not in the graph yet.
+    /// The rows that are not in the graph yet.
     pub(super) fn pending(&self) -> impl Iterator<Item = u32> {
         self.pending.iter().copied()
     }
 
-    /// Takes in some pending rows; whether more are left.
+    /// Adds some pending rows. Returns whether more are left.
     pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
         if rows.searchable() < self.options.min_rows {
-            // Half-way down it is not worth its memory.
+            // Well below the threshold the graph is not worth its memory.
             if rows.searchable() < self.options.min_rows / 2 {
                 self.clear(rows);
             }
@@ -148,7 +148,7 @@ impl Hnsw {
         Ok(!self.pending.is_empty())
     }
 
-    /// Members of the graph that are no longer rows.
+    /// The number of stale members of the graph.
     pub(super) fn stale(&self) -> usize {
         self.members.len() - self.keys.len()
     }
@@ -180,7 +180,7 @@ impl Hnsw {
         Ok(())
     }
 
-    /// Rows near the code, about `count` of them; `None` when the graph cannot tell.
+    /// About `count` rows near the code; `None` if the search fails.
     pub(super) fn search(&self, code: &[i8], count: usize) -> Option<Vec<u32>> {
         let matches = self.graph.as_ref()?.search(code, count).ok()?;
         let row =
@@ -188,7 +188,7 @@ impl Hnsw {
         Some(matches.keys.iter().filter_map(row).collect())
     }
 
-    /// The graph as bytes behind the rows of its keys; `None` when there is no graph.
+    /// The rows of its keys and the encoded graph; `None` if there is no graph.
     pub(super) fn encode(&self) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         let Some(graph) = &self.graph else { return Ok(None) };
         let mut bytes = vec![0; graph.serialized_length()];
@@ -196,9 +196,8 @@ impl Hnsw {
         Ok(Some((self.members.clone(), bytes)))
     }
 
-    /// The graph of saved rows: what was saved of it, and every other searchable row pending.
-    /// `None` when what was saved does not fit. The bytes must be those of [`Hnsw::encode`]:
-    /// usearch trusts them.
+    /// Restores a saved graph; all other searchable rows become pending. `None` if it does not match the rows or
+    /// the settings. The bytes must come from [`Hnsw::encode`], because usearch does not validate them.
     pub(super) fn restore(options: Options, rows: &Rows, saved: Option<(Vec<u32>, Vec<u8>)>) -> Option<Hnsw> {
         let mut hnsw = Hnsw::new(options);
         if let Some((members, bytes)) = saved {
@@ -209,7 +208,7 @@ impl Hnsw {
             }
             graph.change_expansion_add(options.expansion_add);
             graph.change_expansion_search(options.expansion_search);
-            // A loaded graph has no room and no threads until they are reserved.
+            // A loaded graph has no capacity and no threads until they are reserved.
             reserve(&graph, members.len()).ok()?;
             hnsw.keys = (0u32..)
                 .zip(&members)
@@ -226,8 +225,8 @@ impl Hnsw {
     }
 }
 
-/// Makes room, and lets as many threads search at once as can be expected: one that finds none
-/// left gets an error and scans.
+/// Reserves capacity, and contexts for as many concurrent searches as can be expected. A search without a free
+/// context fails, and the exact scan is used instead.
 fn reserve(graph: &Index, rows: usize) -> Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).max(8) * 2;
     graph.reserve_capacity_and_threads(rows.max(ROOM), threads).map_err(|error| failed("extended", &error))

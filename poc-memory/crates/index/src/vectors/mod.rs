@@ -1,4 +1,4 @@
-//! The vector index: exact while small, HNSW above.
+//! The vector index: an exact scan while it is small, HNSW when it is large.
 
 mod code;
 mod cosine_scores;
@@ -27,21 +27,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The vector index of live nodes. Vectors are kept in eight bits a dimension, so cosines are
-/// within about 0.002 of the exact ones.
+/// The vector index of live nodes. Vectors are stored with eight bits per dimension, so cosines deviate from
+/// the exact ones by up to about 0.002.
 pub struct VectorIndex {
     options: Options,
-    // A fork has none: it is never saved.
+    // `None` for a fork, which is never saved.
     files: Option<Files>,
     state: RwLock<State>,
     latch: Latch,
-    // `State::changes` as of the saved files.
+    // The value of `State::changes` when the files were saved.
     saved: AtomicU64,
 }
 
 impl VectorIndex {
-    /// Opens the saved files in a directory when they are whole and fit embedder and settings;
-    /// else starts empty and waits to be fed. Settings out of range are refused.
+    /// Opens the saved files in a directory if they are valid and match the embedder and the settings.
+    /// Otherwise the index starts empty and must be rebuilt.
+    ///
+    /// # Errors
+    /// `invalid_config` when a setting is out of range.
     pub fn open(
         directory: &Path,
         config: &poc_config::VectorsConfig,
@@ -54,8 +57,11 @@ impl VectorIndex {
         Ok(index)
     }
 
-    /// As [`VectorIndex::open`], but nothing is read before [`Index::load`], and whoever asks
-    /// waits for [`Index::release`].
+    /// Like [`VectorIndex::open`], but nothing is read before [`Index::load`], and readers wait for
+    /// [`Index::release`].
+    ///
+    /// # Errors
+    /// As for [`VectorIndex::open`].
     pub fn closed(
         directory: &Path,
         config: &poc_config::VectorsConfig,
@@ -70,13 +76,14 @@ impl VectorIndex {
         Ok(VectorIndex { options, files, state, latch: Latch::default(), saved: AtomicU64::new(0) })
     }
 
-    /// The state, once readers may see it. They may ask again while they hold it and a writer waits.
+    /// Waits until the index is released and locks the state for reading. A thread may call this again while
+    /// it holds the guard, even if a writer is waiting.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.latch.wait();
         self.state.read_recursive()
     }
 
-    /// A copy in memory alone, as it is now, which goes its own way and is searched exactly.
+    /// An independent copy of the current state. It exists only in memory and is searched exactly.
     pub fn fork(&self) -> VectorIndex {
         let state = {
             let state = self.read();
@@ -93,15 +100,20 @@ impl VectorIndex {
         }
     }
 
-    /// The `k` nearest nodes that `keep` lets through, best part each, best first, ties by id.
-    /// `keep` is asked only about nodes near enough to be among them, perhaps more than once.
-    /// A vector of the wrong length or with values that are not finite is an error; the zero
-    /// vector is near nothing.
+    /// The `k` nearest nodes that `keep` accepts, each with its best part, best first, ties by id. `keep` is
+    /// called only for nodes near enough to be among them, possibly more than once. The zero vector has no
+    /// nearest nodes.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
     pub fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>> {
         self.find(vector, k, Filter { titles: false, keep })
     }
 
-    /// As [`VectorIndex::search`] over titles (part 0) only.
+    /// Like [`VectorIndex::search`], but only over titles (part 0).
+    ///
+    /// # Errors
+    /// As for [`VectorIndex::search`].
     pub fn search_titles(
         &self,
         vector: &[f32],
@@ -111,7 +123,7 @@ impl VectorIndex {
         self.find(vector, k, Filter { titles: true, keep })
     }
 
-    /// The unit vectors of a node in any state, by part; parts without any content have none.
+    /// The unit vectors of a node in any state, ordered by part. Parts without content have none.
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
         let state = self.read();
         let rows = &state.rows;
@@ -124,9 +136,9 @@ impl VectorIndex {
         parts
     }
 
-    /// How alike the texts of two nodes in any state are: the cosine of the best pair of their
-    /// passages. The title stands for a node without passages, and only for such a one: short titles
-    /// are alike without meaning much. `None` when either has no vector.
+    /// The similarity of the texts of two nodes in any state: the greatest cosine of any pair of their
+    /// passages. The title is used only for a node without passages, because short titles are similar without
+    /// meaning much. `None` if either node has no vector.
     pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();
         let rows = &state.rows;
@@ -137,10 +149,10 @@ impl VectorIndex {
             .max_by(f64::total_cmp)
     }
 
-    /// How near every live note is to a vector.
+    /// The cosines of all live notes with a vector.
     ///
     /// # Errors
-    /// As [`VectorIndex::search`].
+    /// As for [`VectorIndex::search`].
     pub fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
         Ok(CosineScores::of_query(self.code(vector)?, self.read()))
     }
@@ -154,7 +166,7 @@ impl VectorIndex {
         Ok(found.into_iter().map(VectorHit::from).collect())
     }
 
-    /// The code of a query; `None` of the zero vector.
+    /// Encodes a query vector; `None` for the zero vector.
     fn code(&self, vector: &[f32]) -> Result<Option<Code>> {
         if vector.len() != self.options.dimensions {
             return Err(Error::invalid(format!(
@@ -171,19 +183,19 @@ impl VectorIndex {
 }
 
 impl VectorIndex {
-    /// Whether the graph still lacks rows that it is to have.
+    /// Whether rows are still missing from the HNSW graph.
     pub fn is_unfinished(&self) -> bool {
         let state = self.state.read_recursive();
         state.hnsw.is_unfinished(&state.rows)
     }
 
-    /// Brings rows into the graph until it lacks none or `stop` says so, in steps that searches and
-    /// changes get in between. A row takes about a fifth of a millisecond.
+    /// Adds the missing rows to the HNSW graph until none is left or `stop` returns `true`. It works in small
+    /// steps, so that searches and changes can run in between. A row takes about 0.2 ms.
     pub fn finish(&self, stop: &dyn Fn() -> bool) {
         while !stop() && self.advance() {}
     }
 
-    /// Brings a few rows into the graph; whether more are left.
+    /// Adds a few rows to the HNSW graph. Returns whether more are missing.
     fn advance(&self) -> bool {
         let mut state = self.state.write();
         let state = &mut *state;
@@ -248,18 +260,17 @@ impl Index for VectorIndex {
         Ok(())
     }
 
-    /// Vectors of another length, and those that are not finite, belong to no search: the part
-    /// counts as having no vector.
+    /// A vector with the wrong length or values that are not finite is ignored: the part then has no vector.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let mut state = self.state.write();
-        let brought = deltas.iter().map(|delta| state.apply(delta, self.options.dimensions)).sum();
+        let changed_rows = deltas.iter().map(|delta| state.apply(delta, self.options.dimensions)).sum();
         state.applied = state.applied.max(seq);
         state.changes += 1;
         drop(state);
-        // Not while it is fed everything: that would hold up the open, and the scan serves.
+        // Not during a rebuild, which would delay the open; searches scan until the graph is ready.
         if seq > 0 {
-            // So that it keeps up with what comes in; the rest is for quiet times.
-            for _ in 0..hnsw::steps(brought) {
+            // Enough steps to keep up with the changes. The rest is done in idle time.
+            for _ in 0..hnsw::steps(changed_rows) {
                 if !self.advance() {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! Which of the notes that were found are alike.
+//! The nearest notes within a given set of notes.
 
 use super::code;
 use super::cosine_scores::CosineScores;
@@ -7,12 +7,12 @@ use poc_graph::NodeId;
 use poc_rank::top::{Ranked, Top};
 
 impl CosineScores<'_> {
-    /// For each of `to` its `k` nearest of `from`, itself apart, whose cosine is above `least`: their places
-    /// in `from` with the cosines, best first, ties by id. One of `from` stands for itself by its passage
-    /// that is nearest to the vector asked for, one of `to` by whichever of its passages is nearest to that;
-    /// the title stands for a note without passages.
+    /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `least`: their positions
+    /// in `from` with the cosines, best first, ties by id. A note of `from` is represented by its passage that
+    /// is nearest to the query, and compared with all passages of the note of `to`. A note without passages is
+    /// represented by its title.
     ///
-    /// It takes as many comparisons as `from` has notes and `to` passages.
+    /// The cost is the number of notes in `from` times the number of passages in `to`.
     pub fn nearest_among(
         &self,
         to: &[NodeId],
@@ -60,7 +60,7 @@ impl CosineScores<'_> {
             code::cosine(code::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
         };
         let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));
-        // Of equals the first part.
+        // Ties go to the first part.
         let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.part.cmp(&x.part)));
         best.map(|(_, number, row)| (number, row))
     }
@@ -81,10 +81,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// What a comparison of every passage with every passage gives; notes have a title and none to three
-        /// passages, or nothing.
+        /// Agrees with a comparison of all passages. Notes have a title and up to three passages, or no vector.
         #[test]
-        fn it_is_its_definition(
+        fn nearest_among_agrees_with_its_definition(
             shapes in proptest::collection::vec(0u16..6, 1..14), seed in any::<u64>(), k in 1usize..4, least in -0.5f64..0.6,
         ) {
             let rng = SeededRng::new(seed);
@@ -111,7 +110,7 @@ mod tests {
             for &id in &from {
                 let mut near: Vec<f64> = texts(id).iter().map(|one| cosine(one, &query)).collect();
                 near.sort_by(|a, b| b.total_cmp(a));
-                // Which of two stands for a note is left to rounding.
+                // If two passages are equally near, rounding decides which one represents the note.
                 prop_assume!(near.len() < 2 || near[0] - near[1] > 0.02);
             }
             let found = index.cosine_scores(&query).unwrap().nearest_among(&ids, &from, k, least);
@@ -119,8 +118,8 @@ mod tests {
             for (&to, found) in ids.iter().zip(found) {
                 let mut expected: Vec<(usize, f64)> = Vec::new();
                 for (place, &id) in from.iter().enumerate().filter(|(_, id)| **id != to) {
-                    let stands = texts(id).into_iter().max_by(|a, b| cosine(a, &query).total_cmp(&cosine(b, &query)));
-                    let best = stands.and_then(|one| {
+                    let representative = texts(id).into_iter().max_by(|a, b| cosine(a, &query).total_cmp(&cosine(b, &query)));
+                    let best = representative.and_then(|one| {
                         texts(to).iter().map(|other| cosine(&one, other)).max_by(f64::total_cmp)
                     });
                     expected.extend(best.filter(|best| *best > least).map(|best| (place, best)));

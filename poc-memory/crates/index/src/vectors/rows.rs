@@ -1,18 +1,18 @@
-//! Every vector in memory: codes one behind the other, and which node and part each belongs to.
+//! All vectors in memory: one contiguous array of codes, and the node and part of each row.
 
 use super::code::{self, Code};
 use poc_graph::NodeId;
 use rustc_hash::FxHashMap;
 
-/// No row, no node: the end of a chain, or an empty place.
+/// Marks the end of a chain of rows, and an empty row.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The place of one vector.
+/// The metadata of one vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    /// The place of its node; [`NONE`] when the row is empty.
+    /// The slot of its node; [`NONE`] if the row is empty.
     pub(super) node: u32,
-    /// The node's next row.
+    /// The next row of the same node.
     next: u32,
     pub(super) part: u16,
     pub(super) inverse: f32,
@@ -22,13 +22,13 @@ pub(super) struct Row {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     pub(super) id: NodeId,
-    /// Whether searches may find it.
+    /// Whether searches can find it.
     pub(super) live: bool,
     first: u32,
 }
 
-/// Vectors of live nodes, and, unsearchable, those of nodes that are not live or not known yet:
-/// a node may come back to life, and a vector may arrive before its node.
+/// The vectors of all nodes. Those of nodes that are not live or not known yet cannot be searched; they are
+/// kept because a node may become live again, and because a vector may arrive before its node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     dimensions: usize,
@@ -46,22 +46,22 @@ impl Rows {
         Rows { dimensions, ..Rows::default() }
     }
 
-    /// How many vectors belong to live nodes.
+    /// The number of vectors of live nodes.
     pub(super) fn searchable(&self) -> usize {
         self.searchable
     }
 
-    /// One past the greatest row.
+    /// The number of rows, including empty ones.
     pub(super) fn end(&self) -> u32 {
         self.rows.len() as u32
     }
 
-    /// All codes, one row behind the other, empty rows included.
+    /// The codes of all rows in order, including empty ones.
     pub(super) fn codes(&self) -> &[i8] {
         &self.codes
     }
 
-    /// The row and its node; `None` for an empty row.
+    /// A row and its node; `None` for an empty row.
     pub(super) fn row(&self, row: u32) -> Option<(Row, Owner)> {
         let found = *self.rows.get(row as usize)?;
         Some((found, (*self.owners.get(found.node as usize)?)?))
@@ -77,8 +77,8 @@ impl Rows {
         self.owners.iter().flatten()
     }
 
-    /// Places of nodes, empty ones included.
-    pub(super) fn places(&self) -> &[Option<Owner>] {
+    /// The slots of nodes, including empty ones.
+    pub(super) fn slots(&self) -> &[Option<Owner>] {
         &self.owners
     }
 
@@ -93,29 +93,29 @@ impl Rows {
         })
     }
 
-    /// The rows of a node's passages; of its title where it has no passage.
+    /// The rows of a node's passages, or of its title if it has no passages.
     pub(super) fn texts_of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
         let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
         self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
     }
 
-    /// All rows, empty ones included.
+    /// All rows, including empty ones.
     pub(super) fn all(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The place of a node.
-    pub(super) fn place_of(&self, id: NodeId) -> Option<u32> {
+    /// The slot of a node.
+    pub(super) fn slot_of(&self, id: NodeId) -> Option<u32> {
         self.by_id.get(&id).copied()
     }
 
     pub(super) fn owner(&self, id: NodeId) -> Option<&Owner> {
-        self.owners.get(self.place_of(id)? as usize)?.as_ref()
+        self.owners.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
-    /// Puts the vector of a part; returns its row when that changed anything.
+    /// Sets the vector of a part. Returns its row if that changed anything.
     pub(super) fn put(&mut self, id: NodeId, part: u16, code: &Code) -> Option<u32> {
-        let place = self.place(id);
+        let place = self.get_or_insert_slot(id);
         let owner = (*self.owners.get(place as usize)?)?;
         let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);
         let number = match present {
@@ -129,7 +129,7 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes the vector of a part; returns the row it had.
+    /// Removes the vector of a part. Returns its former row.
     pub(super) fn remove(&mut self, id: NodeId, part: u16) -> Option<u32> {
         let place = *self.by_id.get(&id)?;
         let owner = self.owner(id)?;
@@ -150,7 +150,7 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes a node; returns the rows it had.
+    /// Removes a node. Returns its former rows.
     pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
         let Some(place) = self.by_id.remove(&id) else { return Vec::new() };
         let Some(owner) = self.owners.get_mut(place as usize).and_then(Option::take) else {
@@ -162,12 +162,12 @@ impl Rows {
         rows
     }
 
-    /// Lets searches find a node, or not; returns its rows when that changed anything.
+    /// Sets whether searches can find a node. Returns its rows if that changed anything.
     pub(super) fn set_live(&mut self, id: NodeId, live: bool) -> Vec<u32> {
         if !live && !self.by_id.contains_key(&id) {
             return Vec::new();
         }
-        let place = self.place(id);
+        let place = self.get_or_insert_slot(id);
         let Some(Some(owner)) = self.owners.get_mut(place as usize) else { return Vec::new() };
         if owner.live == live {
             return Vec::new();
@@ -183,8 +183,8 @@ impl Rows {
         rows
     }
 
-    /// The place of a node; a new one, not live, when it has none.
-    fn place(&mut self, id: NodeId) -> u32 {
+    /// The slot of a node. A node without one gets a new slot and is not live.
+    fn get_or_insert_slot(&mut self, id: NodeId) -> u32 {
         if let Some(&place) = self.by_id.get(&id) {
             return place;
         }
@@ -198,7 +198,7 @@ impl Rows {
         place
     }
 
-    /// A row for a part the node has not, in front of its others.
+    /// Adds a row for a new part, before the other rows of the node.
     fn add(&mut self, place: u32, owner: Owner, part: u16) -> u32 {
         let row = Row { node: place, next: owner.first, part, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
@@ -224,13 +224,12 @@ impl Rows {
         }
     }
 
-    /// The rows as they are stored: node place and part of each; [`NONE`] for an empty one.
+    /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the part.
     pub(super) fn parts(&self) -> Vec<(u32, u16)> {
         self.rows.iter().map(|row| (row.node, row.part)).collect()
     }
 
-    /// Puts together what [`Rows::places`], [`Rows::parts`] and [`Rows::codes`] gave; `None` when
-    /// they contradict each other.
+    /// Restores rows from [`Rows::slots`], [`Rows::parts`] and [`Rows::codes`]; `None` if they are inconsistent.
     pub(super) fn restore(
         dimensions: usize,
         places: Vec<Option<(NodeId, bool)>>,

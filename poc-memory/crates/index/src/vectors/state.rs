@@ -1,4 +1,4 @@
-//! The content of the vector index.
+//! The state of the vector index.
 
 use super::code::{self, Code};
 use super::exact::Filter;
@@ -8,29 +8,29 @@ use poc_graph::{Delta, NodeId};
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashMap;
 
-/// The rows with the graph over them, and how far they have followed the log.
+/// The rows, the HNSW graph over them, and their position in the log.
 pub(super) struct State {
     pub(super) rows: Rows,
     pub(super) hnsw: Hnsw,
     pub(super) applied: u64,
-    // Counts what was taken in since the index was opened.
+    // The number of changes since the index was opened.
     pub(super) changes: u64,
 }
 
 impl State {
-    /// Without any row.
+    /// A state without rows.
     pub(super) fn empty(options: Options) -> Self {
         State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
     }
 
-    /// The answer of the graph; `None` when it is not ready, or when so much is filtered out that
-    /// the exact scan is quicker.
+    /// Searches the HNSW graph; `None` if it is not ready, or if the filter rejects so many nodes that the exact
+    /// scan is faster.
     pub(super) fn approximate(&self, query: &Code, k: usize, filter: Filter) -> Option<Vec<Ranked<u16>>> {
         if !self.hnsw.is_ready(&self.rows) {
             return None;
         }
         let mut count = k.saturating_mul(2).max(32);
-        // Asking the graph for a large share of the rows costs more than comparing with all.
+        // Searching the graph for a large share of the rows costs more than the exact scan.
         while count <= self.rows.searchable() / 16 {
             let near = self.hnsw.search(&query.values, count)?;
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
@@ -62,7 +62,7 @@ impl State {
         None
     }
 
-    /// Takes in a change; returns how many rows it concerns.
+    /// Applies a change. Returns the number of affected rows.
     pub(super) fn apply(&mut self, delta: &Delta, dimensions: usize) -> usize {
         match delta {
             Delta::Vector(id, part, vector) => {
