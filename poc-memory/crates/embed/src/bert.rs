@@ -13,7 +13,7 @@ use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
 pub(super) use head::Head;
-use network::{Network, Tokens};
+use network::{Network, TokenSequence};
 use poc_graph::error::{Error, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{ModelWrapper, NormalizerWrapper, Tokenizer, TruncationParams};
 
 /// Tokens of a text that are read when the folder does not say; longer texts are cut.
-const LONGEST: usize = 256;
+const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +79,7 @@ pub(super) struct Bert {
     /// The marks that begin and end a text.
     ends: [u32; 2],
     /// Tokens of a text, or of a pair, marks included.
-    longest: usize,
+    max_tokens: usize,
     /// Length of a vector.
     pub(super) dimensions: usize,
     /// The first bytes of the BLAKE3 of weights and settings, as hex.
@@ -96,7 +96,7 @@ pub(super) struct Pair {
 }
 
 /// What a vocabulary is made for.
-pub(super) struct Words {
+pub(super) struct VocabularyInfo {
     /// The tokens by id; ids that the model has and the vocabulary has not are empty.
     pub(super) tokens: Vec<String>,
     pub(super) lowercase: bool,
@@ -145,23 +145,23 @@ impl Bert {
             Ok((Network::load(encoder, &config)?, head))
         })
         .map_err(|problem| format!("`model.safetensors`: {problem}"))?;
-        let said = |file: &str, key: &str| {
-            let said = json(&folder.join(file))?.and_then(|said| said.get(key)?.as_u64());
-            Ok::<_, String>(said.and_then(|number| usize::try_from(number).ok()))
+        let number = |file: &str, key: &str| {
+            let found = json(&folder.join(file))?.and_then(|settings| settings.get(key)?.as_u64());
+            Ok::<_, String>(found.and_then(|number| usize::try_from(number).ok()))
         };
-        let longest = match with_head {
-            false => said("sentence_bert_config.json", "max_seq_length")?.unwrap_or(LONGEST),
-            true => said("tokenizer_config.json", "model_max_length")?.unwrap_or(usize::MAX),
+        let max_tokens = match with_head {
+            false => number("sentence_bert_config.json", "max_seq_length")?.unwrap_or(DEFAULT_MAX_TOKENS),
+            true => number("tokenizer_config.json", "model_max_length")?.unwrap_or(usize::MAX),
         };
-        let longest = longest.min(config.max_position_embeddings).max(3);
-        let tokenizer = tokenizer(folder, longest)?;
+        let max_tokens = max_tokens.min(config.max_position_embeddings).max(3);
+        let tokenizer = tokenizer(folder, max_tokens)?;
         let mark = |name: &str| {
             let id = tokenizer.token_to_id(name).filter(|&id| (id as usize) < config.vocab_size);
             id.ok_or_else(|| format!("its vocabulary has no `{name}` that the model knows"))
         };
         let ends = [mark("[CLS]")?, mark("[SEP]")?];
         Ok((
-            Bert { network, tokenizer, pooling, ends, longest, dimensions: config.hidden_size, revision },
+            Bert { network, tokenizer, pooling, ends, max_tokens, dimensions: config.hidden_size, revision },
             head,
         ))
     }
@@ -195,7 +195,7 @@ impl Bert {
     }
 
     /// The last hidden state of each of some tokens, each read by itself between the marks.
-    pub(super) fn alone(&self, tokens: std::ops::Range<u32>) -> Result<Vec<Vec<f32>>> {
+    pub(super) fn single_token_states(&self, tokens: std::ops::Range<u32>) -> Result<Vec<Vec<f32>>> {
         let [first, last] = self.ends;
         let texts: Vec<[u32; 3]> = tokens.map(|token| [first, token, last]).collect();
         let texts: Vec<&[u32]> = texts.iter().map(|text| text.as_slice()).collect();
@@ -205,7 +205,8 @@ impl Bert {
 
     /// The last hidden states, text by text and token by token.
     fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>> {
-        let texts: Vec<Tokens<'_>> = texts.iter().map(|ids| Tokens { ids, second: ids.len() }).collect();
+        let texts: Vec<TokenSequence<'_>> =
+            texts.iter().map(|ids| TokenSequence { ids, second: ids.len() }).collect();
         Ok(catch_panics(|| self.network.states(&texts)).map_err(ModelError::Encode)?)
     }
 
@@ -213,7 +214,7 @@ impl Bert {
     pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
         let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
         let (mut one, mut two) = (bare(first), bare(second));
-        let (most_of_one, most_of_two) = fit(one.len(), two.len(), self.longest.saturating_sub(3));
+        let (most_of_one, most_of_two) = fit(one.len(), two.len(), self.max_tokens.saturating_sub(3));
         one.truncate(most_of_one);
         two.truncate(most_of_two);
         let [start, end] = self.ends;
@@ -222,8 +223,8 @@ impl Bert {
 
     /// What the head says of each pair, 0–1.
     pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
-        let texts: Vec<Tokens<'_>> =
-            pairs.iter().map(|pair| Tokens { ids: &pair.ids, second: pair.second }).collect();
+        let texts: Vec<TokenSequence<'_>> =
+            pairs.iter().map(|pair| TokenSequence { ids: &pair.ids, second: pair.second }).collect();
         let states = catch_panics(|| self.network.states(&texts)).map_err(ModelError::Rerank)?;
         let mut rows = states.chunks(self.dimensions);
         Ok(pairs
@@ -238,7 +239,7 @@ impl Bert {
     }
 
     /// The vocabulary, when it is one of word pieces.
-    pub(super) fn words(&self) -> Result<Words> {
+    pub(super) fn vocabulary(&self) -> Result<VocabularyInfo> {
         let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else {
             return Err(ModelError::NotWordPiece.into());
         };
@@ -258,7 +259,12 @@ impl Bert {
                 *place = token;
             }
         }
-        Ok(Words { tokens, lowercase, strip_accents, continues: model.continuing_subword_prefix.clone() })
+        Ok(VocabularyInfo {
+            tokens,
+            lowercase,
+            strip_accents,
+            continues: model.continuing_subword_prefix.clone(),
+        })
     }
 }
 
@@ -322,8 +328,10 @@ fn config(text: &[u8]) -> Result<Config, String> {
 }
 
 fn pooling(folder: &Path) -> Result<Pooling, String> {
-    let Some(said) = json(&folder.join("1_Pooling").join("config.json"))? else { return Ok(Pooling::Mean) };
-    let is = |name: &str| said.get(name).and_then(Value::as_bool) == Some(true);
+    let Some(settings) = json(&folder.join("1_Pooling").join("config.json"))? else {
+        return Ok(Pooling::Mean);
+    };
+    let is = |name: &str| settings.get(name).and_then(Value::as_bool) == Some(true);
     match (is("pooling_mode_mean_tokens"), is("pooling_mode_cls_token")) {
         (true, false) => Ok(Pooling::Mean),
         (false, true) => Ok(Pooling::First),
@@ -334,8 +342,8 @@ fn pooling(folder: &Path) -> Result<Pooling, String> {
     }
 }
 
-/// The tokenizer, which cuts texts so that with the marks they have at most `longest` tokens.
-fn tokenizer(folder: &Path, longest: usize) -> Result<Tokenizer, String> {
+/// The tokenizer, which cuts texts so that with the marks they have at most `max_tokens` tokens.
+fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
     let (ready, vocabulary): (PathBuf, PathBuf) = (folder.join("tokenizer.json"), folder.join("vocab.txt"));
     let wrong = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
     let mut tokenizer = if ready.exists() {
@@ -345,8 +353,9 @@ fn tokenizer(folder: &Path, longest: usize) -> Result<Tokenizer, String> {
             .build()
             .map_err(|error| wrong(&vocabulary, &error))?;
         let mut tokenizer = Tokenizer::new(words);
-        let said = json(&folder.join("tokenizer_config.json"))?;
-        let lowercase = said.and_then(|said| said.get("do_lower_case")?.as_bool()).unwrap_or(true);
+        let settings = json(&folder.join("tokenizer_config.json"))?;
+        let lowercase =
+            settings.and_then(|settings| settings.get("do_lower_case")?.as_bool()).unwrap_or(true);
         tokenizer
             .with_normalizer(Some(BertNormalizer::new(true, true, None, lowercase)))
             .map_err(|error| wrong(&vocabulary, &error))?;
@@ -354,7 +363,7 @@ fn tokenizer(folder: &Path, longest: usize) -> Result<Tokenizer, String> {
         tokenizer
     };
     tokenizer.with_padding(None);
-    let most = TruncationParams { max_length: longest.saturating_sub(2), ..TruncationParams::default() };
+    let most = TruncationParams { max_length: max_tokens.saturating_sub(2), ..TruncationParams::default() };
     tokenizer.with_truncation(Some(most)).map_err(|error| wrong(&ready, &error))?;
     Ok(tokenizer)
 }

@@ -2,7 +2,7 @@
 
 use super::Embedder;
 use super::bert::Bert;
-use super::cores::Cores;
+use super::core_pool::CorePool;
 use poc_graph::error::Result;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct CandleEmbedder {
     name: String,
     model: Bert,
-    cores: Cores,
+    pool: CorePool,
 }
 
 impl CandleEmbedder {
@@ -18,7 +18,7 @@ impl CandleEmbedder {
     pub fn open(folder: &Path) -> Result<CandleEmbedder> {
         let model = Bert::open(folder)?;
         let name = format!("candle-{}-{}", model.dimensions, model.revision);
-        Ok(CandleEmbedder { name, model, cores: Cores::open()? })
+        Ok(CandleEmbedder { name, model, pool: CorePool::new()? })
     }
 }
 
@@ -35,17 +35,17 @@ impl Embedder for CandleEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.model.dimensions]; texts.len()];
         // A blank text has the zero vector.
-        let told: Vec<(&mut Vec<f32>, &str)> = vectors
+        let with_text: Vec<(&mut Vec<f32>, &str)> = vectors
             .iter_mut()
             .zip(texts.iter().copied())
             .filter(|(_, text)| !text.trim().is_empty())
             .collect();
         let tokens =
-            told.iter().map(|(_, text)| self.model.tokens(text)).collect::<Result<Vec<Vec<u32>>>>()?;
-        let made = self.cores.each(&tokens, Vec::len, |batch| {
+            with_text.iter().map(|(_, text)| self.model.tokens(text)).collect::<Result<Vec<Vec<u32>>>>()?;
+        let made = self.pool.map_batches(&tokens, Vec::len, |batch| {
             self.model.vectors(&batch.iter().map(|tokens| tokens.as_slice()).collect::<Vec<_>>())
         })?;
-        for ((vector, _), made) in told.into_iter().zip(made) {
+        for ((vector, _), made) in with_text.into_iter().zip(made) {
             *vector = made;
         }
         Ok(vectors)

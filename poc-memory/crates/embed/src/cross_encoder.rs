@@ -5,8 +5,8 @@
 //! token, and a line on that.
 
 use super::bert::{Bert, Head};
-use super::cores::Cores;
-use super::hub;
+use super::core_pool::CorePool;
+use super::hub_cache;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct CrossEncoder {
     model: Bert,
     head: Head,
-    cores: Cores,
+    pool: CorePool,
 }
 
 impl CrossEncoder {
@@ -26,7 +26,7 @@ impl CrossEncoder {
     /// `invalid_config` when the folder holds no such model.
     pub fn open(folder: &Path) -> Result<CrossEncoder> {
         let (model, head) = Bert::open_with_head(folder)?;
-        Ok(CrossEncoder { model, head, cores: Cores::open()? })
+        Ok(CrossEncoder { model, head, pool: CorePool::new()? })
     }
 
     /// How likely each text answers the question, 0–1: the sigmoid of what the model gives for
@@ -38,7 +38,11 @@ impl CrossEncoder {
         let question = self.model.tokens(question)?;
         let pairs = texts.iter().map(|text| Ok(self.model.pair(&question, &self.model.tokens(text)?)));
         let pairs = pairs.collect::<Result<Vec<_>>>()?;
-        self.cores.each(&pairs, |pair| pair.ids.len(), |batch| self.model.likelihoods(batch, &self.head))
+        self.pool.map_batches(
+            &pairs,
+            |pair| pair.ids.len(),
+            |batch| self.model.likelihoods(batch, &self.head),
+        )
     }
 }
 
@@ -50,7 +54,7 @@ pub struct Reranker {
 
 impl Reranker {
     /// That of the settings; `None` when they name none.
-    pub fn of(config: &poc_config::RerankConfig) -> Option<Reranker> {
+    pub fn from_config(config: &poc_config::RerankConfig) -> Option<Reranker> {
         (!config.model.is_empty()).then(|| Reranker { config: config.clone(), model: Mutex::default() })
     }
 
@@ -72,7 +76,7 @@ impl Reranker {
         if let Some(model) = model.as_ref() {
             return Ok(model.clone());
         }
-        let folder = hub::located(&self.config.model, "rerank.model", &|name| std::env::var(name).ok())?;
+        let folder = hub_cache::locate(&self.config.model, "rerank.model", &|name| std::env::var(name).ok())?;
         let opened = CrossEncoder::open(&folder).map_err(|error: Error| error.field("rerank.model"))?;
         Ok(model.insert(Arc::new(opened)).clone())
     }

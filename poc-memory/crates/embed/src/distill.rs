@@ -10,8 +10,8 @@
 //!    frequency, and every row keeps its length.
 //! 4. A row is kept in signed bytes with a scale of its own.
 
-use super::bert::{Bert, Words};
-use super::table::{self, Head};
+use super::bert::{Bert, VocabularyInfo};
+use super::table::{self, TableHeader};
 use faer::{Mat, Side};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
@@ -90,14 +90,14 @@ pub fn distill(
             DistillError::Dimensions { dimensions: options.dimensions, most: model.dimensions }.into()
         );
     }
-    let words = model.words()?;
+    let words = model.vocabulary()?;
     let states = states(&model, words.tokens.len(), progress)?;
     let (mut rows, kept) = project(&states, options.dimensions)?;
     for (row, weight) in rows.iter_mut().zip(weights(&words, options.common)) {
         row.iter_mut().for_each(|value| *value *= weight as f32);
     }
-    let Words { tokens, lowercase, strip_accents, continues } = words;
-    let head = Head {
+    let VocabularyInfo { tokens, lowercase, strip_accents, continues } = words;
+    let head = TableHeader {
         model: options.model.clone(),
         licence: options.licence.clone(),
         made_by: options.made_by.clone(),
@@ -114,7 +114,7 @@ fn states(model: &Bert, count: usize, progress: &mut dyn FnMut(usize, usize)) ->
     let last = u32::try_from(count).map_err(|_| DistillError::TooManyTokens)?;
     let mut states = Vec::with_capacity(count);
     for start in (0..last).step_by(BATCH as usize) {
-        states.extend(model.alone(start..last.min(start + BATCH))?);
+        states.extend(model.single_token_states(start..last.min(start + BATCH))?);
         progress(states.len(), count);
     }
     Ok(states)
@@ -148,7 +148,7 @@ fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)>
 }
 
 /// The weight of each token, 0–1.
-fn weights(words: &Words, common: f64) -> Vec<f64> {
+fn weights(words: &VocabularyInfo, common: f64) -> Vec<f64> {
     let tokens = &words.tokens;
     if is_sorted_by_spelling(tokens) {
         return vec![1.0; tokens.len()];

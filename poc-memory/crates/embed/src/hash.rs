@@ -5,7 +5,7 @@
 //! that share words or parts of words come out alike; it knows no synonyms.
 
 use super::Embedder;
-use super::words::weight;
+use super::word_weight::weight;
 use poc_graph::error::{Error, Result};
 use poc_rank::cosine::normalize;
 use rust_stemmers::{Algorithm, Stemmer};

@@ -2,29 +2,29 @@
 
 mod bert;
 mod candle;
-mod cores;
+mod core_pool;
 mod cross_encoder;
 mod distill;
-mod fetch;
+mod hub_client;
 
 mod hash;
 mod http;
-mod hub;
+mod hub_cache;
 
 mod panics;
 mod static_table;
 mod table;
 mod unavailable;
+mod word_weight;
 mod wordpiece;
-mod words;
 
 pub use candle::CandleEmbedder;
 pub use cross_encoder::{CrossEncoder, Reranker};
 pub use distill::{DEFAULT_COMMON_RANK, DistillOptions, DistilledTable, distill};
-pub use fetch::{FetchedModel, HubClient};
 pub use hash::HashEmbedder;
 pub use http::HttpEmbedder;
-pub use hub::{HubCache, HubName};
+pub use hub_cache::{HubCache, HubName};
+pub use hub_client::{FetchedModel, HubClient};
 pub use panics::catch_panics;
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
@@ -61,9 +61,11 @@ pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {
         "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
         "static" => Ok(Arc::new(StaticEmbedder::open(&path(config)?)?)),
-        "candle" => {
-            Ok(Arc::new(CandleEmbedder::open(&hub::located(&config.model, "embedder.model", &variable)?)?))
-        }
+        "candle" => Ok(Arc::new(CandleEmbedder::open(&hub_cache::locate(
+            &config.model,
+            "embedder.model",
+            &variable,
+        )?)?)),
         "http" => Ok(Arc::new(HttpEmbedder::new(config, &variable)?)),
         "hash" => Ok(Arc::new(HashEmbedder::new(config.dimensions)?)),
         other => Err(Error::config(format!("unknown embedder `{other}`"))

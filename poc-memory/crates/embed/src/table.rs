@@ -11,7 +11,7 @@
 //! | 4 | rows: tokens of the vocabulary |
 //! | 4 | dimensions of a row |
 //! | 4 | length of the vocabulary |
-//! | … | head: [`Head`] as JSON |
+//! | … | head: [`TableHeader`] as JSON |
 //! | … | vocabulary: the tokens by id, a line feed behind each |
 //! | 4 × rows | scale of each row, single floats |
 //! | rows × dimensions | values, signed bytes; value × scale is the number that is meant |
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"pocwords";
 const VERSION: u32 = 1;
-const FIXED: usize = 8 + 5 * 4;
+const PREFIX_LENGTH: usize = 8 + 5 * 4;
 const CHECKSUM: usize = 32;
 
 /// Why a file is not a table, or no table can be written.
@@ -54,7 +54,7 @@ impl From<TableError> for Error {
 /// What a table says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Head {
+pub(super) struct TableHeader {
     /// The model it was made from.
     pub(super) model: String,
     /// The licence of that model, which holds for the table too; empty when it is not known.
@@ -73,7 +73,7 @@ pub(super) struct Head {
 
 /// A table that has been read.
 pub(super) struct Table {
-    pub(super) head: Head,
+    pub(super) head: TableHeader,
     pub(super) vocabulary: Vocabulary,
     pub(super) dimensions: usize,
     /// The first bytes of the checksum, as hex: another table is another embedder.
@@ -117,7 +117,7 @@ impl Table {
         let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
         // Where each field ends.
         let places = (|| {
-            let head = FIXED.checked_add(head)?;
+            let head = PREFIX_LENGTH.checked_add(head)?;
             let words = head.checked_add(words)?;
             let scales = words.checked_add(rows.checked_mul(4)?)?;
             let values = scales.checked_add(rows.checked_mul(dimensions)?)?;
@@ -129,8 +129,9 @@ impl Table {
         if dimensions == 0 {
             return Err("its vectors have no dimensions".into());
         }
-        let head: Head = serde_json::from_slice(bytes.get(FIXED..head_end).unwrap_or_default())
-            .map_err(|error| format!("its head cannot be read: {error}"))?;
+        let head: TableHeader =
+            serde_json::from_slice(bytes.get(PREFIX_LENGTH..head_end).unwrap_or_default())
+                .map_err(|error| format!("its head cannot be read: {error}"))?;
         let words = std::str::from_utf8(bytes.get(head_end..words_end).unwrap_or_default())
             .map_err(|_| "its vocabulary is not UTF-8")?;
         let vocabulary = Vocabulary::new(words.lines(), &head.continues);
@@ -168,7 +169,7 @@ impl Table {
 
 /// The bytes of a table: `rows` are the vectors of the tokens by id, all of the same length. Each is
 /// kept in signed bytes times a scale of its own, its greatest value being ±127.
-pub(super) fn encode(head: &Head, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
+pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
     let dimensions = rows.first().map_or(0, Vec::len);
     let internal = |error: &dyn std::fmt::Display| TableError::Encode(error.to_string());
     let head = serde_json::to_vec(head).map_err(|error| internal(&error))?;
@@ -196,8 +197,8 @@ pub(super) fn encode(head: &Head, tokens: &[String], rows: &[Vec<f32>]) -> Resul
 mod tests {
     use super::*;
 
-    fn head() -> Head {
-        Head {
+    fn head() -> TableHeader {
+        TableHeader {
             model: "tiny".into(),
             licence: "none".into(),
             made_by: "a test".into(),

@@ -1,16 +1,16 @@
-//! The cross-encoder, where the settings name one: whether it judges a text.
+//! Checks that the configured cross-encoder scores a text.
 
-use super::{Finding, State};
+use super::{CheckState, Diagnostic};
 use poc_config::Config;
 use poc_embed::Reranker;
 
 const CHECK: &str = "reranker";
 
-pub(super) fn check(config: &Config) -> Option<Finding> {
-    let reranker = Reranker::of(&config.rerank)?;
+pub(super) fn check(config: &Config) -> Option<Diagnostic> {
+    let reranker = Reranker::from_config(&config.rerank)?;
     let (model, top) = (&config.rerank.model, config.rerank.top);
     Some(match reranker.likelihoods("a question", &["a note"]) {
-        Ok(_) => Finding::new(CHECK, State::Ok, format!("`{model}` judges the best {top} notes")),
-        Err(error) => Finding::of(CHECK, State::Failed, &error),
+        Ok(_) => Diagnostic::new(CHECK, CheckState::Ok, format!("`{model}` judges the best {top} notes")),
+        Err(error) => Diagnostic::of(CHECK, CheckState::Failed, &error),
     })
 }

@@ -8,33 +8,38 @@ use candle_nn::VarBuilder;
 pub(crate) struct Head {
     // A row for each number that comes out.
     pooler: Vec<f32>,
-    shift: Vec<f32>,
-    line: Vec<f32>,
-    offset: f32,
+    pooler_bias: Vec<f32>,
+    classifier: Vec<f32>,
+    classifier_bias: f32,
 }
 
 impl Head {
     /// The pooler is read beside the encoder, the line under `classifier`.
     pub(super) fn load(model: &VarBuilder<'_>, encoder: &VarBuilder<'_>, width: usize) -> Result<Head> {
-        let line = model.get_unchecked("classifier.weight")?;
-        if line.dims() != [1, width] {
-            bail!("`classifier.weight` has the shape {:?}, one label has {:?}", line.dims(), [1, width]);
+        let classifier = model.get_unchecked("classifier.weight")?;
+        if classifier.dims() != [1, width] {
+            bail!(
+                "`classifier.weight` has the shape {:?}, one label has {:?}",
+                classifier.dims(),
+                [1, width]
+            );
         }
-        let (pooler, offset) = (encoder.pp("pooler.dense"), model.get(1, "classifier.bias")?);
+        let (pooler, bias) = (encoder.pp("pooler.dense"), model.get(1, "classifier.bias")?);
         Ok(Head {
             pooler: pooler.get((width, width), "weight")?.flatten_all()?.to_vec1()?,
-            shift: pooler.get(width, "bias")?.to_vec1()?,
-            line: line.flatten_all()?.to_vec1()?,
-            offset: offset.to_vec1()?.first().copied().unwrap_or_default(),
+            pooler_bias: pooler.get(width, "bias")?.to_vec1()?,
+            classifier: classifier.flatten_all()?.to_vec1()?,
+            classifier_bias: bias.to_vec1()?.first().copied().unwrap_or_default(),
         })
     }
 
     /// The sigmoid of the number for the last hidden state of the first token, 0–1.
     pub(super) fn likelihood(&self, state: &[f32]) -> f64 {
-        let rows = self.pooler.chunks_exact(self.shift.len().max(1));
-        let pooled = rows.zip(&self.shift).map(|(row, shift)| (dot(row, state) + f64::from(*shift)).tanh());
-        let sum: f64 = pooled.zip(&self.line).map(|(value, weight)| value * f64::from(*weight)).sum();
-        1.0 / (1.0 + (-(sum + f64::from(self.offset))).exp())
+        let rows = self.pooler.chunks_exact(self.pooler_bias.len().max(1));
+        let pooled =
+            rows.zip(&self.pooler_bias).map(|(row, shift)| (dot(row, state) + f64::from(*shift)).tanh());
+        let sum: f64 = pooled.zip(&self.classifier).map(|(value, weight)| value * f64::from(*weight)).sum();
+        1.0 / (1.0 + (-(sum + f64::from(self.classifier_bias))).exp())
     }
 }
 

@@ -11,7 +11,7 @@ use candle_transformers::models::bert::{Config, HiddenAct};
 
 /// A text as the network reads it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tokens<'a> {
+pub(super) struct TokenSequence<'a> {
     /// The tokens, marks included.
     pub(super) ids: &'a [u32],
     /// Where the second of two texts begins; as many as there are tokens for one text alone.
@@ -22,7 +22,7 @@ pub(super) struct Tokens<'a> {
 pub(super) struct Network {
     words: Vec<f32>,
     positions: Vec<f32>,
-    kinds: Vec<f32>,
+    segments: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
     width: usize,
@@ -31,29 +31,29 @@ pub(super) struct Network {
 struct Layer {
     heads: usize,
     // Query, key and value beside each other.
-    mixed: Dense,
-    joined: Dense,
-    attended: Norm,
-    inner: Dense,
+    qkv: Linear,
+    attention_output: Linear,
+    attention_norm: Norm,
+    intermediate: Linear,
     activation: fn(&mut [f32], &[f32]),
-    outer: Dense,
-    done: Norm,
+    output: Linear,
+    output_norm: Norm,
 }
 
 /// A product and what is added to it; adding it is left to whatever comes next.
-struct Dense {
+struct Linear {
     // A row for each number that comes in.
     weight: Tensor,
     bias: Vec<f32>,
 }
 
-impl Dense {
-    fn of(weight: &Tensor, bias: &Tensor) -> Result<Dense> {
-        Ok(Dense { weight: weight.t()?.contiguous()?, bias: bias.to_vec1()? })
+impl Linear {
+    fn of(weight: &Tensor, bias: &Tensor) -> Result<Linear> {
+        Ok(Linear { weight: weight.t()?.contiguous()?, bias: bias.to_vec1()? })
     }
 
-    fn load(weights: &VarBuilder<'_>, out: usize, inner: usize) -> Result<Dense> {
-        Dense::of(&weights.get((out, inner), "weight")?, &weights.get(out, "bias")?)
+    fn load(weights: &VarBuilder<'_>, out: usize, inner: usize) -> Result<Linear> {
+        Linear::of(&weights.get((out, inner), "weight")?, &weights.get(out, "bias")?)
     }
 
     fn product(&self, states: &Tensor) -> Result<Tensor> {
@@ -83,7 +83,7 @@ impl Network {
         Ok(Network {
             words: rows("word_embeddings", config.vocab_size)?,
             positions: rows("position_embeddings", config.max_position_embeddings)?,
-            kinds: rows("token_type_embeddings", config.type_vocab_size)?,
+            segments: rows("token_type_embeddings", config.type_vocab_size)?,
             norm: Norm::load(&table.pp("LayerNorm"), width, epsilon)?,
             layers: layers.collect::<Result<_>>()?,
             width,
@@ -91,7 +91,7 @@ impl Network {
     }
 
     /// The last hidden states of all tokens of all texts, a row each, one text behind the other.
-    pub(super) fn states(&self, texts: &[Tokens<'_>]) -> Result<Vec<f32>> {
+    pub(super) fn states(&self, texts: &[TokenSequence<'_>]) -> Result<Vec<f32>> {
         let rows = self.embedded(texts)?;
         if rows.is_empty() {
             return Ok(rows);
@@ -105,7 +105,7 @@ impl Network {
         states.flatten_all()?.to_vec1()
     }
 
-    fn embedded(&self, texts: &[Tokens<'_>]) -> Result<Vec<f32>> {
+    fn embedded(&self, texts: &[TokenSequence<'_>]) -> Result<Vec<f32>> {
         let count: usize = texts.iter().map(|text| text.ids.len()).sum();
         let mut rows = Vec::with_capacity(count * self.width);
         for text in texts {
@@ -113,7 +113,7 @@ impl Network {
                 let kind = usize::from(place >= text.second);
                 let word = self.row(&self.words, id as usize)?;
                 let position = self.row(&self.positions, place)?;
-                let parts = word.iter().zip(position).zip(self.row(&self.kinds, kind)?);
+                let parts = word.iter().zip(position).zip(self.row(&self.segments, kind)?);
                 rows.extend(parts.map(|((word, position), kind)| word + position + kind));
             }
         }
@@ -141,38 +141,38 @@ impl Layer {
         let (query, key, value) = (part("query", scale)?, part("key", 1.0)?, part("value", 1.0)?);
         Ok(Layer {
             heads: config.num_attention_heads,
-            mixed: Dense::of(
+            qkv: Linear::of(
                 &Tensor::cat(&[&query.0, &key.0, &value.0], 0)?,
                 &Tensor::cat(&[&query.1, &key.1, &value.1], 0)?,
             )?,
-            joined: Dense::load(&attention.pp("output.dense"), width, width)?,
-            attended: Norm::load(&attention.pp("output.LayerNorm"), width, epsilon)?,
-            inner: Dense::load(&weights.pp("intermediate.dense"), inner, width)?,
+            attention_output: Linear::load(&attention.pp("output.dense"), width, width)?,
+            attention_norm: Norm::load(&attention.pp("output.LayerNorm"), width, epsilon)?,
+            intermediate: Linear::load(&weights.pp("intermediate.dense"), inner, width)?,
             activation: match config.hidden_act {
                 HiddenAct::Gelu => elementwise::gelu,
                 HiddenAct::GeluApproximate => elementwise::gelu_by_tanh,
                 HiddenAct::Relu => elementwise::relu,
             },
-            outer: Dense::load(&weights.pp("output.dense"), width, inner)?,
-            done: Norm::load(&weights.pp("output.LayerNorm"), width, epsilon)?,
+            output: Linear::load(&weights.pp("output.dense"), width, inner)?,
+            output_norm: Norm::load(&weights.pp("output.LayerNorm"), width, epsilon)?,
         })
     }
 
     fn forward(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
-        let attended = self.joined.product(&self.context(states, lengths)?)?;
+        let attended = self.attention_output.product(&self.context(states, lengths)?)?;
         attended.inplace_op2(
             states,
-            &Both(|rows: &mut [f32], before: &[f32]| {
-                elementwise::normalize(rows, before, &self.joined.bias, &self.attended);
+            &InPlaceWith(|rows: &mut [f32], before: &[f32]| {
+                elementwise::normalize(rows, before, &self.attention_output.bias, &self.attention_norm);
             }),
         )?;
-        let inner = self.inner.product(&attended)?;
-        inner.inplace_op1(&Each(|rows: &mut [f32]| (self.activation)(rows, &self.inner.bias)))?;
-        let done = self.outer.product(&inner)?;
+        let inner = self.intermediate.product(&attended)?;
+        inner.inplace_op1(&InPlace(|rows: &mut [f32]| (self.activation)(rows, &self.intermediate.bias)))?;
+        let done = self.output.product(&inner)?;
         done.inplace_op2(
             &attended,
-            &Both(|rows: &mut [f32], before: &[f32]| {
-                elementwise::normalize(rows, before, &self.outer.bias, &self.done);
+            &InPlaceWith(|rows: &mut [f32], before: &[f32]| {
+                elementwise::normalize(rows, before, &self.output.bias, &self.output_norm);
             }),
         )?;
         Ok(done)
@@ -181,17 +181,17 @@ impl Layer {
     /// What each token takes from the tokens of its text.
     fn context(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
         let (count, width) = states.dims2()?;
-        let mixed = self.mixed.product(states)?;
-        mixed.inplace_op1(&Each(|rows: &mut [f32]| elementwise::shift(rows, &self.mixed.bias)))?;
-        let mixed = mixed.reshape((count, 3, self.heads, width / self.heads))?;
+        let qkv = self.qkv.product(states)?;
+        qkv.inplace_op1(&InPlace(|rows: &mut [f32]| elementwise::shift(rows, &self.qkv.bias)))?;
+        let qkv = qkv.reshape((count, 3, self.heads, width / self.heads))?;
         let mut contexts = Vec::with_capacity(lengths.len());
         let mut start = 0;
         for &length in lengths {
-            let text = mixed.narrow(0, start, length)?;
+            let text = qkv.narrow(0, start, length)?;
             // Head by head, without being copied.
             let part = |number| text.narrow(1, number, 1)?.squeeze(1)?.transpose(0, 1);
             let weights = part(0)?.matmul(&part(1)?.t()?)?;
-            weights.inplace_op1(&Each(|rows: &mut [f32]| elementwise::softmax(rows, length)))?;
+            weights.inplace_op1(&InPlace(|rows: &mut [f32]| elementwise::softmax(rows, length)))?;
             contexts.push(weights.matmul(&part(2)?)?.transpose(0, 1)?.reshape((length, width))?);
             start += length;
         }
@@ -200,23 +200,23 @@ impl Layer {
 }
 
 /// Changes the numbers of a tensor where they are.
-struct Each<F>(F);
+struct InPlace<F>(F);
 
-impl<F: Fn(&mut [f32])> InplaceOp1 for Each<F> {
+impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
     fn name(&self) -> &'static str {
         "each"
     }
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        (self.0)(own(storage, layout)?);
+        (self.0)(floats(storage, layout)?);
         Ok(())
     }
 }
 
 /// The same, with those of another.
-struct Both<F>(F);
+struct InPlaceWith<F>(F);
 
-impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for Both<F> {
+impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {
     fn name(&self) -> &'static str {
         "both"
     }
@@ -232,12 +232,12 @@ impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for Both<F> {
             (CpuStorage::F32(values), Some((from, to))) => values.get(from..to).unwrap_or_default(),
             _ => bail!("the numbers do not lie one behind the other"),
         };
-        (self.0)(own(storage, layout)?, other);
+        (self.0)(floats(storage, layout)?, other);
         Ok(())
     }
 }
 
-fn own<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
+fn floats<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
     match (storage, layout.contiguous_offsets()) {
         (CpuStorage::F32(values), Some((from, to))) => Ok(values.get_mut(from..to).unwrap_or_default()),
         _ => bail!("the numbers do not lie one behind the other"),

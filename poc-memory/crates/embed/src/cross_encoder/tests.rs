@@ -60,11 +60,11 @@ fn what_judges_no_pairs_is_told() {
 fn a_model_is_read_when_it_is_first_asked() {
     let config =
         poc_config::RerankConfig { model: "/nonexistent".into(), ..Config::defaults().unwrap().rerank };
-    assert!(Reranker::of(&Config::defaults().unwrap().rerank).is_none());
-    let error = Reranker::of(&config).unwrap().likelihoods("a", &["b"]).unwrap_err();
+    assert!(Reranker::from_config(&Config::defaults().unwrap().rerank).is_none());
+    let error = Reranker::from_config(&config).unwrap().likelihoods("a", &["b"]).unwrap_err();
     assert_eq!(error.at.and_then(|at| at.field).as_deref(), Some("rerank.model"));
     let tiny = Tiny::with_head(4);
     let config = poc_config::RerankConfig { model: tiny.folder.path().display().to_string(), ..config };
-    let reranker = Reranker::of(&config).unwrap();
+    let reranker = Reranker::from_config(&config).unwrap();
     assert_eq!(reranker.likelihoods("a", &["b", "b"]).unwrap().len(), 2);
 }

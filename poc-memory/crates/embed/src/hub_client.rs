@@ -1,7 +1,7 @@
 //! Downloads a model from the hub into its cache. Only when a person asks for it, and from no host but those
 //! that the settings name.
 
-use super::hub::{HubCache, HubName, is_commit};
+use super::hub_cache::{HubCache, HubName, is_commit};
 use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
 use reqwest::blocking::{Client, Response};

@@ -23,26 +23,26 @@ impl From<ThreadError> for Error {
 }
 
 /// The cores, each with a thread.
-pub(super) struct Cores {
+pub(super) struct CorePool {
     // Of one thread each.
     pools: Vec<ThreadPool>,
 }
 
-impl Cores {
+impl CorePool {
     /// All that this process may use.
-    pub(super) fn open() -> Result<Cores> {
+    pub(super) fn new() -> Result<CorePool> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let pools = (0..count).map(|number| {
             let pool =
                 ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| format!("embed-{number}"));
             pool.build().map_err(ThreadError)
         });
-        Ok(Cores { pools: pools.collect::<Result<_, _>>()? })
+        Ok(CorePool { pools: pools.collect::<Result<_, _>>()? })
     }
 
     /// What `work` makes of the texts of each batch, one for each text, in the order of the texts. Each is
     /// given as its tokens or with them: `tokens` says how many.
-    pub(super) fn each<T: Sync, M: Send>(
+    pub(super) fn map_batches<T: Sync, M: Send>(
         &self,
         texts: &[T],
         tokens: impl Fn(&T) -> usize,
@@ -53,27 +53,27 @@ impl Cores {
         waiting.sort_by_key(|(_, text)| std::cmp::Reverse(tokens(text)));
         let batches: Vec<&[(usize, &T)]> = batches(&waiting, |(_, text)| tokens(text)).collect();
         let next = AtomicUsize::new(0);
-        let done = Mutex::new(Ok(Vec::with_capacity(texts.len())));
-        let take = || {
+        let collected = Mutex::new(Ok(Vec::with_capacity(texts.len())));
+        let run = || {
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let texts: Vec<&T> = batch.iter().map(|(_, text)| *text).collect();
-                let made = work(&texts);
-                let mut done = done.lock();
-                match (made, done.as_mut()) {
-                    (Ok(made), Ok(all)) => all.extend(batch.iter().map(|(place, _)| *place).zip(made)),
-                    (Err(error), Ok(_)) => *done = Err(error),
+                let results = work(&texts);
+                let mut collected = collected.lock();
+                match (results, collected.as_mut()) {
+                    (Ok(results), Ok(all)) => all.extend(batch.iter().map(|(place, _)| *place).zip(results)),
+                    (Err(error), Ok(_)) => *collected = Err(error),
                     (_, Err(_)) => break,
                 }
             }
         };
         std::thread::scope(|scope| {
             for pool in self.pools.iter().take(batches.len()) {
-                scope.spawn(|| pool.install(take));
+                scope.spawn(|| pool.install(run));
             }
         });
-        let mut done: Vec<(usize, M)> = done.into_inner()?;
-        done.sort_by_key(|(place, _)| *place);
-        Ok(done.into_iter().map(|(_, made)| made).collect())
+        let mut collected: Vec<(usize, M)> = collected.into_inner()?;
+        collected.sort_by_key(|(place, _)| *place);
+        Ok(collected.into_iter().map(|(_, results)| results).collect())
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
                 assert!(batch.len() == 1 || sum <= BATCH);
                 Ok(batch.iter().map(|(place, _)| *place).collect())
             };
-            let made = Cores::open().unwrap().each(&texts, |(_, length)| *length, work).unwrap();
-            prop_assert_eq!(made, (0..lengths.len()).collect::<Vec<_>>());
+            let results = CorePool::new().unwrap().map_batches(&texts, |(_, length)| *length, work).unwrap();
+            prop_assert_eq!(results, (0..lengths.len()).collect::<Vec<_>>());
         }
     }
 
@@ -120,6 +120,6 @@ mod tests {
             false => Ok(vec![(); batch.len()]),
         };
         let texts: Vec<usize> = (0..9).collect();
-        assert_eq!(Cores::open().unwrap().each(&texts, |_| 300, work).unwrap_err().message, "three");
+        assert_eq!(CorePool::new().unwrap().map_batches(&texts, |_| 300, work).unwrap_err().message, "three");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The cache is that of Hugging Face's own tools: `models--ORG--NAME/refs/main` says which revision is
 //! meant, `snapshots/REVISION` holds its files. What they have downloaded is found here, and the other way
-//! round. Nothing is downloaded from here; see [`super::fetch`].
+//! round. Nothing is downloaded from here; see [`super::hub_client`].
 
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
@@ -94,8 +94,8 @@ impl HubCache {
     /// The folder of a model's files; `None` when it is not there.
     pub fn find(&self, of: &HubName) -> Option<PathBuf> {
         let folder = self.folder(of);
-        let said = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
-        let commit = said.as_deref().map_or(of.revision.as_str(), str::trim);
+        let reference = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
+        let commit = reference.as_deref().map_or(of.revision.as_str(), str::trim);
         let files = folder.join("snapshots").join(commit);
         // What a reference says comes from a file.
         (is_commit(commit) && files.is_dir()).then_some(files)
@@ -114,11 +114,7 @@ pub(super) fn is_commit(text: &str) -> bool {
 ///
 /// # Errors
 /// `invalid_config` when it is neither.
-pub(super) fn located(
-    model: &str,
-    field: &str,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<PathBuf> {
+pub(super) fn locate(model: &str, field: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
     let wrong = |problem: String| {
         Error::config(problem)
             .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
@@ -185,10 +181,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().display().to_string();
         let variable = |name: &str| (name == "HF_HUB_CACHE").then(|| home.clone());
-        let find = |model: &str| located(model, "embedder.model", &variable);
-        let told = find("o/n").unwrap_err();
-        assert!(told.message.starts_with("the model `o/n` is not in `"), "{told}");
-        assert_eq!(told.hint.as_deref(), Some("`poc-memory embed fetch o/n` downloads it"));
+        let find = |model: &str| locate(model, "embedder.model", &variable);
+        let error = find("o/n").unwrap_err();
+        assert!(error.message.starts_with("the model `o/n` is not in `"), "{error}");
+        assert_eq!(error.hint.as_deref(), Some("`poc-memory embed fetch o/n` downloads it"));
         let files = root.path().join("models--o--n/snapshots/abc1");
         std::fs::create_dir_all(&files).unwrap();
         std::fs::create_dir_all(root.path().join("models--o--n/refs")).unwrap();
