@@ -7,7 +7,7 @@ use poc_store::atomic_file::{self, Fingerprint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Raise it when [`SavedStructure`] or what its figures mean changes.
+/// The version of the format. Increment it when the encoding or the meaning of [`SavedStructure`] changes.
 const FORMAT: u32 = 1;
 
 const NAME: &str = "latest";

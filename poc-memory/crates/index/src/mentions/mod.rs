@@ -1,23 +1,23 @@
-//! Which notes name which: a note mentions another when title or key of that stands in its body, and two have
-//! a name in common when it stands in both.
+//! The mention index: which notes mention which. A note mentions another if its body contains the title or the
+//! key of that note. Two notes share a name if both bodies contain it.
 //!
-//! A title stands in a body when its words do, one after another and whole, folded but not stemmed, the
-//! first of them there with a capital; `'s` apart. What follows in brackets at the end of a title is cut
-//! (`Mercury (planet)` is named by `Mercury`); it needs four letters, and has at most sixteen words. Only
-//! titles that somebody gave count ([`poc_graph::Node::own_title`]).
+//! A body contains a title if it contains the words of the title in sequence, as whole words, folded but not
+//! stemmed, without `'s`, and the first of them starts with a capital in the body. A bracketed suffix of a
+//! title is ignored (`Mercury` names `Mercury (planet)`). A title must have at least four letters and at most
+//! sixteen words. Only titles that somebody chose count ([`poc_graph::Node::own_title`]).
 //!
-//! A key of several parts (`retry-policy`, `INC-90037`) stands in a body as it is, and so does a title that
-//! is an identifier (`store_open`): no capital is asked for. A key that is one plain word names nothing, since
-//! texts are full of those.
+//! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that
+//! is an identifier (`store_open`); no capital is required. A key that is a single plain word is never
+//! mentioned, because such words are too common in texts.
 //!
-//! No mention is stored. The index keeps these names as a trie of words, of each body its words as numbers
-//! and for each word the bodies that have it, and works mentions out when they are asked for: from a note
-//! by walking the trie along its body, to a note by looking through the bodies that have all words of one
-//! of its names, the common words apart. So a new name costs nothing but its own words, however many bodies it stands in, and
-//! nothing can get out of step.
+//! Mentions are not stored. The index keeps the names as a trie of words, the words of each body as numbers,
+//! and the bodies that contain each word. Mentions are computed on demand: the notes that a note mentions by
+//! matching its body against the trie, and the notes that mention it by searching the bodies that contain all
+//! words of one of its names, common words excepted. So adding a name costs only its own words, however many
+//! bodies contain it, and nothing can get out of date.
 //!
-//! A name whose every word stands in more than 2,048 bodies names nothing in particular, and neither
-//! does one that more than 64 notes have: they are in nobody's mentions.
+//! Two kinds of names are ignored: a name that consists of words in more than 2,048 bodies each, and a name
+//! that more than 64 notes have.
 
 mod packed;
 mod postings;
@@ -41,55 +41,55 @@ use words::Folded;
 pub struct MentionIndex(SnapshottedIndex<MentionPostings>);
 
 impl MentionIndex {
-    /// The index whose snapshot is in a directory. Nothing is read before [`Index::load`], and whoever
-    /// asks waits for [`Index::release`].
+    /// The index with its snapshot in a directory. Nothing is read before [`Index::load`], and readers wait for
+    /// [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
-        // Other words, or another way of folding them, are another revision.
+        // Increment the revision of the words when their segmentation or folding changes.
         MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 3, words 3")))
     }
 
-    /// A copy in memory alone, as it is now, which goes its own way.
+    /// An independent copy of the current state. It exists only in memory.
     pub fn fork(&self) -> MentionIndex {
         MentionIndex(self.0.fork())
     }
 
-    /// The notes that a note mentions, by id; none when it is not there.
+    /// The notes that a note mentions, ordered by id. Empty if the note is not in the index.
     pub fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
         self.0.read().mentioned_by(id)
     }
 
-    /// The notes that mention a note, by id; none when it is not there.
+    /// The notes that mention a note, ordered by id. Empty if the note is not in the index.
     pub fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
         self.0.read().mentioning(id)
     }
 
-    /// For each of some notes, in their order, those that have a name in common with it, each once, with how
-    /// many bodies have the rarest of these names. Names are words of three letters or digits and more, no
-    /// stop words, days or months, of which at least three times as many bodies have them with a capital or
-    /// as an identifier as have them only without; a capital in a heading or at the head of a sentence says
-    /// nothing, nor does a part of a name told by its form. At most `most` bodies have them, however they
-    /// are spelt there, and `text` has not.
+    /// For each of the given notes, in order: the other notes that share a name with it, each once, with the
+    /// number of bodies that contain the rarest of these names.
+    ///
+    /// A name is a word with at least three letters or digits, except stop words, days and months. At least
+    /// three times as many bodies must have it with a capital or as an identifier as have it only without.
+    /// Capitals in headings and at the start of a sentence do not count, and neither do parts of identifiers.
+    /// Names that occur in more than `most` bodies, in any spelling, or in `text` are ignored.
     pub fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&Folded::of(text));
         ids.iter().map(|id| postings.sharing_names(*id, most, &excluded)).collect()
     }
 
-    /// The names by which [`MentionIndex::sharing_names`] ties two notes, folded, those that the fewest bodies have
-    /// first.
+    /// The names that two notes share in the sense of [`MentionIndex::sharing_names`], folded, rarest first.
     pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&Folded::of(text));
         postings.names_between(notes, most, &excluded).into_iter().map(str::to_owned).collect()
     }
 
-    /// The words of a text that are names by their capital, folded.
+    /// The words of a text that are names judging by their capital, folded.
     pub fn capitalized_names(text: &str) -> Vec<String> {
         let words = Folded::words(text);
         words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
     }
 
-    /// The notes of which a name stands in a text, by id.
+    /// The notes that a text mentions, ordered by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&Folded::of(text))
     }
@@ -119,13 +119,13 @@ impl Index for MentionIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        let said = |node: &Node| {
+        let names_and_body = |node: &Node| {
             (words::names(node.own_title().unwrap_or_default(), &node.key), Folded::of(&node.body))
         };
         let put = |postings: &mut MentionPostings, id, (names, body): (Vec<Folded>, Folded)| {
             postings.put(id, &names, &body);
         };
-        self.0.apply(seq, deltas, said, put, MentionPostings::remove);
+        self.0.apply(seq, deltas, names_and_body, put, MentionPostings::remove);
         Ok(())
     }
 

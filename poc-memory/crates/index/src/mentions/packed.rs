@@ -1,9 +1,9 @@
-//! The words of a note as bytes: numbers of seven bits a byte, the lowest first (LEB128). Words that came
-//! in early, which are the common ones, take one or two.
+//! Encodes the words of a note as LEB128 numbers. Words that were added early, which are the common ones, take
+//! one or two bytes.
 
 use super::words::Spelling;
 
-/// A word: its number, and how it is spelt.
+/// A word: its number and its spelling.
 pub(super) type Word = (u32, Spelling);
 
 /// Appends a word.
@@ -17,7 +17,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): Word) {
     bytes.push(value as u8);
 }
 
-/// The words.
+/// Decodes the words.
 pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = Word> {
     let mut bytes = bytes.iter();
     std::iter::from_fn(move || {
@@ -46,14 +46,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_read(all in proptest::collection::vec(word(), 0..40)) {
+        fn packed_words_are_decoded(all in proptest::collection::vec(word(), 0..40)) {
             let mut bytes = Vec::new();
             all.iter().for_each(|word| push(&mut bytes, *word));
             prop_assert_eq!(words(&bytes).collect::<Vec<_>>(), all);
         }
 
         #[test]
-        fn no_bytes_are_too_odd(bytes in any::<Vec<u8>>()) {
+        fn any_bytes_can_be_decoded(bytes in any::<Vec<u8>>()) {
             prop_assert!(words(&bytes).count() <= bytes.len());
         }
     }

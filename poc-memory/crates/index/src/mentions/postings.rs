@@ -1,4 +1,4 @@
-//! The notes with their names and the words of their bodies, and what follows from them.
+//! The content of the mention index: the notes with their names and the words of their bodies.
 
 use super::packed::{self, Word};
 use super::titles::Titles;
@@ -11,13 +11,13 @@ use poc_graph::time::calendar::is_day_or_month;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
-/// Notes that may have one name.
+/// The maximum number of notes with the same name. Names of more notes are ignored.
 pub(super) const MAX_OWNERS: usize = 64;
 
-/// A word that no note has: no title leads over it.
+/// A word that no note contains, so it matches no title.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What the index holds. Slots of removed notes are used again.
+/// The content of the mention index. The slots of removed notes are reused.
 #[derive(Clone, Default)]
 pub(super) struct MentionPostings {
     vocabulary: Vocabulary,
@@ -27,7 +27,8 @@ pub(super) struct MentionPostings {
     by_id: FxHashMap<NodeId, u32>,
 }
 
-/// A note: how many names it has, the words of each with how many they are in front, and those of its body.
+/// A note with its packed words: the number of names, the length of each name, the words of the names, and
+/// the words of the body.
 #[derive(Clone)]
 struct Note {
     id: NodeId,
@@ -54,7 +55,7 @@ impl Note {
 }
 
 impl MentionPostings {
-    /// Puts a note in place of what it was.
+    /// Adds or replaces a note.
     pub(super) fn put(&mut self, id: NodeId, names: &[Folded], body: &Folded) {
         let number = |(number, _): Word| number;
         let names: Vec<Vec<u32>> =
@@ -67,7 +68,7 @@ impl MentionPostings {
         words.iter().map(|(word, spelling)| (self.vocabulary.get_or_insert(word), spelling)).collect()
     }
 
-    /// As [`MentionPostings::put`]; the words have numbers already.
+    /// Like [`MentionPostings::put`], for words that have numbers already.
     pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
@@ -95,7 +96,7 @@ impl MentionPostings {
         self.by_id.insert(id, slot);
     }
 
-    /// Removes a note; nothing happens when it is not there.
+    /// Removes a note, if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
@@ -114,12 +115,12 @@ impl MentionPostings {
         }
     }
 
-    /// Every note with its names and its body, by slot.
+    /// All notes with their names and bodies, ordered by slot.
     pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<Word>)> {
         self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
     }
 
-    /// Bytes in memory, the room that hash tables keep free apart.
+    /// The size in memory in bytes, without the spare capacity of hash tables.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
@@ -128,12 +129,12 @@ impl MentionPostings {
         words + notes + self.vocabulary.bytes() + self.titles.bytes()
     }
 
-    /// The words by their numbers.
+    /// The vocabulary.
     pub(super) fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// Gives a word the next number.
+    /// The number of a word, which is added if it is new.
     pub(super) fn word_number(&mut self, word: &str) -> u32 {
         self.vocabulary.get_or_insert(word)
     }
@@ -152,7 +153,7 @@ impl MentionPostings {
         self.notes_named_in(&words)
     }
 
-    /// The notes of which a name stands in a text, by id.
+    /// The notes that have a name in the text, ordered by id.
     fn notes_named_in(&self, text: &[Word]) -> Vec<NodeId> {
         let mut found = Vec::new();
         for start in 0..text.len() {
@@ -182,13 +183,13 @@ impl MentionPostings {
         found
     }
 
-    /// The numbers of the words of a text.
+    /// The numbers of the known words of a text.
     pub(super) fn word_numbers(&self, text: &Folded) -> FxHashSet<u32> {
         text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect()
     }
 
-    /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
-    /// these names. Those with the rarest come first.
+    /// The other notes that share a name with a note, each once, with the number of bodies that contain the rarest
+    /// of these names. Notes with the rarest names come first.
     pub(super) fn sharing_names(
         &self,
         id: NodeId,
@@ -205,7 +206,7 @@ impl MentionPostings {
         found
     }
 
-    /// The names that two notes have in common, those that the fewest bodies have first.
+    /// The names that two notes share, rarest first.
     pub(super) fn names_between(
         &self,
         [one, other]: [NodeId; 2],
@@ -220,27 +221,27 @@ impl MentionPostings {
         names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
     }
 
-    /// The names of a body that tie it to others, with how many bodies have them, the rarest first: of three
-    /// letters or digits and more, in at most `most` bodies and not among the words of `excluded`.
+    /// The names in a body that link it to others, with the number of bodies that contain them, rarest first. They
+    /// are distinctive, occur in at most `most` bodies and are not `excluded`.
     fn linking_names(&self, slot: u32, most: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(Note::body);
-        let ties = |&(count, number): &(usize, u32)| {
+        let links = |&(count, number): &(usize, u32)| {
             (2..=most.min(COMMON)).contains(&count)
                 && self.vocabulary.is_name(number)
                 && is_distinctive(self.vocabulary.word(number))
                 && !excluded.contains(&number)
         };
         let mut names: Vec<(usize, u32)> =
-            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(ties).collect();
+            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(links).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// The notes in whose body a name stands, in no order.
+    /// The notes whose body contains a name, in no particular order.
     fn notes_mentioning(&self, name: &[u32]) -> Vec<NodeId> {
-        let is_meant = self.rarest(name.iter().copied()).is_some();
-        if !is_meant || self.titles.owners(name).len() > MAX_OWNERS {
+        let is_specific = self.rarest(name.iter().copied()).is_some();
+        if !is_specific || self.titles.owners(name).len() > MAX_OWNERS {
             return Vec::new();
         }
         let mut body: Vec<Word> = Vec::new();
@@ -248,18 +249,18 @@ impl MentionPostings {
         for note in self.vocabulary.bodies(name).iter().filter_map(|slot| self.note(*slot)) {
             body.clear();
             body.extend(note.body());
-            let stands = |at: &[Word]| {
+            let matches = |at: &[Word]| {
                 at.first().is_some_and(|(_, spelling)| spelling.begins_name)
                     && at.iter().map(|(number, _)| number).eq(name.iter())
             };
-            if body.windows(name.len()).any(stands) {
+            if body.windows(name.len()).any(matches) {
                 found.push(note.id);
             }
         }
         found
     }
 
-    /// The word of a name that the fewest bodies have; `None` when those are too many.
+    /// The word of a name that the fewest bodies contain; `None` if even that word is too common.
     fn rarest(&self, title: impl Iterator<Item = u32>) -> Option<u32> {
         let rarest = title.min_by_key(|number| self.vocabulary.count(*number))?;
         (self.vocabulary.count(rarest) <= COMMON).then_some(rarest)
@@ -270,15 +271,15 @@ impl MentionPostings {
     }
 }
 
-/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date
-/// and `SEV1` do not.
+/// Whether a name is distinctive enough to link notes. `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date and
+/// `SEV1` are not.
 pub(super) fn is_distinctive(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
     let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
     is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name) && !is_label(name)
 }
 
-/// Whether a name is a date, a number of several parts, or a word with a number of two digits at most.
+/// Whether a name is a date, a number of several parts, or a word with a number of at most two digits.
 fn is_label(name: &str) -> bool {
     let digits = name.chars().rev().take_while(char::is_ascii_digit).count();
     let stem = name.get(..name.len() - digits).unwrap_or_default();
@@ -286,7 +287,7 @@ fn is_label(name: &str) -> bool {
     is_numbered || !name.contains(char::is_alphabetic)
 }
 
-/// The numbers of the words of a body, each once, and how it stands there.
+/// The distinct words of a body, each with its strongest evidence for or against being a name.
 fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
     let evidence = |&(number, spelling): &Word| match spelling {
         Spelling { is_evidence: false, .. } => (number, NameEvidence::Neutral),
@@ -294,7 +295,7 @@ fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
         Spelling { begins_name: false, .. } => (number, NameEvidence::Plain),
     };
     let mut words: Vec<(u32, NameEvidence)> = body.iter().map(evidence).collect();
-    // What tells most of a word comes first, and is what is kept of it.
+    // The strongest evidence sorts first, so it is the one kept.
     words.sort_unstable();
     words.dedup_by_key(|(number, _)| *number);
     words

@@ -1,4 +1,4 @@
-//! The saved form of the index: its words and its notes. Words that no note has any more are left out.
+//! The saved form of the mention index: its words and notes. Words that no note contains any more are left out.
 
 use super::packed;
 use super::postings::MentionPostings;
@@ -12,10 +12,10 @@ struct Snapshot {
     notes: Vec<Saved>,
 }
 
-/// Id, words of each name, words of the body as in `packed`.
+/// The id, the words of each name, and the words of the body, packed.
 type Saved = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
 
-/// The index as bytes.
+/// Encodes the index.
 pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
     let vocabulary = postings.vocabulary();
     let mut used = vec![false; vocabulary.len()];
@@ -26,7 +26,7 @@ pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
             }
         }
     }
-    // The numbers they are read back with: those of used words, in order.
+    // Used words are renumbered in order.
     let mut next = 0;
     let mut numbers = vec![0; used.len()];
     let mut words = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
         .map_err(|error| Error::internal(format!("the mention index cannot be encoded: {error}")))
 }
 
-/// The index the bytes hold; `None` when they hold none.
+/// Decodes the index; `None` if the bytes are invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
     let Snapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
     let mut postings = MentionPostings::default();

@@ -1,24 +1,24 @@
-//! Titles as a trie of words: which of them begin at a word of a text is found in one walk.
+//! A trie of titles by words: finds all titles that start at a word of a text in one traversal.
 
 use rustc_hash::FxHashMap;
 
 const ROOT: u32 = 0;
 
-/// The titles, and the slots of the notes that have them.
+/// The trie of titles, with the slots of the notes that have them.
 #[derive(Clone, Default)]
 pub(super) struct Titles {
-    /// From a place by a word to the next.
+    /// The edges: from a trie node and a word to the next trie node.
     steps: FxHashMap<(u32, u32), u32>,
-    /// How many steps lead on from each place; there is room for the root from the first step on.
+    /// The number of children of each trie node. Empty until the first title is added.
     child_counts: Vec<u32>,
-    /// Who has the title that ends at a place.
+    /// The slots of the notes whose title ends at a trie node.
     owners: FxHashMap<u32, Vec<u32>>,
-    /// Places that nobody leads to any more.
+    /// Unused trie nodes.
     free: Vec<u32>,
 }
 
 impl Titles {
-    /// Gives a note a title that it does not have.
+    /// Adds a title to a note that does not have it yet.
     pub(super) fn add(&mut self, words: &[u32], slot: u32) {
         if self.child_counts.is_empty() {
             self.child_counts.push(0);
@@ -35,7 +35,7 @@ impl Titles {
         owners.insert(at, slot);
     }
 
-    /// A new place behind another.
+    /// Adds a child to a trie node.
     fn add_child(&mut self, place: u32, word: u32) -> u32 {
         let next = self.free.pop().unwrap_or_else(|| {
             self.child_counts.push(0);
@@ -48,7 +48,7 @@ impl Titles {
         next
     }
 
-    /// Takes a note's title from it.
+    /// Removes a title from a note.
     pub(super) fn remove(&mut self, words: &[u32], slot: u32) {
         let mut path = vec![ROOT];
         for &word in words {
@@ -63,7 +63,7 @@ impl Titles {
                 self.owners.remove(&last);
             }
         }
-        // Back along the way, as long as nothing else leads on from there or ends there.
+        // Prunes the path upwards while a trie node has no children and no owners.
         for (step, &word) in path.windows(2).zip(words).rev() {
             let [before, place] = *step else { return };
             if self.child_counts.get(place as usize).is_some_and(|count| *count > 0)
@@ -79,20 +79,20 @@ impl Titles {
         }
     }
 
-    /// Bytes in memory.
+    /// The size in memory in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let owners: usize = self.owners.values().map(|owners| owners.capacity() * 4 + 28).sum();
         owners + self.steps.len() * 13 + (self.child_counts.len() + self.free.len()) * 4
     }
 
-    /// The notes that have a title.
+    /// The slots of the notes that have a title.
     pub(super) fn owners(&self, words: &[u32]) -> &[u32] {
         let end = words.iter().try_fold(ROOT, |place, word| self.steps.get(&(place, *word)).copied());
         end.and_then(|place| self.owners.get(&place)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Tells `found` of every title that the words begin with: how many words it has, and who has it.
+    /// Calls `found` for every title that is a prefix of the words, with its length in words and its owners.
     pub(super) fn prefixes_of(&self, words: impl Iterator<Item = u32>, mut found: impl FnMut(usize, &[u32])) {
         let mut place = ROOT;
         for (count, word) in (1..).zip(words) {
@@ -112,10 +112,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Whatever was added and removed: what begins a text is what a list of titles says, and nothing
-        /// is left when all are gone.
+        /// After any additions and removals the trie agrees with a plain list of titles, and it is empty when all
+        /// titles are removed.
         #[test]
-        fn it_is_the_list_of_its_titles(
+        fn the_trie_agrees_with_a_list_of_titles(
             steps in proptest::collection::vec((proptest::collection::vec(0u32..3, 1..4), 0u32..3, any::<bool>()), 0..40),
             text in proptest::collection::vec(0u32..3, 0..6),
         ) {

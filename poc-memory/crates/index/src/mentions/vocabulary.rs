@@ -1,13 +1,13 @@
-//! Words as numbers, and which bodies have them.
+//! The vocabulary: the numbers of words, and the bodies that contain them.
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
-/// Bodies that may have the rarest word of a name.
+/// The maximum number of bodies with the rarest word of a name. More common names are ignored.
 pub(super) const COMMON: usize = 2_048;
 
-/// Every word that a body or a title has or had, numbered in the order they came in.
+/// All words that bodies and names contain or contained, numbered in the order they were added.
 #[derive(Clone, Default)]
 pub(super) struct Vocabulary {
     numbers: HashTable<u32>,
@@ -16,25 +16,25 @@ pub(super) struct Vocabulary {
     bodies: Vec<WordBodies>,
 }
 
-/// What a body says about whether a word is a name.
+/// The evidence in one body for whether a word is a name, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NameEvidence {
-    /// Somewhere as a name, by a spelling that tells.
+    /// It occurs at least once as a name, in a position where the spelling is evidence.
     Name,
-    /// Never so, but somewhere as a plain word.
+    /// It occurs at least once as a plain word, and never as a name.
     Plain,
-    /// Only where its spelling does not tell.
+    /// It occurs only in positions where the spelling is no evidence.
     Neutral,
 }
 
-/// The bodies that have a word.
+/// The bodies that contain a word.
 #[derive(Clone, Debug, Default)]
 struct WordBodies {
     count: u32,
-    /// How many of them have it as a name, and as a plain word.
+    /// The number of bodies with evidence that it is a name, and with evidence that it is a plain word.
     names: u32,
     plain: u32,
-    /// Their slots, in order; empty when they were too many to be kept.
+    /// Their slots, ascending. Empty if there were too many to store.
     slots: Vec<u32>,
 }
 
@@ -45,12 +45,12 @@ impl WordBodies {
 }
 
 impl Vocabulary {
-    /// The number of a word, if it has one.
+    /// The number of a known word.
     pub(super) fn find(&self, word: &str) -> Option<u32> {
         self.numbers.find(hash(word), |&number| self.word(number) == word).copied()
     }
 
-    /// The number of a word, a new one when it has none.
+    /// The number of a word, which is added if it is new.
     pub(super) fn get_or_insert(&mut self, word: &str) -> u32 {
         if let Some(number) = self.find(word) {
             return number;
@@ -64,36 +64,36 @@ impl Vocabulary {
         number
     }
 
-    /// Bytes in memory.
+    /// The size in memory in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.capacity() * 4).sum();
         slots + self.bodies.len() * (size_of::<WordBodies>() + 4 + 5) + self.text.len()
     }
 
-    /// The word with a number.
+    /// The word with the given number.
     pub(super) fn word(&self, number: u32) -> &str {
         word_in(&self.text, &self.ends, number)
     }
 
-    /// How many words there are.
+    /// The number of words.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many bodies have a word.
+    /// The number of bodies that contain a word.
     pub(super) fn count(&self, number: u32) -> usize {
         self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
     }
 
-    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain
-    /// word, so that a name is not lost that somebody wrote small.
+    /// Whether a word is a name: the bodies with evidence for it are at least three times as many as those with
+    /// evidence against it. Some are allowed because people also write names in small letters.
     pub(super) fn is_name(&self, number: u32) -> bool {
         self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
     }
 
-    /// The slots of the bodies that have all of some words, those apart that are too common to be kept; in
-    /// order. None when all of them are.
+    /// The slots of the bodies that contain all of the words, ascending. Words whose slots are not stored are
+    /// ignored; the result is empty if that is all of them.
     pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
         let bodies = numbers.iter().filter_map(|number| self.bodies.get(*number as usize));
         let mut lists: Vec<&[u32]> =
@@ -110,7 +110,7 @@ impl Vocabulary {
         slots
     }
 
-    /// Notes that a body has a word that it did not have, and how.
+    /// Records that a body contains a word that it did not contain before.
     pub(super) fn add_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
         if bodies.has_slots() {
@@ -120,14 +120,15 @@ impl Vocabulary {
         bodies.count += 1;
         bodies.names += u32::from(evidence == NameEvidence::Name);
         bodies.plain += u32::from(evidence == NameEvidence::Plain);
-        // Well above, so that a word near the border is not dropped and looked up in turns.
+        // The limit is higher than `COMMON`, so that slots are not dropped and restored alternately.
         if bodies.count as usize > 2 * COMMON {
             bodies.slots = Vec::new();
         }
     }
 
-    /// Notes that a body has a word no more, which it had as [`Vocabulary::add_body`] was told. Whether the word is
-    /// not common any more and the bodies that have it are not known: then [`Vocabulary::restore`] is to be told them.
+    /// Records that a body no longer contains a word; `evidence` must be that given to [`Vocabulary::add_body`].
+    /// Returns `true` if the word is no longer common but its slots are not stored. The caller must then pass
+    /// them to [`Vocabulary::restore`].
     pub(super) fn remove_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
         if bodies.has_slots()
@@ -141,7 +142,7 @@ impl Vocabulary {
         bodies.count as usize <= COMMON && !bodies.has_slots()
     }
 
-    /// The bodies that have a word, in order.
+    /// Stores the slots of all bodies that contain a word, ascending.
     pub(super) fn restore(&mut self, number: u32, slots: Vec<u32>) {
         if let Some(bodies) = self.bodies.get_mut(number as usize) {
             *bodies = WordBodies { count: slots.len() as u32, slots, ..*bodies };
@@ -149,7 +150,7 @@ impl Vocabulary {
     }
 }
 
-/// The rest of a list in order, from a value on: a galloping search, quick where it comes soon.
+/// The part of a sorted list from a value on, by galloping search, which is fast if the value is near the start.
 fn gallop(list: &[u32], value: u32) -> &[u32] {
     let mut reach = 1;
     while list.get(reach).is_some_and(|other| *other < value) {

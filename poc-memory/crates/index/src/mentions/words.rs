@@ -1,40 +1,39 @@
-//! Words as they stand: whole, folded, and what their spelling says.
+//! Splits texts into whole, folded words, and judges by their spelling whether they are names.
 
 use crate::text::fold::fold;
 use crate::text::tokens::{identifiers, names_at, without_possessive};
 use unicode_normalization::char::is_combining_mark;
 
-/// Letters that a title needs to be looked for, or letters and digits that a key needs.
-const LEAST_LETTERS: usize = 4;
+/// The minimum number of letters in a title, or of letters and digits in a key, that can be mentioned.
+const MIN_LETTERS: usize = 4;
 
-/// Words that a title may have.
-const MOST_WORDS: usize = 16;
+/// The maximum number of words in a title that can be mentioned.
+const MAX_WORDS: usize = 16;
 
-/// What follows from how a word is spelt where it stands.
+/// What the spelling of a word in its position implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
-    /// Whether a name may begin with it: it has a capital, or is an identifier.
+    /// Whether a name can begin with the word: it has a capital, or is an identifier.
     pub(super) begins_name: bool,
-    /// Whether that tells a name from a plain word. A capital does not where every word has one: at the head
-    /// of a sentence, a line, a value or a quotation, and in a heading; nor where the whole word is in
-    /// capitals, as `API` and `TODO` are. And a part of a name that is told by its form (`INC-301`) is not
-    /// spelt by itself.
+    /// Whether the spelling is evidence for or against a name. A capital is none where every word has one (in a
+    /// heading, and at the start of a sentence, a line, a value or a quotation) or in words of capitals only,
+    /// such as `API` and `TODO`. The spelling of a part of an identifier (`INC-301`) is no evidence either.
     pub(super) is_evidence: bool,
 }
 
 const WITHIN: Spelling = Spelling { begins_name: false, is_evidence: true };
 const NAME: Spelling = Spelling { begins_name: true, is_evidence: true };
 
-/// The words of a text, folded, in one piece.
+/// The folded words of a text, in one string.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Folded {
     text: String,
-    // Where each word ends, and how it is spelt.
+    // The end of each word in `text`, and its spelling.
     ends: Vec<(u32, Spelling)>,
 }
 
 impl Folded {
-    /// The words of a text: runs of letters, digits and `_`, with one apostrophe within, without `'s`.
+    /// The words of a text: runs of letters, digits and `_`, possibly with one apostrophe inside, without `'s`.
     pub(super) fn words(text: &str) -> Folded {
         let mut folded = Folded::default();
         let mut names = names_at(text).peekable();
@@ -44,22 +43,22 @@ impl Folded {
             if before.is_empty() || between.contains('\n') {
                 is_heading = begins_heading(between);
             }
-            let is_head = before.is_empty() || is_heading || begins_anew(before, between);
+            let is_head = before.is_empty() || is_heading || starts_segment(before, between);
             (end, before) = (start + word.len(), word);
             while names.next_if(|(at, name)| at + name.len() <= start).is_some() {}
             let within_name = names.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
             let begins_name = word.starts_with(char::is_uppercase);
-            let is_mute = begins_name && (is_head || is_shouted(word));
+            let is_no_evidence = begins_name && (is_head || is_all_caps(word));
             folded.add(
                 without_possessive(word),
-                Spelling { begins_name, is_evidence: !within_name && !is_mute },
+                Spelling { begins_name, is_evidence: !within_name && !is_no_evidence },
             );
         }
         folded
     }
 
-    /// The words of a text and behind them its identifiers, each as one word. An empty word stands in front
-    /// of each: they follow on nothing.
+    /// The words of a text, followed by its identifiers as one word each. An empty word before each identifier
+    /// separates it, so that no name spans them.
     pub(super) fn of(text: &str) -> Folded {
         let mut folded = Folded::words(text);
         for name in identifiers(text) {
@@ -69,7 +68,7 @@ impl Folded {
         folded
     }
 
-    /// The words that have a capital where not every word has one.
+    /// The words with a capital in a position where that is evidence for a name.
     pub(super) fn capitalized_names(&self) -> impl Iterator<Item = &str> {
         self.iter().filter(|(_, spelling)| spelling.begins_name && spelling.is_evidence).map(|(word, _)| word)
     }
@@ -79,7 +78,7 @@ impl Folded {
         self.ends.push((u32::try_from(self.text.len()).unwrap_or(u32::MAX), spelling));
     }
 
-    /// Each word, and how it is spelt.
+    /// All words with their spelling.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Spelling)> {
         let mut start = 0;
         self.ends.iter().map(move |&(end, spelling)| {
@@ -89,43 +88,43 @@ impl Folded {
         })
     }
 
-    /// How many words there are.
+    /// The number of words.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 }
 
-/// The next word of a text from a byte on, and where it begins.
+/// The next word of a text at or after a byte offset, with its own offset.
 fn next_word(text: &str, from: usize) -> Option<(usize, &str)> {
     let rest = text.get(from..)?;
     let (before, word) = rest.split_at(rest.find(is_part)?);
     Some((from + before.len(), word.get(..length(word))?))
 }
 
-/// Whether what stands in front of a word, behind the line before, makes a heading of its line.
+/// Whether the text between two words starts a line that is a heading.
 fn begins_heading(between: &str) -> bool {
     let line = between.rsplit('\n').next().unwrap_or_default().trim_start();
     let behind = line.trim_start_matches('#');
     behind.len() < line.len() && behind.starts_with(char::is_whitespace)
 }
 
-/// Whether a sentence, a line, a cell, a quotation or a value begins between two words.
-fn begins_anew(before: &str, between: &str) -> bool {
+/// Whether a sentence, a line, a cell, a quotation or a value starts between two words.
+fn starts_segment(before: &str, between: &str) -> bool {
     let ends = |c: char| "!?…:;\n|“„«‘¿¡([<>–—→•*".contains(c);
-    // `J. K.`, `St.` and `Mr.` end none.
+    // The dots of `J. K.`, `St.` and `Mr.` do not end a sentence.
     let is_short = before.starts_with(char::is_uppercase) && before.chars().nth(2).is_none();
     let ends_sentence = between.contains('.') && !(is_short && between.starts_with('.'));
     let opens_quotation = between.ends_with('"') && !between.starts_with('"');
     ends_sentence || opens_quotation || between.contains(ends)
 }
 
-/// Whether all letters of a word, more than one, are capitals.
-fn is_shouted(word: &str) -> bool {
+/// Whether a word has more than one character and all its letters are capitals.
+fn is_all_caps(word: &str) -> bool {
     let mut letters = word.chars().filter(|c| c.is_alphabetic());
     word.chars().nth(1).is_some() && letters.all(char::is_uppercase)
 }
 
-/// Bytes of the word that a text begins with.
+/// The length in bytes of the word at the start of a text.
 fn length(text: &str) -> usize {
     let run = |text: &str| text.find(|c| !is_part(c)).unwrap_or(text.len());
     let first = run(text);
@@ -140,42 +139,42 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || is_combining_mark(c)
 }
 
-/// What a note is looked for by: the words of its title, and key and title where they are identifiers.
+/// The names of a note: the words of its title, and its key and title if they are identifiers.
 pub(super) fn names(title: &str, key: &str) -> Vec<Folded> {
     let title = without_brackets(title);
     let mut names = vec![of_title(title)];
     for name in [key, title] {
         let mut word = Folded::default();
         if identifiers(name).any(|whole| whole == name)
-            && name.chars().filter(|c| c.is_alphanumeric()).count() >= LEAST_LETTERS
+            && name.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_LETTERS
         {
             word.add(name, NAME);
         }
         names.push(word);
     }
     names.retain(|name| name.len() > 0);
-    let mut different: Vec<Folded> = Vec::new();
+    let mut distinct: Vec<Folded> = Vec::new();
     for name in names {
-        if !different
+        if !distinct
             .iter()
             .any(|other| other.iter().map(|(word, _)| word).eq(name.iter().map(|(word, _)| word)))
         {
-            different.push(name);
+            distinct.push(name);
         }
     }
-    different
+    distinct
 }
 
-/// The words of a title; none when it is too short or too long to be looked for.
+/// The words of a title; empty if it is too short or too long to be mentioned.
 fn of_title(title: &str) -> Folded {
-    if title.chars().filter(|c| c.is_alphabetic()).count() < LEAST_LETTERS {
+    if title.chars().filter(|c| c.is_alphabetic()).count() < MIN_LETTERS {
         return Folded::default();
     }
     let words = Folded::words(title);
-    if words.len() > MOST_WORDS { Folded::default() } else { words }
+    if words.len() > MAX_WORDS { Folded::default() } else { words }
 }
 
-/// A title without what stands in brackets at its end, unless there is nothing else.
+/// A title without its bracketed suffix, unless there is nothing else.
 fn without_brackets(title: &str) -> &str {
     let title = title.trim();
     let cut = title.strip_suffix(')').and_then(|open| open.rsplit_once('('));
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(words: &Folded) -> String {
+    fn describe(words: &Folded) -> String {
         let word = |(word, spelling): (&str, Spelling)| {
             let begins = if spelling.begins_name { "^" } else { "" };
             let mute = if spelling.is_evidence { "" } else { "~" };
@@ -201,7 +200,7 @@ mod tests {
 
     #[test]
     fn words_are_whole_and_folded() {
-        let check = |text: &str, expected: &str| assert_eq!(told(&Folded::of(text)), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(describe(&Folded::of(text)), expected, "{text}");
         check("The Ångström — it's Bob’s, “O'Brien's'” no!", "^~the ^angstrom it ^bob ^~o'brien s no");
         check("snake_case v1.2 São", "snake_case ~v1 ~2 ^sao | ^snake_case | ^v1.2");
         check(
@@ -213,8 +212,9 @@ mod tests {
     }
 
     #[test]
-    fn a_capital_that_every_word_has_tells_nothing() {
-        let check = |text: &str, expected: &str| assert_eq!(told(&Folded::words(text)), expected, "{text}");
+    fn a_capital_where_every_word_has_one_is_no_evidence() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(describe(&Folded::words(text)), expected, "{text}");
         check("They met Ann. However, Bob went.", "^~they met ^ann ^~however ^bob went");
         check("Really? Yes! iPhones of Ann’s", "^~really ^~yes iphones of ^ann");
         check("## Next Steps\n\nOwner: Ann, the Lead", "^~next ^~steps ^~owner ^~ann the ^lead");
@@ -230,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_titles_long_enough_without_their_brackets() {
+    fn titles_of_sufficient_length_are_names_without_their_brackets() {
         let check = |title: &str, expected: &str| {
-            assert_eq!(told(&of_title(without_brackets(title))), expected, "{title}")
+            assert_eq!(describe(&of_title(without_brackets(title))), expected, "{title}")
         };
         check("Mercury (planet)", "^~mercury");
         check("Mercury (planet) I", "^~mercury planet ^i");
@@ -245,9 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_titles_that_are_identifiers_are_names_as_they_stand() {
+    fn keys_and_titles_that_are_identifiers_are_names() {
         let check = |title: &str, key: &str, expected: &[&str]| {
-            assert_eq!(names(title, key).iter().map(told).collect::<Vec<_>>(), expected, "{title}, {key}");
+            assert_eq!(
+                names(title, key).iter().map(describe).collect::<Vec<_>>(),
+                expected,
+                "{title}, {key}"
+            );
         };
         check("Retrying", "retry-policy", &["^~retrying", "^retry-policy"]);
         check("parseFrame", "parse-frame", &["parseframe", "^parse-frame"]);
@@ -258,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
+        fn any_text_can_be_split(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
             let words = Folded::of(&text);
             prop_assert_eq!(words.iter().count(), words.len());
             names(&text, &text);

@@ -1,10 +1,10 @@
-//! Folding of case and diacritics, so that `Ångström` is found as `angstrom`.
+//! Folds case and diacritics, so that a search for `angstrom` finds `Ångström`.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The word in lower case, compatibility forms unified (NFKC), marks on Latin and Greek letters
-/// dropped. Marks of other scripts stay: there they make another letter (`й` is not `и`).
+/// Converts a word to lower case and to compatibility form (NFKC), and drops the diacritics of Latin and Greek
+/// letters. In other scripts a mark makes a different letter (`й` is not `и`), so it is kept.
 pub(crate) fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_marks_go() {
+    fn case_and_diacritics_are_dropped() {
         check("Ångström", "angstrom");
         check("STRASSE", "strasse");
         check("Straße", "strasse");

@@ -1,8 +1,8 @@
-//! What a search of the text index is given and gives.
+//! The field and the result of a search of the text index.
 
 use poc_graph::NodeId;
 
-/// Which text of a node.
+/// A text field of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextField {
     /// The title.
@@ -11,11 +11,11 @@ pub enum TextField {
     Body,
 }
 
-/// A node that matches.
+/// A node that matches a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextHit {
     /// The node.
     pub id: NodeId,
-    /// BM25 score, above 0.
+    /// The BM25 score, above 0.
     pub score: f64,
 }

@@ -1,4 +1,4 @@
-//! The inverted index in memory: BM25 over titles and bodies.
+//! The text index: BM25 over titles and bodies, in memory.
 
 pub(super) mod fold;
 mod hit;
@@ -30,8 +30,11 @@ pub struct TextIndex {
 }
 
 impl TextIndex {
-    /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
-    /// empty ([`Index::applied`] is 0) and waits to be fed. Settings out of range are refused.
+    /// Opens the saved snapshot in a directory if it is valid and matches the settings. Otherwise the index
+    /// starts empty ([`Index::applied`] is 0) and must be rebuilt.
+    ///
+    /// # Errors
+    /// `invalid_config` when a setting is out of range.
     pub fn open(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let index = TextIndex::closed(directory, config)?;
         index.load();
@@ -39,30 +42,32 @@ impl TextIndex {
         Ok(index)
     }
 
-    /// As [`TextIndex::open`], but nothing is read before [`Index::load`], and whoever asks waits
-    /// for [`Index::release`].
+    /// Like [`TextIndex::open`], but nothing is read before [`Index::load`], and readers wait for
+    /// [`Index::release`].
+    ///
+    /// # Errors
+    /// As for [`TextIndex::open`].
     pub fn closed(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
-        // Another token chain gives other terms: count its revision up when it changes.
+        // Increment the revision of the tokens when the tokenizer changes, because it then gives other terms.
         let fingerprint = Fingerprint::of(&format!("text index 2, tokens 2, {}", config.language));
         Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
     }
 
-    /// A copy in memory alone, as it is now, which goes its own way.
+    /// An independent copy of the current state. It exists only in memory.
     pub fn fork(&self) -> TextIndex {
         self.with(self.content.fork())
     }
 
-    /// The same token chain and parameters over other content.
+    /// The same tokenizer and parameters with other content.
     fn with(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
         TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
-    /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
-    /// through, best first, ties by id. Words that only ask or refer (`what did she`) are ignored
-    /// unless the query has no others. `keep` is asked only about nodes good enough to be among
-    /// them.
+    /// The best nodes with any term of the query in one field among those that `keep` accepts, best first, ties
+    /// by id. Stop words (`what did she`) are ignored unless the query has no other words. `keep` is called only
+    /// for nodes with a sufficient score.
     pub fn search(
         &self,
         query: &str,
@@ -73,34 +78,34 @@ impl TextIndex {
         self.find(query, Scope::Field(field), limit, keep)
     }
 
-    /// As [`TextIndex::search`] over both fields as one document, in which a term of the title
-    /// counts `title-weight` times.
+    /// Like [`TextIndex::search`], but over both fields as one document, in which a term of the title counts
+    /// `title-weight` times.
     pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
         self.find(query, Scope::Both, limit, &|_| true)
     }
 
-    /// The terms a text is indexed under, in order, with repeats.
+    /// The terms that a text is indexed under, in order, with repetitions.
     pub fn tokens(&self, text: &str) -> Vec<String> {
         self.tokenizer.terms(text)
     }
 
-    /// The terms a query looks for, without repeats.
+    /// The distinct terms that a query searches for.
     pub fn query_tokens(&self, query: &str) -> Vec<String> {
         self.tokenizer.query(query)
     }
 
-    /// How many live notes have a term in title or body.
+    /// The number of live notes with a term in title or body.
     pub fn frequency(&self, term: &str) -> usize {
         self.content.read().frequency(term)
     }
 
-    /// What the index knows of the words of a question.
+    /// The terms and names of a query, with access to their postings.
     pub fn query_terms(&self, query: &str) -> QueryTerms<'_> {
         QueryTerms::of(query, self.content.read(), &self.tokenizer)
     }
 
-    /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
-    /// times, of every note that holds a term of the query.
+    /// The BM25 scores of all notes that contain a term of the query. Title and body are one document, in which
+    /// a term of the title counts `title-weight` times.
     pub fn scores(&self, query: &str) -> TextScores<'_> {
         TextScores::of_all(self.query_terms(query), self.parameters)
     }
@@ -155,7 +160,7 @@ impl Index for TextIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // A title that only repeats how the text begins says nothing twice.
+        // A title taken from the beginning of the text is not indexed, because its terms would count twice.
         let terms = |node: &Node| {
             let title = node.own_title().unwrap_or_default();
             (self.tokenizer.terms(title), self.tokenizer.terms(&node.body))

@@ -1,4 +1,4 @@
-//! The inverted index itself: which texts hold a term, and how often.
+//! The inverted index: which texts contain a term, and how often.
 
 use super::hit::TextField;
 use poc_graph::NodeId;
@@ -7,41 +7,41 @@ use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What a search looks at.
+/// The fields that a search covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// One field.
     Field(TextField),
-    /// Title and body as one document, the title's terms counting several times (the weighted fields
+    /// Title and body as one document, in which a term of the title counts several times (the weighted fields
     /// of Robertson, Zaragoza and Taylor 2004).
     Both,
 }
 
-/// BM25's parameters.
+/// The parameters of BM25.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
     pub(super) k1: f64,
     pub(super) b: f64,
-    /// How often a term of a title counts where title and body are one document.
+    /// The weight of a term in the title if title and body are one document.
     pub(super) title: f64,
 }
 
-/// BM25 of every document that holds any of some terms.
+/// The BM25 scores of all documents that contain any of the terms.
 #[derive(Debug)]
 pub(super) struct Scores {
-    // By document; 0 where none is held.
+    // By document; 0 for documents without any of the terms.
     by_document: Vec<f64>,
     touched: Vec<u32>,
 }
 
 impl Scores {
-    /// Every score above 0 with its document, in no order.
+    /// All scores above 0 with their documents, in no particular order.
     pub(super) fn each(&self) -> impl Iterator<Item = (u32, f64)> {
         self.touched.iter().filter_map(|&number| Some((number, *self.by_document.get(number as usize)?)))
     }
 }
 
-/// A document that holds a term: how often in its title and in its body (65,535 at most).
+/// The occurrences of a term in one document: in its title and in its body, at most 65,535 each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Posting {
     pub(super) document: u32,
@@ -49,17 +49,17 @@ pub(super) struct Posting {
     pub(super) body: u16,
 }
 
-/// A term's postings, by document.
+/// A term with its postings, ordered by document.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) name: Arc<str>,
     pub(super) postings: Vec<Posting>,
-    // How many of them have the term in that field.
+    // The number of postings with the term in that field.
     titles: usize,
     bodies: usize,
 }
 
-/// One node's lengths in terms.
+/// The lengths of a node's fields in terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     pub(super) title: u32,
@@ -76,14 +76,14 @@ struct Document {
 /// Sums over all documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
-    // Documents whose field is not empty, and the sum of its lengths.
+    // The number of documents with a non-empty field, and the sum of its lengths.
     titles: usize,
     title_length: u64,
     bodies: usize,
     body_length: u64,
 }
 
-/// The inverted index. Slots of removed documents and terms are used again.
+/// The inverted index. The slots of removed documents and terms are reused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Postings {
     numbers: FxHashMap<Arc<str>, u32>,
@@ -96,7 +96,7 @@ pub(super) struct Postings {
 }
 
 impl Postings {
-    /// Puts the terms of a node in place of those it had.
+    /// Adds a node, or replaces its terms.
     pub(super) fn put(&mut self, id: NodeId, title: &[String], body: &[String]) {
         let mut counts: FxHashMap<&str, (u16, u16)> = FxHashMap::default();
         for term in title {
@@ -115,7 +115,7 @@ impl Postings {
         }
     }
 
-    /// Removes a node; nothing happens when it is not there.
+    /// Removes a node, if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
         let Some(number) = self.by_id.remove(&id) else { return };
         let Some(document) = self.documents.get_mut(number as usize).and_then(Option::take) else { return };
@@ -137,8 +137,7 @@ impl Postings {
         }
     }
 
-    /// The best documents that hold any of the terms and that `keep` lets through, best first, ties
-    /// by id.
+    /// The best documents that contain any of the terms and that `keep` accepts, best first, ties by id.
     pub(super) fn search(
         &self,
         terms: &[String],
@@ -150,7 +149,7 @@ impl Postings {
         self.best(&self.scores(terms, scope, parameters), limit, keep)
     }
 
-    /// The best of the scored documents that `keep` lets through, best first, ties by id.
+    /// The best of the scored documents that `keep` accepts, best first, ties by id.
     pub(super) fn best(
         &self,
         scores: &Scores,
@@ -159,13 +158,13 @@ impl Postings {
     ) -> Vec<Ranked<()>> {
         let mut top: Top<Ranked<()>> = Top::new(limit);
         for (number, score) in scores.each() {
-            // Most are left at this.
+            // Rejects most documents cheaply.
             if top.floor().is_some_and(|floor| score < floor.score) {
                 continue;
             }
             let Some(Document { id, .. }) = self.document(number) else { continue };
             let found = Ranked { score, id: *id, with: () };
-            // The filter is asked last: it may cost more than the comparison.
+            // The filter is called last because it may cost more than the comparison.
             if top.takes(&found) && keep(*id) {
                 top.offer(found);
             }
@@ -173,7 +172,7 @@ impl Postings {
         top.into_sorted()
     }
 
-    /// BM25 of all documents at once.
+    /// The BM25 scores of all documents.
     pub(super) fn scores(&self, terms: &[String], scope: Scope, parameters: Parameters) -> Scores {
         let (documents, average) = self.totals.of(scope, self.by_id.len(), parameters.title);
         let mut by_document = vec![0.0f64; self.documents.len()];
@@ -200,58 +199,58 @@ impl Postings {
         Scores { by_document, touched }
     }
 
-    /// The nodes whose scores are worth it, in no order.
+    /// The nodes whose score `is_wanted` accepts, in no particular order.
     pub(super) fn scored(
         &self,
         scores: &Scores,
-        worth: impl Fn(f64) -> bool,
+        is_wanted: impl Fn(f64) -> bool,
     ) -> impl Iterator<Item = (NodeId, f64)> {
-        let worth = scores.each().filter(move |(_, score)| worth(*score));
-        worth.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
+        let wanted = scores.each().filter(move |(_, score)| is_wanted(*score));
+        wanted.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
     }
 
-    /// The score of a node, 0 when it holds none of the terms.
+    /// The score of a node; 0 if it contains none of the terms.
     pub(super) fn score(&self, scores: &Scores, id: NodeId) -> f64 {
         let document = self.by_id.get(&id);
         document.and_then(|&number| scores.by_document.get(number as usize)).copied().unwrap_or(0.0)
     }
 
-    /// The nodes that hold a term.
+    /// The nodes that contain a term.
     pub(super) fn nodes_with_term(&self, name: &str) -> impl Iterator<Item = NodeId> {
         let postings = self.term(name).map_or(&[][..], |term| &term.postings);
         postings.iter().filter_map(|posting| Some(self.document(posting.document)?.id))
     }
 
-    /// Whether a node holds a term.
+    /// Whether a node contains a term.
     pub(super) fn contains(&self, id: NodeId, name: &str) -> bool {
-        let place = self.by_id.get(&id).zip(self.term(name));
-        place.is_some_and(|(number, term)| {
+        let entry = self.by_id.get(&id).zip(self.term(name));
+        entry.is_some_and(|(number, term)| {
             term.postings.binary_search_by_key(number, |posting| posting.document).is_ok()
         })
     }
 
-    /// How many documents have a term.
+    /// The number of documents that contain a term.
     pub(super) fn frequency(&self, name: &str) -> usize {
         self.term(name).map_or(0, |term| term.postings.len())
     }
 
-    /// How many nodes it holds.
+    /// The number of nodes in the index.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Every node with its slot and lengths.
+    /// All nodes with their slots and lengths.
     pub(super) fn documents(&self) -> impl Iterator<Item = (u32, NodeId, Lengths)> {
         let numbered = (0u32..).zip(&self.documents);
         numbered.filter_map(|(number, slot)| slot.as_ref().map(|found| (number, found.id, found.lengths)))
     }
 
-    /// Every term with its postings.
+    /// All terms with their postings.
     pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().flatten()
     }
 
-    /// Adds a node that is not there, without any terms yet; returns its slot.
+    /// Adds a new node without any terms. Returns its slot.
     pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths) -> u32 {
         let document = Some(Document { id, lengths, terms: Vec::new() });
         let number = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
@@ -264,7 +263,7 @@ impl Postings {
         number
     }
 
-    /// Adds a posting of a document that is there and does not hold the term yet.
+    /// Adds a posting of an existing document that does not contain the term yet.
     fn add_posting(&mut self, name: &str, posting: Posting) {
         let number = self.term_number(name);
         let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
@@ -277,8 +276,8 @@ impl Postings {
         }
     }
 
-    /// Adds a term that is not there with its postings; `None` when they are not of documents that
-    /// are there, in their order.
+    /// Adds a new term with its postings; `None` if the postings are not of existing documents in ascending
+    /// order.
     pub(super) fn add_term(&mut self, name: &str, postings: Vec<Posting>) -> Option<()> {
         if postings.is_empty() || self.numbers.contains_key(name) {
             return None;
@@ -295,13 +294,13 @@ impl Postings {
         Some(())
     }
 
-    /// Notes that a document holds a term; false when there is no such document.
+    /// Records that a document contains a term. Returns `false` if there is no such document.
     fn add_term_to(&mut self, document: u32, term: u32) -> bool {
         let found = self.documents.get_mut(document as usize).and_then(Option::as_mut);
         found.map(|document| document.terms.push(term)).is_some()
     }
 
-    /// The number of a term, a new one when it has none.
+    /// The number of a term, which is added if it is new.
     fn term_number(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
@@ -326,7 +325,7 @@ impl Postings {
     }
 }
 
-/// Term frequency and document length as a scope counts them.
+/// The term frequency and the document length within a scope.
 fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
     let (title, body) = (f64::from(posting.title), f64::from(posting.body));
     match scope {
@@ -353,7 +352,7 @@ impl Totals {
         self.body_length -= u64::from(lengths.body);
     }
 
-    /// Documents of a scope and their average length.
+    /// The number of documents in a scope and their average length.
     fn of(&self, scope: Scope, documents: usize, title_weight: f64) -> (usize, f64) {
         let (count, length) = match scope {
             Scope::Field(TextField::Title) => (self.titles, self.title_length as f64),

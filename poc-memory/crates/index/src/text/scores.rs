@@ -1,4 +1,4 @@
-//! What the words of a question say of every note at once.
+//! The terms of a query and their scores for all notes.
 
 use super::hit::TextHit;
 use super::postings::{Parameters, Postings, Scope, Scores};
@@ -11,27 +11,27 @@ use poc_rank::standard_score::Moments;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
-/// Addresses in a question that are looked into: each costs a pass over it.
-const ADDRESSES: usize = 8;
+/// The maximum number of URLs in a query that are replaced by the names in them. Each costs a pass over it.
+const MAX_URLS: usize = 8;
 
-/// The words of a question, while the index stays as it is: do not hold it for long, and ask the index
-/// nothing else meanwhile.
+/// The terms and names of a query. It holds a read lock on the index: do not keep it for long, and do not read
+/// the index otherwise in the meantime.
 pub struct QueryTerms<'a> {
     postings: ReadGuard<'a, Postings>,
     tokenizer: &'a Tokenizer,
     terms: Vec<String>,
-    // What the question names.
+    // The names in the query.
     names: Vec<Name>,
 }
 
-/// BM25 of every live note for a question.
+/// The BM25 scores of all live notes for a query.
 pub struct TextScores<'a> {
     terms: QueryTerms<'a>,
     scores: Scores,
 }
 
 impl<'a> QueryTerms<'a> {
-    /// What these postings know of the words of a question.
+    /// Analyzes a query.
     pub(super) fn of(
         query: &str,
         postings: ReadGuard<'a, Postings>,
@@ -41,46 +41,48 @@ impl<'a> QueryTerms<'a> {
         let mut query = Cow::Borrowed(query);
         let names = tokenizer.names(&query).into_iter().filter(|name| !is_indexed(name));
         let pages = names.filter_map(|name| Some((names_in_url(&name.spelling)?, name.spelling)));
-        // The address of a ticket that no note holds asks for the ticket.
-        for (within, address) in pages.take(ADDRESSES) {
-            query = query.replace(&address, &within).into();
+        // The URL of a ticket that occurs in no note is replaced by the name of the ticket.
+        for (names, url) in pages.take(MAX_URLS) {
+            query = query.replace(&url, &names).into();
         }
         QueryTerms { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }
     }
 
-    /// For each name in the question that is told from common words by its form (`INC-90037`,
-    /// `store_open`, `src/main.rs`), the notes that hold it as a whole.
+    /// The notes that contain a name of the query (`INC-90037`, `store_open`, `src/main.rs`) as a whole. A note is
+    /// repeated for each of the names.
     pub fn nodes_with_names(&self) -> impl Iterator<Item = NodeId> {
         self.names.iter().flat_map(|name| self.postings.nodes_with_term(&name.whole))
     }
 
-    /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole,
-    /// and that `is_key` does not know as it is spelt there.
+    /// The names of the query, folded, that occur as a whole in none of the notes accepted by `is_visible`, and
+    /// that `is_key` does not accept in their original spelling.
     pub fn missing_names(
         &self,
-        sees: &dyn Fn(NodeId) -> bool,
+        is_visible: &dyn Fn(NodeId) -> bool,
         is_key: &dyn Fn(&str) -> bool,
     ) -> impl Iterator<Item = &str> {
-        let is_indexed =
-            move |name: &Name| self.postings.nodes_with_term(&name.whole).any(sees) || is_key(&name.spelling);
+        let is_indexed = move |name: &Name| {
+            self.postings.nodes_with_term(&name.whole).any(is_visible) || is_key(&name.spelling)
+        };
         self.names.iter().filter(move |name| !is_indexed(name)).map(|name| name.whole.as_str())
     }
 
-    /// Whether notes that `sees` lets through hold a word, or `also` does, which is no part of the index.
-    pub fn is_indexed(&self, word: &str, also: &str, sees: &dyn Fn(NodeId) -> bool) -> bool {
+    /// Whether a word occurs in a note accepted by `is_visible`, or in `also`, a text outside the index.
+    pub fn is_indexed(&self, word: &str, also: &str, is_visible: &dyn Fn(NodeId) -> bool) -> bool {
         let also = self.tokenizer.terms(also);
-        let is_indexed = |term: &String| also.contains(term) || self.postings.nodes_with_term(term).any(sees);
+        let is_indexed =
+            |term: &String| also.contains(term) || self.postings.nodes_with_term(term).any(is_visible);
         self.tokenizer.terms(word).iter().all(is_indexed)
     }
 
-    /// Whether the question has words, and another text all of them.
+    /// Whether the query has terms and all of them occur in another text.
     pub fn all_terms_in(&self, text: &str) -> bool {
-        let there = self.tokenizer.terms(text);
-        !self.terms.is_empty() && self.terms.iter().all(|term| there.contains(term))
+        let other = self.tokenizer.terms(text);
+        !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
     }
 
-    /// How much of what the question asks about a note speaks of ([`poc_rank::coverage`]), 0–1: of its
-    /// title, its text and `key`, which is no part of the index.
+    /// The share of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]), 0–1: in its
+    /// title, its text or `key`, which is not part of the index.
     pub fn coverage(&self, id: NodeId, key: &str) -> f64 {
         let (postings, key) = (&self.postings, self.tokenizer.terms(key));
         coverage(self.terms.iter().map(|term| {
@@ -91,34 +93,34 @@ impl<'a> QueryTerms<'a> {
 }
 
 impl<'a> TextScores<'a> {
-    /// The scores of every note over title and body as one document.
+    /// Scores all notes, with title and body as one document.
     pub(super) fn of_all(terms: QueryTerms<'a>, parameters: Parameters) -> TextScores<'a> {
         let scores = terms.postings.scores(&terms.terms, Scope::Both, parameters);
         TextScores { terms, scores }
     }
 
-    /// The question.
+    /// The terms of the query.
     pub fn terms(&self) -> &QueryTerms<'a> {
         &self.terms
     }
 
-    /// Every note that holds a term, with its score above 0, in no order.
+    /// All notes that contain a term, with their scores, in no particular order.
     pub fn hits(&self) -> impl Iterator<Item = TextHit> {
         self.hits_where(|_| true)
     }
 
-    /// Of these the ones whose score is worth it.
-    pub fn hits_where(&self, worth: impl Fn(f64) -> bool) -> impl Iterator<Item = TextHit> {
-        self.terms.postings.scored(&self.scores, worth).map(|(id, score)| TextHit { id, score })
+    /// Like [`TextScores::hits`], but only notes whose score `is_wanted` accepts.
+    pub fn hits_where(&self, is_wanted: impl Fn(f64) -> bool) -> impl Iterator<Item = TextHit> {
+        self.terms.postings.scored(&self.scores, is_wanted).map(|(id, score)| TextHit { id, score })
     }
 
-    /// The `k` best that `keep` lets through, best first, ties by id.
+    /// The `k` best notes that `keep` accepts, best first, ties by id.
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let best = self.terms.postings.best(&self.scores, k, keep).into_iter();
         best.map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
 
-    /// The sums of the scores of all live notes but those of `hidden`.
+    /// The moments of the scores of all live notes except the `hidden` ones.
     pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
         let mut sums = Moments::default();
         self.scores.each().for_each(|(_, score)| sums.add(score));
@@ -126,7 +128,7 @@ impl<'a> TextScores<'a> {
         sums
     }
 
-    /// The score of a note, 0 when it holds no term.
+    /// The score of a note; 0 if it contains no term.
     pub fn of(&self, id: NodeId) -> f64 {
         self.terms.postings.score(&self.scores, id)
     }

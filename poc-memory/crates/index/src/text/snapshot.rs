@@ -1,5 +1,5 @@
-//! The saved form of the inverted index: its documents and its postings, so that opening does not
-//! read a single note.
+//! The saved form of the inverted index. It contains documents and postings, so that opening it need not
+//! read any note.
 
 use super::postings::{Lengths, Posting, Postings};
 use poc_graph::NodeId;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
-    // Id, length of the title, length of the body.
+    // The id, the length of the title and the length of the body.
     documents: Vec<([u8; 16], u32, u32)>,
     terms: Vec<(String, Vec<Entry>)>,
 }
 
-/// Position of a document in the list, occurrences in its title, occurrences in its body.
+/// The position of a document in the list, and the occurrences in its title and in its body.
 type Entry = (u32, u16, u16);
 
-/// The index as bytes.
+/// Encodes the index.
 pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
     let mut documents = Vec::with_capacity(postings.len());
     let mut position: Vec<u32> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
         .map_err(|error| Error::internal(format!("the text index cannot be encoded: {error}")))
 }
 
-/// The index the bytes hold; `None` when they hold none.
+/// Decodes the index; `None` if the bytes are invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<Postings> {
     let snapshot: Snapshot = postcard::from_bytes(bytes).ok()?;
     let mut postings = Postings::default();

@@ -1,5 +1,5 @@
-//! English words a query does not mean to find: question words, pronouns, auxiliaries, articles
-//! and the commonest prepositions. Small on purpose: `not`, `new` or `over` may be what matters.
+//! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles and the most
+//! common prepositions. The list is deliberately short, because `not`, `new` or `over` may matter.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ were what when where which while who whom whose why will with would you your you
 
 static STOP: LazyLock<FxHashSet<&str>> = LazyLock::new(|| WORDS.split_ascii_whitespace().collect());
 
-/// Whether a folded word is one of them, also when shortened (`what's`, `didn't`, `they'd`).
+/// Whether a folded word is a stop word, possibly contracted (`what's`, `didn't`, `they'd`).
 pub(crate) fn is_stop_word(folded: &str) -> bool {
     let stem = folded.split_once('\'').map_or(folded, |(stem, _)| stem);
     STOP.contains(stem) || stem.strip_suffix('n').is_some_and(|verb| stem != folded && STOP.contains(verb))
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shortened_forms_count_and_content_does_not() {
+    fn contractions_are_stop_words_and_content_words_are_not() {
         for word in ["what", "what's", "i've", "didn't", "they'll", "the"] {
             assert!(is_stop_word(word), "{word}");
         }

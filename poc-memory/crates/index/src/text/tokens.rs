@@ -1,8 +1,7 @@
-//! From text to index terms: Unicode words, folded and stemmed, with a chain for identifiers.
+//! The tokenizer: splits texts into Unicode words, which are folded and stemmed, and handles identifiers.
 //!
-//! An identifier (`INC-90037`, `store_open`, `parseFrame`, `src/main.rs`, `utf8`) becomes one term
-//! as a whole and one for each of its parts, so that it is found by its exact spelling first and
-//! by its words as well.
+//! An identifier (`INC-90037`, `store_open`, `parseFrame`, `src/main.rs`, `utf8`) gives one term for the
+//! whole and one for each of its parts, so that it is found by its exact spelling and also by its words.
 
 use super::fold::fold;
 use super::stop;
@@ -11,7 +10,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Bytes of a term; a longer run of characters is no word anybody would look for.
+/// The maximum length of a term in bytes. Longer runs of characters are not indexed.
 const LONGEST_TERM: usize = 128;
 
 const LANGUAGES: &[(&str, Algorithm)] = &[
@@ -35,22 +34,22 @@ const LANGUAGES: &[(&str, Algorithm)] = &[
     ("turkish", Algorithm::Turkish),
 ];
 
-/// The token chain of one language.
+/// The tokenizer of one language.
 pub(super) struct Tokenizer {
     stemmer: Option<Stemmer>,
     english: bool,
 }
 
-/// A name in a question.
+/// A name in a query.
 pub(super) struct Name {
-    /// As it is indexed.
+    /// Its term as indexed.
     pub(super) whole: String,
-    /// As it stands there.
+    /// Its spelling in the query.
     pub(super) spelling: String,
 }
 
 impl Tokenizer {
-    /// For a Snowball language, or `none` for words as they are.
+    /// The tokenizer for a Snowball language, or for `none`, which does not stem.
     pub(super) fn new(language: &str) -> Result<Self> {
         let stemmer = match LANGUAGES.iter().find(|(name, _)| *name == language) {
             Some((_, algorithm)) => Some(Stemmer::create(*algorithm)),
@@ -65,15 +64,14 @@ impl Tokenizer {
         Ok(Tokenizer { stemmer, english: language == "english" })
     }
 
-    /// The terms of a text in order, with repeats.
+    /// The terms of a text in order, with repetitions.
     pub(super) fn terms(&self, text: &str) -> Vec<String> {
         let mut terms = Vec::new();
         self.each(text, &mut |term, _| terms.push(term));
         terms
     }
 
-    /// The terms of a query, without repeats. Words that only ask or refer (`what did she`) are
-    /// left out, unless there is nothing else.
+    /// The distinct terms of a query. Stop words (`what did she`) are left out unless there are no other words.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
         let (mut content, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
         self.each(text, &mut |term, stop| {
@@ -87,9 +85,8 @@ impl Tokenizer {
         if content.is_empty() { all } else { content }
     }
 
-    /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
-    /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none,
-    /// and neither is a quantity (`2nd`, `7:30pm`).
+    /// The distinct names in a query: tokens of several parts that contain a digit, `_`, `/`, `::` or a capital
+    /// after a small letter. `well-known` is not a name, and neither is a quantity (`2nd`, `7:30pm`).
     pub(super) fn names(&self, text: &str) -> Vec<Name> {
         let mut found: Vec<Name> = Vec::new();
         for run in names(text) {
@@ -117,8 +114,7 @@ impl Tokenizer {
         }
     }
 
-    /// The term of a name as a whole. Spelling matters in one with digits or separators: `a-1` is not
-    /// `a-2`.
+    /// The term of a whole name. A name with digits or separators is not stemmed.
     fn whole(&self, run: &str, emit: &mut dyn FnMut(String, bool)) {
         self.word(run, run.chars().all(char::is_alphabetic), emit);
     }
@@ -136,40 +132,41 @@ impl Tokenizer {
     }
 }
 
-/// The names of a text that are made of several parts, such as `retry-policy` and `src/main.rs`.
+/// The identifiers in a text: tokens of several parts, such as `retry-policy` and `src/main.rs`.
 pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     runs(text).filter(|run| identifier(run).is_some())
 }
 
-/// Those of a text that are told from common words by their form, such as `INC-90037` and `people/lin`.
+/// The identifiers in a text that have the form of a name (see [`is_name`]), such as `INC-90037` and
+/// `people/lin`.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     names_at(text).map(|(_, name)| name)
 }
 
-/// As [`names`], each with the byte it begins at.
+/// Like [`names`], with byte offsets.
 pub(crate) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
     runs_at(text).filter(|(_, run)| is_name(run) && identifier(run).is_some())
 }
 
-/// The names that the path of an address is made of, such as the ticket of its page; `None` when it has none,
-/// or the text is no address.
-pub(super) fn names_in_url(address: &str) -> Option<String> {
-    let (_, page) = address.split_once("://")?;
+/// The names in the path of a URL, such as a ticket number, separated by spaces; `None` if there are none or
+/// the text is not a URL.
+pub(super) fn names_in_url(url: &str) -> Option<String> {
+    let (_, page) = url.split_once("://")?;
     let names: Vec<&str> = page.split(['/', '?', '#', '=']).skip(1).flat_map(names).collect();
     (!names.is_empty()).then(|| names.join(" "))
 }
 
-/// Characters that hold the parts of one name together.
+/// Whether a character joins the parts of a name.
 fn is_joiner(character: char) -> bool {
     matches!(character, '-' | '_' | '.' | '/' | '\\' | ':' | '#' | '@' | '+' | '\'' | '’')
 }
 
-/// Runs of letters, digits, marks and single joiners between them.
+/// The tokens of a text: runs of letters, digits and marks, with single joiners between them.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     runs_at(text).map(|(_, run)| run)
 }
 
-/// As [`runs`], each with the byte it begins at.
+/// Like [`runs`], with byte offsets.
 fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -192,13 +189,13 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let at = text.len() - rest.len();
         let (run, tail) = rest.split_at_checked(end)?;
         rest = tail;
-        // `INC-301's owner` is that of INC-301. Of plain words the stemmer cuts it.
+        // Drops the `'s` of identifiers, as in `INC-301's owner`. For plain words the stemmer does that.
         let owner = without_possessive(run);
         Some((at, if identifier(owner).is_some() { owner } else { run }))
     })
 }
 
-/// A name without `'s`.
+/// Removes a trailing `'s`.
 pub fn without_possessive(name: &str) -> &str {
     ["'s", "’s", "'S", "’S"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
@@ -207,19 +204,21 @@ fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
 }
 
-/// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
+/// Whether a token has the form of a name: it contains a digit, `_`, `/`, `::` or a capital after a small
+/// letter, and is not a quantity.
 pub fn is_name(run: &str) -> bool {
-    let hump = || {
+    let has_inner_capital = || {
         let mut before = run.chars();
         let after = run.chars().skip(1);
         after.into_iter().any(|after| before.next().is_some_and(char::is_lowercase) && after.is_uppercase())
     };
-    let is_distinctive =
-        run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump();
+    let is_distinctive = run.contains("::")
+        || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/'))
+        || has_inner_capital();
     is_distinctive && !is_quantity(run)
 }
 
-/// Whether a run is a number, a time or an amount, as `2nd`, `7:30pm`, `3.50` and `90s` are.
+/// Whether a token is a number, a time or an amount, such as `2nd`, `7:30pm`, `3.50` and `90s`.
 fn is_quantity(run: &str) -> bool {
     let number = run.trim_end_matches(char::is_lowercase);
     let mut pieces = run.get(..number.len()).unwrap_or_default().split(['.', ':', '/']);
@@ -232,7 +231,7 @@ fn is_quantity(run: &str) -> bool {
         && pieces.next().is_none()
 }
 
-/// The parts of a name; `None` when the run is plain words.
+/// The parts of an identifier; `None` for plain words.
 fn identifier(run: &str) -> Option<Vec<&str>> {
     let mut parts: Vec<&str> = Vec::new();
     let mut joined = false;
@@ -243,14 +242,14 @@ fn identifier(run: &str) -> Option<Vec<&str>> {
     if !joined && parts.len() < 2 {
         return None;
     }
-    // A lone letter out of a name says nothing.
+    // Single letters carry no meaning.
     parts.retain(|part| part.chars().nth(1).is_some() || part.chars().all(char::is_numeric));
     Some(parts)
 }
 
-/// Splits at the borders of `camelCase`, `HTTPServer` and `utf8`.
+/// Splits `camelCase`, `HTTPServer` and `utf8` into their parts.
 fn split_case(piece: &str) -> Vec<&str> {
-    // The plural of an acronym: `PDFs`.
+    // Keeps the plural of an acronym, such as `PDFs`, in one piece.
     if let Some(stem) = piece.strip_suffix('s')
         && stem.chars().nth(1).is_some()
         && stem.chars().all(char::is_uppercase)
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_found_whole_and_in_parts() {
+    fn identifiers_give_the_whole_and_the_parts() {
         check("INC-90037", "inc-90037 inc 90037");
         check("store_open", "store_open store open");
         check("parseFrame(", "parsefram pars frame");
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_by_their_form() {
+    fn names_are_recognized_by_their_form() {
         let check = |query: &str, expected: &str| {
             let names = Tokenizer::new("english").unwrap().names(query);
             let names: Vec<String> = names.into_iter().map(|name| name.whole).collect();
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_have_names_in_its_path() {
+    fn a_url_may_have_names_in_its_path() {
         let check = |address: &str, expected: Option<&str>| {
             assert_eq!(names_in_url(address).as_deref(), expected, "{address}");
         };
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn other_scripts_are_words_too() {
+    fn words_of_other_scripts_are_indexed() {
         check("дом 東京", "дом 東 京");
         assert_eq!(Tokenizer::new("russian").unwrap().terms("домами Чай"), ["дом", "ча"]);
         assert_eq!(Tokenizer::new("german").unwrap().terms("Häuser"), ["haus"]);
@@ -358,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_drops_the_words_that_only_ask() {
+    fn a_query_drops_stop_words() {
         assert_eq!(query("What did she say about the harbour in Lisbon?"), "say harbour lisbon");
         assert_eq!(query("harbour Harbour harbours"), "harbour");
         assert_eq!(query("who are you"), "who are you");
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_language_is_refused() {
+    fn an_unknown_language_is_an_error() {
         let error = Tokenizer::new("klingon").err().unwrap();
         insta::assert_snapshot!(error, @"`text.language`: no stemmer for the language `klingon`");
         assert!(error.hint.unwrap().ends_with("tamil, turkish or none"));
@@ -382,7 +381,7 @@ mod tests {
         }
 
         #[test]
-        fn case_does_not_matter_without_humps(text in "[a-z0-9 ._/-]{0,40}") {
+        fn case_does_not_matter_without_camel_case(text in "[a-z0-9 ._/-]{0,40}") {
             let tokenizer = Tokenizer::new("english").unwrap();
             prop_assert_eq!(tokenizer.terms(&text), tokenizer.terms(&text.to_uppercase()));
         }
