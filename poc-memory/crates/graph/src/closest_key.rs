@@ -1,12 +1,12 @@
-//! The key somebody may have meant.
+//! Suggestions for misspelt keys.
 
 use super::{Ix, Trust, View};
 use crate::similar;
 
-/// The key of any node, in whatever state, that resembles a wrong one most, if any does. A key that
-/// nobody has vouched for is proposed to nobody.
+/// The key most similar to `wrong` among the nodes in any state, if any is similar enough. Keys of
+/// quarantined nodes are never suggested.
 pub fn closest_key<'a>(view: &'a View, wrong: &str) -> Option<&'a str> {
-    let may_be_told = |ix: &Ix| view.state(*ix).is_some() && view.trust(*ix) > Trust::Quarantined;
-    let keys = (0..view.slots()).filter(may_be_told).map(|ix| view.key(ix));
+    let may_be_suggested = |ix: &Ix| view.state(*ix).is_some() && view.trust(*ix) > Trust::Quarantined;
+    let keys = (0..view.slots()).filter(may_be_suggested).map(|ix| view.key(ix));
     similar::closest(wrong, keys)
 }

@@ -1,4 +1,4 @@
-//! The edge: one tie of one kind between two nodes.
+//! Edges: directed connections of one kind between two nodes.
 
 use super::id::NodeId;
 use super::node::named;
@@ -31,7 +31,7 @@ named!(
 );
 
 impl EdgeKind {
-    /// Whether graph stages, degree and communities see ties of this kind.
+    /// Whether graph stages, degrees and communities use edges of this kind.
     pub fn is_graph(self) -> bool {
         !matches!(self, EdgeKind::Supersedes | EdgeKind::Contradicts)
     }
@@ -42,7 +42,7 @@ impl EdgeKind {
     }
 }
 
-/// One tie, stored once under its source and mirrored under its target.
+/// One edge, stored under its source and mirrored under its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
     /// Where it starts.
@@ -51,7 +51,7 @@ pub struct Edge {
     pub dst: NodeId,
     /// What it means.
     pub kind: EdgeKind,
-    /// 0 to 1, or the weight of an associative tie (0.05 to 100) as of `touched`.
+    /// 0 to 1, or the weight of an associative edge (0.05 to 100) as of `touched`.
     pub strength: f64,
     /// When it was made.
     pub created: Timestamp,
@@ -64,7 +64,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The strength graph stages use, in 0–1: associative weights `w` count as `w / (1 + w)`.
+    /// The strength that graph stages use, 0–1: an associative weight `w` counts as `w / (1 + w)`.
     pub fn graph_strength(&self) -> f64 {
         if self.kind.is_associative() { self.strength / (1.0 + self.strength) } else { self.strength }
     }

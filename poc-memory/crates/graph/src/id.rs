@@ -1,7 +1,7 @@
 //! Identifiers: time-ordered UUIDs for nodes and runs.
 
-use crate::rng::Rng;
 use crate::error::{Error, Result};
+use crate::rng::Rng;
 use crate::time::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// Sixteen bytes that sort by the time they were made (UUIDv7), shown as 32 hexadecimal digits.
+/// Sixteen bytes that sort by their time of creation (UUIDv7), displayed as 32 hexadecimal digits.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -103,7 +103,7 @@ id!(
     RunId
 );
 
-/// Makes identifiers that sort in the order they were made, also within one millisecond.
+/// Generates identifiers that sort in the order of their creation, even within one millisecond.
 ///
 /// Layout of RFC 9562 §5.7 with the 26 bits after the time used as a counter (method 1 of §6.2)
 /// and 48 random bits behind it.
@@ -159,7 +159,7 @@ mod tests {
         let rng = SeededRng::new(1);
         let mut last = id_generator.node(Timestamp(5), &rng);
         for step in 0..50_000 {
-            // The clock stands still, and once steps back: the order holds all the same.
+            // The clock stands still and once goes back; the order is still ascending.
             let now = if step == 20_000 { Timestamp(3) } else { Timestamp(5) };
             let next = id_generator.node(now, &rng);
             assert!(next > last);

@@ -1,20 +1,20 @@
-//! Pure values of the graph and the immutable [`View`] everything reads.
+//! The data model of the graph and the immutable [`View`] that all readers share.
 //!
-//! Nothing here touches a disk, a clock or a lock.
+//! Nothing in this crate reads or writes files.
 
-pub mod rng;
+mod closest_key;
 mod column;
 mod delta;
 mod edge;
 pub mod error;
 mod id;
 mod key;
-mod closest_key;
 mod lists;
 mod message;
 mod node;
 mod pages;
 pub mod retry;
+pub mod rng;
 pub mod similar;
 mod structure;
 mod tenant;
@@ -25,18 +25,19 @@ mod title;
 mod view;
 mod visit;
 
+pub use closest_key::closest_key;
 pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
-pub use id::{MessageId, IdGenerator, NodeId, RunId};
+pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, normal_key};
-pub use closest_key::closest_key;
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{
-    Communities, Embedding, Health, Layout, Outliers, PowerLaw, StructureOptions, SavedStructure, StructureSource, clustering,
+    Communities, Embedding, Health, Layout, Outliers, PowerLaw, SavedStructure, StructureOptions,
+    StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
 pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
-pub use view::{Builder, Ix, OptionalTimestampCursor, Neighbor, Visibility, MergedEdge, View};
+pub use view::{Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, View, Visibility};
 pub use visit::{Visit, VisitOutcome};

@@ -1,4 +1,4 @@
-//! The message: a text as somebody wrote it, from which its chunks are made.
+//! Messages: texts as they were written, stored as nodes chunk by chunk.
 
 use super::id::{MessageId, NodeId};
 use crate::time::Timestamp;
@@ -11,31 +11,32 @@ use std::str::FromStr;
 pub struct Message {
     /// Names it for ever.
     pub id: MessageId,
-    /// The text, as it was given.
+    /// The text as it was given.
     pub text: String,
-    /// What else was given with it: an object in JSON.
+    /// The metadata given with it: a JSON object.
     pub metadata: String,
     /// When it was written.
     pub created: Timestamp,
     /// Who wrote it down, in the form of a node's provenance.
     pub provenance: String,
-    /// The nodes that were made of it, in the order of the text. Some may be gone since.
+    /// The nodes created from it, in the order of the text. Some may have been deleted since.
     pub chunks: Vec<NodeId>,
 }
 
-/// Which part of which message a node is. It stands in the node's source, as `message:ID#NUMBER`.
+/// Identifies the part of a message that a node holds. It is stored in the node's source as
+/// `message:ID#NUMBER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRef {
     /// The message.
     pub message: MessageId,
-    /// The place in it, from 1.
+    /// The position in the message, from 1.
     pub number: usize,
 }
 
 const SCHEME: &str = "message:";
 
 impl ChunkRef {
-    /// What the source of a node says, if it is that.
+    /// Parses the source of a node; `None` when the source is something else.
     pub fn from_source(source: Option<&str>) -> Option<ChunkRef> {
         source?.parse().ok()
     }
@@ -52,7 +53,7 @@ impl FromStr for ChunkRef {
     fn from_str(text: &str) -> Result<ChunkRef, ()> {
         let (message, number) = text.strip_prefix(SCHEME).and_then(|rest| rest.split_once('#')).ok_or(())?;
         let of = ChunkRef { message: message.parse().map_err(drop)?, number: number.parse().map_err(drop)? };
-        // One spelling alone, so that what it says and what it is hashed by are the same.
+        // Only the canonical spelling, because the source is part of the content hash.
         if of.number > 0 && of.to_string() == text { Ok(of) } else { Err(()) }
     }
 }
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_names_a_chunk_in_one_spelling() {
+    fn only_the_canonical_spelling_of_a_chunk_source_is_accepted() {
         let id = "019aa5b30800700080000000000000ab";
         let of = ChunkRef::from_source(Some(&format!("message:{id}#12"))).unwrap();
         assert_eq!((of.message.to_string().as_str(), of.number), (id, 12));

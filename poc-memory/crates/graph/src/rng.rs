@@ -1,4 +1,4 @@
-//! Rng as an argument, so that a test can repeat what it saw.
+//! Random number generators, passed as an argument so that tests are reproducible.
 
 use parking_lot::Mutex;
 
@@ -15,7 +15,7 @@ pub struct SystemRng;
 impl Rng for SystemRng {
     fn next_u64(&self) -> u64 {
         getrandom::u64().unwrap_or_else(|_| {
-            // Without a random source ids stay unique by their time and counter.
+            // Ids stay unique by their time and counter even without a random source.
             u64::from(std::process::id())
         })
     }
@@ -26,7 +26,7 @@ impl Rng for SystemRng {
 pub struct SeededRng(Mutex<u64>);
 
 impl SeededRng {
-    /// The sequence that belongs to `seed`.
+    /// The sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         SeededRng(Mutex::new(seed))
     }

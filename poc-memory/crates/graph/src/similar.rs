@@ -1,19 +1,21 @@
-//! Did you mean: the known name that a wrong one most resembles.
+//! Suggestions for misspelt names ("did you mean").
 
 use std::borrow::Cow;
 
-/// Least similarity (0–1, normalised Damerau–Levenshtein, letter case aside) of a name worth
-/// proposing.
+/// The least similarity of a suggestion, 0–1: normalised Damerau–Levenshtein, ignoring case.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Characters of a wrong name from which on nobody just mistyped.
-const LONGEST: usize = 200;
+/// Names of more characters get no suggestion.
+const MAX_CHARS: usize = 200;
 
-/// The name most similar to `wrong`, if any is similar enough; of equals the first.
+/// The name most similar to `wrong`, if any is similar enough; the first wins a tie.
+///
+/// `known` may be all keys of a store, so most names are rejected by a comparison of their character
+/// counts before the edit distance is computed.
 pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = lower(wrong);
     let letters = Letters::of(&wrong);
-    if letters.count > LONGEST {
+    if letters.count > MAX_CHARS {
         return None;
     }
     let mut best: Option<(f64, &str)> = None;
@@ -35,8 +37,8 @@ fn lower(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_uppercase) { text.to_lowercase().into() } else { text.into() }
 }
 
-/// How many characters of each of 32 kinds a text has: enough to see at once that two texts cannot
-/// be alike.
+/// Counts of the characters of a text in 32 classes, which give a cheap upper bound of the similarity of two
+/// texts.
 struct Letters {
     kinds: [u16; 32],
     count: usize,
@@ -54,7 +56,7 @@ impl Letters {
         letters
     }
 
-    /// No pair of such texts is more similar: each edit brings or takes one character at most.
+    /// An upper bound of the similarity: each edit adds or removes at most one character.
     fn most_similar(&self, other: &Letters) -> f64 {
         let more = |a: &Letters, b: &Letters| -> usize {
             a.kinds.iter().zip(&b.kinds).map(|(a, b)| usize::from(a.saturating_sub(*b))).sum()
@@ -70,7 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_slip_is_recognised_and_a_stranger_is_not() {
+    fn a_typo_gets_a_suggestion_and_an_unrelated_name_does_not() {
         let to = |wrong| super::closest(wrong, ["semantic", "episodic", "daily"].into_iter());
         assert_eq!(to("semantci"), Some("semantic"));
         assert_eq!(to("dayly"), Some("daily"));
@@ -81,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_alike_is_passed_over_at_a_glance(a in "[a-eä]{0,12}", b in "[a-eä]{0,12}") {
+        fn the_bound_is_never_below_the_similarity(a in "[a-eä]{0,12}", b in "[a-eä]{0,12}") {
             let most = Letters::of(&a).most_similar(&Letters::of(&b));
             prop_assert!(most >= strsim::normalized_damerau_levenshtein(&a, &b) - 1e-12);
         }

@@ -44,7 +44,10 @@ impl View {
     }
 
     /// The communities of the graph; `None` when it would take more than a moment to compute them.
-    pub fn cached_communities(&self, options: &StructureOptions) -> Option<(Arc<Communities>, StructureSource)> {
+    pub fn cached_communities(
+        &self,
+        options: &StructureOptions,
+    ) -> Option<(Arc<Communities>, StructureSource)> {
         self.restore_structure(options);
         let part = &self.structure.communities;
         part.get(self.generation(), self.size(), options, false, || Communities::compute(self))

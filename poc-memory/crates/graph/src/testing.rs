@@ -86,7 +86,8 @@ pub fn told(view: &View) -> Vec<String> {
             .map(|edge| (view.id(edge.target()), edge.kind(), edge.is_incoming()))
             .collect();
         others.sort();
-        let mut ties: Vec<_> = view.merged_edges(ix).map(|tie| (view.id(tie.ix), tie.strength.to_bits())).collect();
+        let mut ties: Vec<_> =
+            view.merged_edges(ix).map(|tie| (view.id(tie.ix), tie.strength.to_bits())).collect();
         ties.sort();
         let visits: Vec<_> =
             view.visitors().filter_map(|agent| Some((agent, view.visit(agent, ix)?))).collect();

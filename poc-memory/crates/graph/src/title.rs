@@ -1,12 +1,12 @@
-//! What a note is called: the title it was given, or how its text begins.
+//! Titles of notes: given explicitly, or derived from the first line of the text.
 
 use super::Node;
 
 /// Characters a title taken from the body may have.
 pub const DERIVED_TITLE_CHARS: usize = 80;
 
-/// The title a body gives a note that has none: its first line with text, without Markdown's
-/// marks, cut at a word.
+/// The title derived from a body: its first line with text, without Markdown markup, cut at a word. `None`
+/// without such a line.
 pub fn title_of(body: &str) -> Option<String> {
     let line = first_line(body)?.trim_start_matches(is_mark);
     let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
@@ -33,7 +33,7 @@ pub fn title_of(body: &str) -> Option<String> {
     Some(title)
 }
 
-/// The first line with text, marks of Markdown apart.
+/// The first line that contains more than Markdown markup.
 fn first_line(body: &str) -> Option<&str> {
     body.lines().find(|line| !line.trim_start_matches(is_mark).is_empty())
 }
@@ -48,8 +48,8 @@ pub fn one_line(text: &str) -> String {
 }
 
 impl Node {
-    /// What the note was called by somebody: its title, a heading too; `None` where the title only repeats
-    /// the line that the text begins with, because none was given.
+    /// The title, if it was given explicitly or is a heading of the text; `None` when it was derived from a
+    /// plain first line.
     pub fn own_title(&self) -> Option<&str> {
         let repeats = || {
             let heading = first_line(&self.body).is_some_and(|line| line.trim_start().starts_with('#'));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_text_begins_is_no_title_of_its_own() {
+    fn a_derived_title_is_not_an_own_title() {
         let own = |title: &str, body: &str| {
             Node { title: title.into(), body: body.into(), ..testing::node(1) }.own_title().map(str::to_owned)
         };

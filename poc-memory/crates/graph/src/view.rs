@@ -1,7 +1,7 @@
-//! The immutable snapshot everything reads: one column per field, adjacency, look-ups, visits.
+//! The immutable snapshot that all readers share: one column per field, adjacency, look-up tables and visits.
 //!
-//! A node has a dense index [`Ix`] within a view and its descendants; the index of a deleted node
-//! stays empty until the store is opened again. Bodies and titles stay in the store.
+//! A node has a dense index [`Ix`] within a view and the views derived from it. The index of a deleted node
+//! stays empty until the store is reopened. Bodies and titles are not part of the view.
 
 mod apply;
 mod build;
@@ -9,12 +9,12 @@ mod counts;
 mod cursors;
 mod fields;
 mod lookup;
-mod optional_timestamp;
 mod names;
+mod optional_timestamp;
 mod sequence;
-mod visibility;
 mod snapshot;
 mod triangles;
+mod visibility;
 
 pub use build::Builder;
 pub use optional_timestamp::OptionalTimestampCursor;
@@ -29,9 +29,9 @@ use super::structure::{self, StructureCell};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use counts::Counts;
-use lookup::{Lookup, hash, hash_any_case, small_letters};
-use optional_timestamp::OptionalTimestamp;
+use lookup::{Lookup, hash, hash_any_case, lowercase_chars};
 use names::Names;
+use optional_timestamp::OptionalTimestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,12 +39,11 @@ use std::sync::Arc;
 /// The dense index of a node within a view.
 pub type Ix = u32;
 
-/// One end of an edge as the other end sees it: target, kind, direction and graph strength in eight
-/// bytes.
+/// An edge as seen from one of its ends: the other node, kind, direction and graph strength, in eight bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Neighbor {
-    // The low 28 bits are the target, the next 3 the kind; the highest is set where the edge ends,
-    // since two nodes may be tied by an edge each way.
+    // The low 28 bits are the other node, the next 3 the kind. The highest bit is set at the target of
+    // the edge, because two nodes may have an edge in each direction.
     packed: u32,
     /// Graph strength in 0–1 ([`Edge::graph_strength`](super::Edge::graph_strength)).
     pub strength: f32,
@@ -55,20 +54,20 @@ impl Neighbor {
     const KIND: u32 = 0b111;
     const INCOMING: u32 = 1 << 31;
 
-    /// As the source of the edge sees it.
+    /// The edge as seen from its source.
     fn outgoing(target: Ix, kind: EdgeKind, strength: f64) -> Self {
         let kind = (kind as u32 & Self::KIND) << 28;
         Neighbor { packed: (target & Self::TARGET) | kind, strength: strength as f32 }
     }
 
-    /// The same edge as its target sees it.
+    /// The same edge as seen from the other end.
     fn mirrored(self, source: Ix) -> Self {
         let ends = Self::TARGET | Self::INCOMING;
         let other_way = !self.packed & Self::INCOMING;
         Neighbor { packed: (source & Self::TARGET) | other_way | (self.packed & !ends), ..self }
     }
 
-    /// Whether it ends here: an edge stands at both its ends and starts at one.
+    /// Whether the edge ends here. An edge is stored at both ends.
     pub fn is_incoming(self) -> bool {
         self.packed & Self::INCOMING != 0
     }
@@ -100,8 +99,8 @@ impl Neighbor {
     }
 }
 
-/// A live neighbour in the simple graph: all edges between two nodes count as one tie that is as
-/// strong as the strongest of them.
+/// An edge of the simple graph of live nodes: all edges between two nodes merged into one, as strong as the
+/// strongest of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MergedEdge {
     /// The neighbour.
@@ -112,10 +111,10 @@ pub struct MergedEdge {
 
 /// The immutable snapshot.
 ///
-/// In memory a node costs about 140 bytes, its key and four for each keyword: 190 with a key of 30
-/// bytes and five keywords. An edge costs 16, eight at each end. A visit costs 16 bytes, and so does
-/// every other node in the same chunk of 1,024 (of fewer in a small graph). A copy shares all of it and costs one pointer per
-/// some thousand nodes and column.
+/// A node takes about 140 bytes plus its key and four bytes for each keyword: 190 bytes with a key of 30 bytes
+/// and five keywords. An edge takes 16 bytes, eight at each end. A visit takes 16 bytes, and so does every other
+/// node in the same chunk of 1,024 (fewer in a small graph). A clone shares all data and costs one pointer per
+/// column and some thousand nodes.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The sequence number of the last transaction it contains; 0 for an empty store.
@@ -146,13 +145,12 @@ pub struct View {
     touched: Column<Timestamp>,
     replay_intervals: Column<u16>,
     replayed: Column<OptionalTimestamp>,
-    // Sorted by target, then direction and kind; every edge of a graph kind stands at both its ends.
-    // May be shorter than the others: later nodes have no edges.
+    // Sorted by target, then direction and kind. Every edge of a graph kind is stored at both ends. May be
+    // shorter than the other columns; later nodes have no edges.
     adjacency: Lists<Vec<Neighbor>>,
-    // The edges that are no ties of the graph, in the same way; one of a node with itself stands
-    // there once.
+    // The edges of other kinds, in the same way; an edge of a node with itself is stored once.
     other_edges: Lists<Vec<Neighbor>>,
-    // Of the simple graph of live nodes, kept up to date edge by edge.
+    // Of the simple graph of live nodes, updated incrementally.
     degrees: Column<u32>,
     triangles: Column<u32>,
     visits: Arc<BTreeMap<Arc<str>, Column<Option<Visit>>>>,
@@ -211,12 +209,12 @@ read! {
 }
 
 impl View {
-    /// A view of nothing.
+    /// An empty view.
     pub fn new() -> Self {
         View { ids_ascend: true, ..View::default() }
     }
 
-    /// One past the greatest index in use: indexes run from 0 to here, with gaps.
+    /// One past the greatest index in use. Indexes below may be empty.
     pub fn slots(&self) -> Ix {
         self.ids.len() as Ix
     }
@@ -267,12 +265,12 @@ impl View {
         self.by_key.find(hash_any_case(key), |ix| self.key(ix) == key)
     }
 
-    /// The indexes of the keys that are the same but for capitals, in any state.
+    /// The indexes of the keys that are equal ignoring case, in any state.
     pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
-        self.by_key.find_all(hash_any_case(key), |ix| small_letters(self.key(ix)).eq(small_letters(key)))
+        self.by_key.find_all(hash_any_case(key), |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key)))
     }
 
-    /// When the node leaves retrieval by itself.
+    /// When the node expires.
     pub fn expires(&self, ix: Ix) -> Option<Timestamp> {
         self.expires.get(ix as usize).and_then(|&moment| moment.into())
     }
@@ -317,12 +315,12 @@ impl View {
         self.keyword_names.name(number)
     }
 
-    /// All edges of graph kinds at a node, either way, to live and other nodes, by target.
+    /// All edges of graph kinds at a node in both directions, to nodes in any state, by target.
     pub fn edges(&self, ix: Ix) -> &[Neighbor] {
         self.adjacency.get(ix as usize).unwrap_or_default()
     }
 
-    /// The live neighbours of a node, one [`MergedEdge`] each, by index.
+    /// The edges of the simple graph at a node: one for each live neighbour, by index.
     pub fn merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
         self.edges(ix)
             .chunk_by(|a, b| a.target() == b.target())
@@ -331,7 +329,7 @@ impl View {
                 let strength = run.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
                 Some(MergedEdge { ix: first.target(), strength: f64::from(strength) })
             })
-            .filter(|tie| self.is_live(tie.ix))
+            .filter(|edge| self.is_live(edge.ix))
     }
 
     /// Whether any edge of a graph kind joins the two nodes.
@@ -354,7 +352,7 @@ impl View {
         self.visits.get(agent)
     }
 
-    /// The agents that have visited anything.
+    /// The agents with visits.
     pub fn visitors(&self) -> impl Iterator<Item = &str> {
         self.visits.keys().map(|agent| &**agent)
     }

@@ -1,4 +1,4 @@
-//! Visits: which agent looked at which node, when, and at which version of it.
+//! Visits: which agent processed which node, when, and at which version.
 
 use super::node::named;
 use crate::time::Timestamp;

@@ -1,8 +1,8 @@
 //! Where what is derived from the graph is kept: one cell for every state of the graph, and the
 //! latest that was computed for any.
 
-use super::policy::{Plan, StructureOptions, GraphStatus, plan};
-use super::saved::{StructureLoader, SavedStructure};
+use super::policy::{GraphStatus, Plan, StructureOptions, plan};
+use super::saved::{SavedStructure, StructureLoader};
 use super::{Communities, Embedding, Health, Outliers};
 use arc_swap::ArcSwapOption;
 use std::fmt;
@@ -37,7 +37,9 @@ impl fmt::Display for StructureSource {
             StructureSource::Fresh => f.write_str(self.name()),
             StructureSource::Reused(1) => write!(f, "{}, 1 change old", self.name()),
             StructureSource::Reused(changes) => write!(f, "{}, {changes} changes old", self.name()),
-            StructureSource::Computed(time) => write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3),
+            StructureSource::Computed(time) => {
+                write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3)
+            }
         }
     }
 }

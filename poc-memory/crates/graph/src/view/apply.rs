@@ -1,4 +1,4 @@
-//! How a view follows the log: deltas in, a changed copy out.
+//! Applying the deltas of a transaction to a view.
 
 use super::fields::Fields;
 use super::lookup::{hash, hash_any_case};
@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 use std::sync::Arc;
 
 impl View {
-    /// Changes the view by what one transaction did. Nodes are taken first, so that an edge may
-    /// stand before the nodes it joins; an edge or activity without its node is left out.
+    /// Applies the changes of one transaction. Nodes are applied first, so that an edge may come before its
+    /// nodes. An edge or activity without its node is ignored.
     pub fn apply(&mut self, seq: u64, deltas: &[Delta]) {
         self.seq = seq;
         for delta in deltas {
@@ -75,7 +75,7 @@ impl View {
         }
     }
 
-    /// An index for a node that has none; its activity is that of one born at `created`.
+    /// Allocates an index for a new node, with the activity of a node created at `created`.
     pub(super) fn add_slot(&mut self, id: NodeId, created: Timestamp) -> Ix {
         let ix = self.slots();
         if ix > 0 && self.id(ix - 1).is_some_and(|last| last > id) {
@@ -100,7 +100,7 @@ impl View {
     pub(super) fn set_key(&mut self, ix: Ix, key: &str) {
         let before = self.key(ix);
         if before != key {
-            // Another node may have taken the old key earlier in this transaction: that one stays.
+            // Another node may have taken the old key earlier in this transaction and keeps it.
             self.by_key.remove(hash_any_case(before), ix);
             self.keys.set(ix as usize, key);
         }
@@ -211,7 +211,7 @@ impl View {
         StructureCell::renew(&mut self.structure);
     }
 
-    /// Puts an edge that is no tie, as its source sees it.
+    /// Adds an edge that is not part of the graph, as seen from its source.
     fn put_other(&mut self, source: Ix, half: Neighbor) {
         let added = put_half(&mut self.other_edges, source, half);
         if half.target() != source {
@@ -220,7 +220,7 @@ impl View {
         self.count_edge(half.kind(), i32::from(added));
     }
 
-    /// Removes an edge that is no tie, as one of its ends sees it.
+    /// Removes an edge that is not part of the graph, as seen from one of its ends.
     fn remove_other(&mut self, at: Ix, half: Neighbor) {
         if !drop_half(&mut self.other_edges, at, half) {
             return;
@@ -231,8 +231,8 @@ impl View {
         self.count_edge(half.kind(), -1);
     }
 
-    /// Counts one tie between two live nodes in (`sign` 1) or out (−1): both degrees, and the
-    /// triangles of both and of every live neighbour they share.
+    /// Adds (`sign` 1) or removes (−1) one merged edge between two live nodes in the counts: both degrees, and
+    /// the triangles of both and of every common live neighbour.
     fn count_tie(&mut self, a: Ix, b: Ix, sign: i32) {
         let shared = self.shared_neighbors(a, b);
         for ix in [a, b] {
@@ -244,14 +244,14 @@ impl View {
         }
     }
 
-    /// A node whose state has become live takes its ties back into the simple graph. The node must
-    /// already count as live.
+    /// Adds the edges of a node that has become live to the counts of the simple graph. The node must already
+    /// be live.
     fn join_graph(&mut self, ix: Ix) {
         self.live += 1;
         self.count_own_ties(ix, 1);
     }
 
-    /// The ties of a node that is about to stop being live leave the simple graph.
+    /// Removes the edges of a node that is about to stop being live from the counts of the simple graph.
     fn leave_graph(&mut self, ix: Ix) {
         self.live -= 1;
         self.count_own_ties(ix, -1);
@@ -267,12 +267,12 @@ impl View {
             corners += shared;
         }
         bump(&mut self.degrees, ix, sign * neighbors.len() as i32);
-        // Each triangle was met from both of its other corners.
+        // Each triangle was counted from both of its other corners.
         bump(&mut self.triangles, ix, sign * corners / 2);
         StructureCell::renew(&mut self.structure);
     }
 
-    /// The live nodes tied to both.
+    /// The live nodes adjacent to both.
     fn shared_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
         let mut shared = Vec::new();
         let ties = |ix| self.merged_edges(ix).map(|tie| tie.ix);
@@ -281,12 +281,12 @@ impl View {
     }
 }
 
-/// Whether an edge is a tie of the graph: of a graph kind, between two nodes.
+/// Whether an edge is part of the graph: of a graph kind, between two different nodes.
 fn is_tie(kind: EdgeKind, a: Ix, b: Ix) -> bool {
     kind.is_graph() && a != b
 }
 
-/// Puts one end of an edge; whether it is new.
+/// Adds one end of an edge; returns whether it is new.
 fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
     let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
@@ -302,7 +302,7 @@ fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     place.is_err()
 }
 
-/// Drops one end of an edge; whether it was there.
+/// Removes one end of an edge; returns whether it existed.
 fn drop_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
     let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_whatever_their_capitals() {
+    fn keys_are_found_ignoring_case() {
         let with_key =
             |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
         let mut view = View::new();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_edges_between_two_nodes_one_may_go() {
+    fn one_of_two_edges_between_two_nodes_can_be_deleted() {
         let mut view = View::new();
         let there = testing::edge(1, 2, EdgeKind::Link, 0.8);
         let back = testing::edge(2, 1, EdgeKind::Link, 0.3);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     proptest! {
-        /// Degrees and triangles kept edge by edge equal a count by brute force.
+        /// Incrementally updated degrees and triangles equal a brute-force count.
         #[test]
         fn degrees_and_triangles_equal_brute_force(steps in proptest::collection::vec(step(), 0..60)) {
             let mut view = View::new();

@@ -1,5 +1,5 @@
-//! A view of everything at once, for opening a store: edges are sorted and counted together, which
-//! costs a fraction of taking them in one by one.
+//! Builds a view from all records of a store at once. Sorting and counting all edges together costs a fraction
+//! of applying them one by one.
 
 use super::{Ix, Neighbor, View};
 use crate::Activity;
@@ -9,34 +9,33 @@ use crate::NodeId;
 use crate::Visit;
 use crate::lists::Lists;
 
-/// Gathers a store's records. Nodes come first: what belongs to a node that is not there yet is
-/// left out.
+/// Collects the records of a store. Nodes must be added first; records of an unknown node are ignored.
 #[derive(Debug, Default)]
 pub struct Builder {
     view: View,
-    // Each edge as its source sees it.
+    // Each edge as seen from its source.
     edges: Vec<(Ix, Neighbor)>,
-    // The source of the last edge: they come by source.
+    // The source of the last edge; edges usually come grouped by source.
     source: Option<(NodeId, Ix)>,
 }
 
 impl Builder {
-    /// A builder of nothing.
+    /// An empty builder.
     pub fn new() -> Self {
         Builder { view: View::new(), ..Builder::default() }
     }
 
-    /// Takes a node.
+    /// Adds a node.
     pub fn node(&mut self, node: &Node) {
         self.view.put_node(node);
     }
 
-    /// Takes the activity of a node.
+    /// Adds the activity of a node.
     pub fn activity(&mut self, id: NodeId, activity: &Activity) {
         self.view.put_activity(id, activity);
     }
 
-    /// Takes an edge; quickest by source.
+    /// Adds an edge; fastest when edges are grouped by source.
     pub fn edge(&mut self, edge: &Edge) {
         if !edge.kind.is_graph() || edge.src == edge.dst {
             self.view.put_edge(edge);
@@ -52,13 +51,13 @@ impl Builder {
         }
     }
 
-    /// Takes an agent's visit of a node.
+    /// Adds an agent's visit of a node.
     pub fn visit(&mut self, agent: &str, id: NodeId, visit: Visit) {
         let known = self.view.visits.get_key_value(agent).map(|(name, _)| name.clone());
         self.view.put_visit(&known.unwrap_or_else(|| agent.into()), id, Some(visit));
     }
 
-    /// The view of everything taken, as of transaction `seq`.
+    /// The view of all records added, as of transaction `seq`.
     pub fn finish(self, seq: u64) -> View {
         let Builder { mut view, edges, .. } = self;
         let (mut starts, mut halves) = rows(view.slots(), &edges);
@@ -67,13 +66,13 @@ impl Builder {
         view.seq = seq;
         view.edges = halves.len() / 2;
         view.adjacency = Lists::from_rows(&starts, &halves);
-        view.count_ties();
+        view.count_degrees_and_triangles();
         view.count_all();
         view
     }
 }
 
-/// Both ends of every edge, by node and within a node in the order taken: those of node `ix` are
+/// Both ends of every edge, by node and within a node in the order added: those of node `ix` are
 /// `halves[starts[ix]..starts[ix + 1]]`.
 fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
     let ends = || edges.iter().flat_map(|&(a, half)| [(a, half), (half.target(), half.mirrored(a))]);
@@ -100,7 +99,7 @@ fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
     (starts, halves)
 }
 
-/// Puts every row in order and leaves of an edge taken more than once the last.
+/// Sorts every row and keeps only the last of an edge added more than once.
 fn distinct(starts: &mut [usize], halves: &mut Vec<Neighbor>) {
     let mut row: Vec<Neighbor> = Vec::new();
     let (mut first, mut kept) = (0, 0);
@@ -131,7 +130,7 @@ mod tests {
     use std::sync::Arc;
 
     proptest! {
-        /// Built at once or taken in step by step, a view is the same.
+        /// A view built at once equals one built delta by delta.
         #[test]
         fn built_at_once_equals_step_by_step(
             order in Just((0..12).collect::<Vec<u64>>()).prop_shuffle(),

@@ -1,6 +1,6 @@
-//! How much there is of everything, kept up to date change by change, so that nobody has to count.
+//! Counts of nodes, edges and keywords, updated incrementally with every change.
 //!
-//! A view counts what it holds, not what it was told: a change that is taken twice counts once.
+//! Applying the same change twice counts it once.
 
 use super::{Ix, Neighbor, View};
 use crate::Column;
@@ -20,7 +20,7 @@ pub(super) struct Counts {
     // Live nodes by the number of the keyword.
     keywords: Column<u32>,
     used_keywords: usize,
-    // Live nodes that not every question sees: of too little trust for some, or with a date they leave at.
+    // Live nodes that some requests cannot see: quarantined ones and those with an expiry.
     hideable: u32,
 }
 
@@ -31,8 +31,7 @@ fn bump(slot: Option<&mut u32>, sign: i32) {
 }
 
 impl View {
-    /// Counts a node in (`sign` 1) or out (−1) as it stands; nothing happens for an index that is
-    /// empty.
+    /// Adds (`sign` 1) or removes (−1) a node with its current fields; an empty index is ignored.
     pub(super) fn count_node(&mut self, ix: Ix, sign: i32) {
         let Some(state) = self.state(ix) else { return };
         let node_type = usize::from(self.node_type(ix));
@@ -57,12 +56,12 @@ impl View {
         }
     }
 
-    /// Counts edges of a kind in or out.
+    /// Adds or removes an edge of a kind.
     pub(super) fn count_edge(&mut self, kind: EdgeKind, sign: i32) {
         bump(self.counts.kinds.get_mut(kind as usize), sign);
     }
 
-    /// Counts every node and every edge of a view that nothing was counted in yet.
+    /// Recounts every node and every edge.
     pub(super) fn count_all(&mut self) {
         self.counts = Counts::default();
         for ix in 0..self.slots() {
@@ -75,7 +74,7 @@ impl View {
         }
     }
 
-    /// Whether any live node may be hidden from a question.
+    /// Whether any live node may be hidden from a request.
     pub(super) fn hides_any(&self) -> bool {
         self.counts.hideable > 0
     }
@@ -106,8 +105,8 @@ impl View {
         self.counts.keywords.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// The edges at a node that are no ties of the graph: `supersedes` and `contradicts`, and what
-    /// joins a node with itself, which stands here once.
+    /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, and edges of the node
+    /// with itself, which occur once.
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
         self.other_edges.get(ix as usize).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What is one value a node, together: as it comes in, and as it is saved.
+//! The single-valued fields of a node, as one struct for updates and for the saved form.
 
 use super::{Ix, View};
 use crate::Activity;
@@ -8,7 +8,7 @@ use crate::Trust;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a view knows of a node's record; type and provenance by number.
+/// The fields of a node's record that a view keeps; type and provenance by number.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Fields<'a> {
     pub(super) key: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl View {
-    /// Sets everything that is one value a node, but what use does to it.
+    /// Sets all single-valued fields except those of the activity.
     pub(super) fn set_fields(&mut self, ix: Ix, fields: &Fields) {
         let at = ix as usize;
         self.set_key(ix, fields.key);
@@ -61,7 +61,7 @@ impl View {
         }
     }
 
-    /// What is known of a node's activity: all but how often it was used and when it was judged.
+    /// The node's activity, except its access count and when it was last judged, which a view does not keep.
     pub(super) fn activity(&self, ix: Ix) -> Activity {
         Activity {
             weight: self.stored_weight(ix),

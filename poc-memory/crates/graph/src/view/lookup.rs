@@ -1,8 +1,8 @@
-//! From a value to its number, where the values themselves stand in a column.
+//! Hash tables from a value to its number, where the values themselves are stored in a column.
 //!
-//! Only the numbers are kept, in small hash tables shared between copies until written to: about
-//! eight bytes an entry. The tables split one at a time as they fill (linear hashing, Litwin 1980),
-//! so no insert pays for a rehash of everything.
+//! Only the numbers are kept, in small hash tables that copies share until one of them is written to: about
+//! eight bytes an entry. The tables are split one at a time as they fill (linear hashing, Litwin 1980), so no
+//! insertion has to rehash everything.
 
 use super::Ix;
 use crate::pages::Pages;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Entries a table holds on average before the next one is split.
 const FULL: usize = 512;
 
-/// Numbers by the hash of what they stand for.
+/// Numbers by the hash of their value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookup {
     tables: Pages<HashTable<Ix>>,
@@ -32,19 +32,19 @@ pub(super) fn hash(value: impl Hash) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// The hash of a name by its [`small_letters`].
+/// The case-insensitive hash of a name, over its [`lowercase_chars`].
 pub(super) fn hash_any_case(name: &str) -> u64 {
     struct AnyCase<'a>(&'a str);
     impl Hash for AnyCase<'_> {
         fn hash<H: Hasher>(&self, state: &mut H) {
-            small_letters(self.0).for_each(|letter| state.write_u32(letter.into()));
+            lowercase_chars(self.0).for_each(|letter| state.write_u32(letter.into()));
         }
     }
     hash(AnyCase(name))
 }
 
-/// The characters of a name without regard to capitals.
-pub(super) fn small_letters(name: &str) -> impl Iterator<Item = char> {
+/// The characters of a name in lower case.
+pub(super) fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
     name.chars().flat_map(char::to_lowercase)
 }
 
@@ -54,7 +54,7 @@ impl Lookup {
         self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
     }
 
-    /// All that `is` accepts among those with this hash, in order.
+    /// All numbers that `is` accepts among those with this hash, ascending.
     pub(super) fn find_all(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Vec<Ix> {
         let table = self.tables.get(self.table(hash)).into_iter();
         let mut found: Vec<Ix> = table.flat_map(|table| table.iter_hash(hash)).copied().collect();
@@ -63,8 +63,8 @@ impl Lookup {
         found
     }
 
-    /// Enters a number in place of the one that `is` accepts. `hash_of` tells the hash of any
-    /// number entered, this one included.
+    /// Inserts a number, replacing the one that `is` accepts. `hash_of` returns the hash of any number in the
+    /// table and of the new one.
     pub(super) fn insert(&mut self, hash: u64, ix: Ix, is: impl Fn(Ix) -> bool, hash_of: impl Fn(Ix) -> u64) {
         if self.tables.len() * FULL <= self.len {
             self.split(&hash_of);
@@ -78,7 +78,7 @@ impl Lookup {
         }
     }
 
-    /// Takes a number out; nothing happens when it is not entered under this hash.
+    /// Removes a number; does nothing when it is not in the table under this hash.
     pub(super) fn remove(&mut self, hash: u64, ix: Ix) {
         if self.find(hash, |other| other == ix).is_none() {
             return;
@@ -90,7 +90,7 @@ impl Lookup {
         }
     }
 
-    /// Which table a hash belongs to. Tables of the round that is under way have one more bit.
+    /// The table of a hash. Tables that were already split in the current round use one more bit.
     fn table(&self, hash: u64) -> usize {
         let tables = self.tables.len();
         let mask = tables.next_power_of_two() - 1;
@@ -98,7 +98,7 @@ impl Lookup {
         if table < tables { table } else { table & (mask >> 1) }
     }
 
-    /// Adds a table and moves to it what belongs there: half of one other table.
+    /// Adds a table and moves its entries there: half of the entries of one other table.
     fn split(&mut self, hash_of: &impl Fn(Ix) -> u64) {
         let added = self.tables.len();
         self.tables.push(Arc::default());
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// As many different hashes as there are values, or few: the table must not count on luck.
+    /// With as many different hashes as there are values, or with only a few.
     fn filled(count: Ix, different: u64) -> Lookup {
         let mut lookup = Lookup::default();
         let hash_of = |ix: Ix| hash(u64::from(ix) % different);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_found_also_when_hashes_collide() {
+    fn thousands_of_entries_are_found_even_when_hashes_collide() {
         for different in [u64::MAX, 7] {
             let mut lookup = filled(6000, different);
             assert_eq!(lookup.tables.len(), 12);
@@ -164,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((0u8..20, 0u32..30, any::<bool>()), 0..80)) {
-            // Numbers stand for `number % 20`; entering one takes the place of its equals.
+            // A number represents the value `number % 20` and replaces numbers of the same value.
             let value = |ix: Ix| (ix % 20) as u8;
             let (mut lookup, mut model) = (Lookup::default(), HashMap::new());
             for (name, ix, put) in steps {

@@ -1,4 +1,4 @@
-//! Interned names: a small number for each distinct text.
+//! Interned strings: a small number for each distinct text.
 
 use super::lookup::{Lookup, hash};
 use crate::lists::Texts;
@@ -11,7 +11,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The number of a text, if it was seen.
+    /// The number of a text, if it was interned.
     pub(super) fn number(&self, name: &str) -> Option<u32> {
         self.numbers.find(hash(name), |number| self.name(number) == name)
     }
@@ -26,7 +26,7 @@ impl Names {
         (0..).zip(self.names.iter())
     }
 
-    /// The number of a text, given now if it is new.
+    /// The number of a text; new texts get the next number.
     pub(super) fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.number(name) {
             return number;

@@ -1,11 +1,10 @@
-//! An instant or none, in the eight bytes of the instant.
+//! An optional timestamp in eight bytes.
 
 use super::Ix;
 use crate::Cursor;
 use crate::time::Timestamp;
 
-/// An instant that may be missing. The earliest one there is stands for none: it lies 292 million
-/// years before the first note.
+/// An optional timestamp. `i64::MIN`, 292 million years before 1970, represents `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OptionalTimestamp(i64);
 
@@ -22,12 +21,12 @@ impl From<OptionalTimestamp> for Option<Timestamp> {
     }
 }
 
-/// As [`Cursor`], over instants that may be missing.
+/// A [`Cursor`] over optional timestamps.
 #[derive(Clone, Debug)]
 pub struct OptionalTimestampCursor<'a>(pub(super) Cursor<'a, OptionalTimestamp>);
 
 impl OptionalTimestampCursor<'_> {
-    /// The instant of a node, or `absent` when the column has no value for it.
+    /// The timestamp of a node, or `absent` when the column has no entry for it.
     #[inline]
     pub fn of(&mut self, ix: Ix, absent: Option<Timestamp>) -> Option<Timestamp> {
         match self.0.get(ix as usize) {

@@ -1,12 +1,12 @@
-//! What stands beside a node: the chunks before and after it in its message, the turns in its session.
+//! Sequences of notes: the chunks of a message and the turns of a session.
 
 use super::{Ix, View};
 use crate::EdgeKind;
 use std::collections::BTreeSet;
 
 impl View {
-    /// The live nodes next to a node in a row of notes, by index: those that a `structural` edge leads to
-    /// and from. At most two, but for a node that several rows have.
+    /// The live nodes directly before and after a node in a sequence, by index: those with `structural` edges
+    /// in both directions. At most two, unless the node is part of several sequences.
     pub fn sequence_neighbors(&self, ix: Ix) -> impl Iterator<Item = Ix> {
         self.edges(ix).chunk_by(|a, b| a.target() == b.target()).filter_map(move |run| {
             let mut both = [false; 2];
@@ -19,8 +19,8 @@ impl View {
         })
     }
 
-    /// The rows a node stands in, by the least index of those that can be reached along them: the same for
-    /// all notes of a session, its own for a node that stands beside none.
+    /// Identifies the session of a node by the least index of the nodes reachable along sequences: the same
+    /// for all notes of a session, and its own index for a node outside any sequence.
     pub fn session(&self, ix: Ix) -> Ix {
         let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
         while let Some(at) = next.pop() {
@@ -40,7 +40,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn beside_is_whoever_is_tied_both_ways_by_order() {
+    fn sequence_neighbors_have_structural_edges_in_both_directions() {
         let mut view = view(6, &[(0, 4, 1.0), (4, 0, 1.0)]);
         let order = |a, b| Delta::Edge(edge(a, b, EdgeKind::Structural, 0.5));
         view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);

@@ -1,7 +1,7 @@
-//! The saved form of a view: its nodes by id and without gaps, names that no node uses left out.
+//! The serialized form of a view: nodes by id without gaps, and no unused names.
 //!
-//! Everything that is quick to find again (look-ups, counts) is not in it. It says nothing about
-//! whether it is whole: whoever keeps it must check that.
+//! It leaves out what is quick to recompute (look-up tables, counts). It has no checksum; the caller must
+//! verify the integrity of the bytes.
 
 use super::fields::Fields;
 use super::names::Names;
@@ -35,7 +35,7 @@ struct SavedNode<'a> {
 type SavedVisits<'a> = (&'a str, Vec<(Ix, Visit)>);
 
 impl View {
-    /// The view as bytes.
+    /// Serializes the view.
     pub fn encode(&self) -> Result<Vec<u8>> {
         self.write().map_err(|error| Error::internal(format!("the view cannot be encoded: {error}")))
     }
@@ -104,8 +104,8 @@ impl View {
         Ok(bytes)
     }
 
-    /// The view of transaction `seq` that [`View::encode`] gave these bytes; `None` when they
-    /// contradict themselves.
+    /// Restores the view of transaction `seq` from the bytes of [`View::encode`]; `None` when they are
+    /// inconsistent.
     pub fn decode(bytes: &[u8], seq: u64) -> Option<View> {
         let mut view = View::new();
         view.seq = seq;
@@ -165,12 +165,12 @@ impl View {
     }
 }
 
-/// Fills an empty table; `None` when a name comes twice.
+/// Fills an empty table; `None` for a duplicate name.
 fn fill(table: &mut Names, names: &[&str]) -> Option<()> {
     (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
 }
 
-/// Numbers given out in the order they are asked for.
+/// Assigns numbers in the order of first use.
 #[derive(Default)]
 struct Numbers {
     numbers: Vec<Ix>,
@@ -201,7 +201,7 @@ impl Numbers {
     }
 }
 
-/// Rows one behind the other.
+/// Concatenated rows.
 struct Rows<T> {
     starts: Vec<usize>,
     items: Vec<T>,
@@ -235,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// A view with a history: nodes out of the order of their ids, some gone again.
+    /// A view with a history: nodes out of id order, some deleted again.
     fn view(order: &[u64], edges: &[(u64, u64, usize)], gone: &[u64], seen: &[u64]) -> View {
         let mut view = View::new();
         for &number in order {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is saved is read back, by id and without gaps.
+        /// A decoded view equals the original, by id and without gaps.
         #[test]
         fn what_is_saved_is_read_back(
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),

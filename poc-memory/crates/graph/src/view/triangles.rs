@@ -6,13 +6,13 @@ use crate::lists::Lists;
 use std::cmp::Ordering;
 
 impl View {
-    /// Counts degrees and triangles anew from the adjacency.
+    /// Recounts degrees and triangles from the adjacency.
     ///
-    /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each tie is
-    /// turned from the end with fewer ties to the one with more, so that no node has more than
-    /// √(2 · ties) outgoing ones and every triangle is met once, as two ends of a tie that have a
-    /// successor in common. Time is in the number of ties to the power of 1.5.
-    pub(super) fn count_ties(&mut self) {
+    /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each edge is
+    /// directed from the end of lower degree to the one of higher degree, so that no node has more than
+    /// √(2m) outgoing edges, where m is the number of edges, and every triangle is found once, as an edge
+    /// whose ends have a common successor. Takes O(m^1.5) time.
+    pub(super) fn count_degrees_and_triangles(&mut self) {
         for ix in 0..self.slots() {
             let degree = if self.is_live(ix) { self.merged_edges(ix).count() as u32 } else { 0 };
             self.degrees.set(ix as usize, degree, 0);
@@ -31,14 +31,16 @@ impl View {
         }
     }
 
-    /// For every live node the live neighbours with more ties; among equals, those behind it.
+    /// For every live node, its live neighbours of higher degree; among equal degrees, those of higher index.
     fn successors(&self) -> Lists<Vec<Ix>> {
         let rank = |ix: Ix| (self.degree(ix), ix);
         let mut starts = vec![0];
         let mut successors = Vec::with_capacity(self.edge_count());
         for ix in 0..self.slots() {
             if self.is_live(ix) {
-                successors.extend(self.merged_edges(ix).map(|tie| tie.ix).filter(|&other| rank(other) > rank(ix)));
+                successors.extend(
+                    self.merged_edges(ix).map(|edge| edge.ix).filter(|&other| rank(other) > rank(ix)),
+                );
             }
             starts.push(successors.len());
         }
@@ -53,7 +55,7 @@ pub(super) fn bump(column: &mut Column<u32>, ix: Ix, by: i32) {
     }
 }
 
-/// Calls `each` with what two ascending lists have in common.
+/// Calls `each` with the common elements of two ascending lists.
 pub(super) fn common(
     left: impl Iterator<Item = Ix>,
     right: impl Iterator<Item = Ix>,

@@ -1,31 +1,31 @@
-//! What a question sees.
+//! Which nodes a request may see.
 
 use super::{Ix, View};
 use crate::id::NodeId;
 use crate::node::Trust;
 use crate::time::Timestamp;
 
-/// What a question sees: the instant it is asked at, and whether that takes in what is quarantined.
+/// Which nodes a request may see, given the time of the request and whether it includes quarantined nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visibility {
-    /// Now. A node past its date has expired, even before that is written down.
+    /// The time of the request. Nodes past `expires` are hidden, even before their state is updated.
     pub now: Timestamp,
-    /// Whether nodes are seen that nobody has vouched for.
+    /// Whether quarantined nodes are visible.
     pub quarantined: bool,
 }
 
 impl Visibility {
-    /// Of a person: everything.
+    /// The visibility of a person: quarantined nodes included.
     pub fn of_person(now: Timestamp) -> Visibility {
         Visibility { now, quarantined: true }
     }
 
-    /// Of a model that has not asked for more.
+    /// The default visibility of a model: quarantined nodes excluded.
     pub fn of_model(now: Timestamp) -> Visibility {
         Visibility { now, quarantined: false }
     }
 
-    /// Whether it takes in so little trust.
+    /// Whether nodes with this trust are visible.
     #[inline]
     pub fn admits(self, trust: Trust) -> bool {
         self.quarantined || trust > Trust::Quarantined
@@ -33,13 +33,13 @@ impl Visibility {
 }
 
 impl View {
-    /// Whether searches see the node.
+    /// Whether the node is live and visible.
     pub fn is_visible(&self, ix: Ix, visibility: Visibility) -> bool {
-        let in_use = || self.expires(ix).is_none_or(|at| at > visibility.now);
-        self.is_live(ix) && (!self.hides_any() || in_use() && visibility.admits(self.trust(ix)))
+        let unexpired = || self.expires(ix).is_none_or(|at| at > visibility.now);
+        self.is_live(ix) && (!self.hides_any() || unexpired() && visibility.admits(self.trust(ix)))
     }
 
-    /// The live nodes that searches do not see, by index.
+    /// The live nodes that are not visible, by index.
     pub fn hidden_nodes(&self, visibility: Visibility) -> Vec<Ix> {
         if !self.hides_any() {
             return Vec::new();
@@ -47,7 +47,7 @@ impl View {
         (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_visible(ix, visibility)).collect()
     }
 
-    /// The nodes by id that searches see.
+    /// A filter that accepts the ids of visible nodes.
     pub fn visible_filter(&self, visibility: Visibility) -> impl Fn(NodeId) -> bool {
         move |id| self.find(id).is_some_and(|ix| self.is_visible(ix, visibility))
     }
