@@ -1,4 +1,4 @@
-//! The client's side of the socket.
+//! The client side of the daemon's socket.
 
 use crate::ops::{Actor, Progress};
 use crate::wire::{self, CONNECTION, Frame, Hello};
@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A connection to a daemon that has said hello.
+/// A connection to a daemon, after the handshake.
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
@@ -19,14 +19,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the socket; `None` when nobody listens there. Frames have at most `limit`
-    /// bytes, and the daemon must say hello within `patience`.
-    pub fn connect(socket: &Path, limit: usize, patience: Span) -> Result<Option<Client>> {
+    /// Connects to a socket; `None` when nobody listens. Frames have at most `limit` bytes, and the handshake
+    /// must complete within `timeout`.
+    pub fn connect(socket: &Path, limit: usize, timeout: Span) -> Result<Option<Client>> {
         let stream = match UnixStream::connect(socket) {
             Ok(stream) => stream,
             Err(error) => {
                 return match error.kind() {
-                    // The last one is a path too long for a socket: no daemon can serve it either.
+                    // `InvalidInput` is a path too long for a socket, which no daemon can serve either.
                     ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::InvalidInput => Ok(None),
                     _ => Err(Error::unavailable(format!(
                         "the daemon's socket `{}` cannot be opened: {error}",
@@ -35,13 +35,13 @@ impl Client {
                 };
             }
         };
-        stream.set_read_timeout(Some(patience.std())).map_err(wire::broken)?;
+        stream.set_read_timeout(Some(timeout.std())).map_err(wire::broken)?;
         let client = Client { stream, limit, last: CONNECTION, actor: Actor::Person };
-        client.greet(patience)
+        client.handshake(timeout)
     }
 
-    fn greet(mut self, patience: Span) -> Result<Option<Client>> {
-        if wire::write(&mut self.stream, &Frame::Hello { hello: Hello::own() }, self.limit).is_err() {
+    fn handshake(mut self, timeout: Span) -> Result<Option<Client>> {
+        if wire::write(&mut self.stream, &Frame::Hello { hello: Hello::current() }, self.limit).is_err() {
             return Ok(None);
         }
         match self.receive() {
@@ -52,31 +52,31 @@ impl Client {
             }
             Ok(Some(Frame::Err { err, .. })) => Err(err),
             Ok(Some(_)) => Err(Error::unavailable("the daemon did not say hello first")),
-            // It was about to end.
+            // The daemon was about to exit.
             Ok(None) => Ok(None),
             Err(error) => {
-                Err(Error::unavailable(format!("the daemon did not say hello within {patience}: {error}"))
+                Err(Error::unavailable(format!("the daemon did not say hello within {timeout}: {error}"))
                     .hint("look at `poc-memory daemon log`"))
             }
         }
     }
 
-    /// On whose behalf to ask from now on; at first a person's.
+    /// Sets on whose behalf requests are sent; the default is a person.
     pub fn act_for(&mut self, actor: Actor) {
         self.actor = actor;
     }
 
-    /// Asks the daemon to run an op and waits for the answer; `progress` is told how far it is.
+    /// Runs an op in the daemon and waits for the answer; `progress` is called as it advances.
     pub fn call(&mut self, op: &str, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         self.last += 1;
-        let asked = self.last;
-        let request = Frame::Request { id: asked, op: op.into(), args, actor: self.actor };
+        let request_id = self.last;
+        let request = Frame::Request { id: request_id, op: op.into(), args, actor: self.actor };
         wire::write(&mut self.stream, &request, self.limit)?;
         loop {
             match self.receive()? {
-                Some(Frame::Progress { id, progress: how_far }) if id == asked => progress(how_far),
-                Some(Frame::Ok { id, ok }) if id == asked => return Ok(ok),
-                Some(Frame::Err { id, err }) if id == asked || id == CONNECTION => return Err(err),
+                Some(Frame::Progress { id, progress: how_far }) if id == request_id => progress(how_far),
+                Some(Frame::Ok { id, ok }) if id == request_id => return Ok(ok),
+                Some(Frame::Err { id, err }) if id == request_id || id == CONNECTION => return Err(err),
                 Some(_) => {
                     return Err(Error::unavailable("the daemon answered something that was not asked"));
                 }
@@ -88,9 +88,9 @@ impl Client {
         }
     }
 
-    /// Waits until the daemon has closed its store and ended.
+    /// Waits until the daemon has closed its store and exited.
     pub fn wait_for_end(mut self) {
-        // Whatever ends the connection ends the wait.
+        // Any end of the connection ends the wait.
         while let Ok(Some(_)) = self.receive() {}
     }
 

@@ -1,36 +1,39 @@
-//! Where a request is run: by the daemon when one runs, else in this process. The request and the
-//! answer are the same values both ways.
+//! Runs requests: in the daemon if one runs, otherwise in this process. Requests and answers are the same
+//! either way.
 
 use crate::client::Client;
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
-use poc_agent::{Catalog, CatalogScan, Change};
+use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SystemChance;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::rng::SystemRng;
 use poc_graph::time::SystemClock;
 use poc_notes::{Memory, samples};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a command waits for a store that another command is using, or that a daemon has opened
-/// and does not serve yet.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a command waits for a store that is used by another command, or by a daemon that does not serve
+/// it yet.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The memory of a profile, wherever it is open.
+/// A connection to the memory of a profile.
 pub enum Connection {
-    /// A daemon has it.
+    /// A daemon has the memory open.
     Daemon(Client),
-    /// This process has it.
-    Here(Box<InProcess>),
+    /// This process has the memory open.
+    InProcess(Box<InProcess>),
 }
 
 impl Connection {
-    /// Connects to the daemon of a profile, or opens the memory when none runs. Fails with
-    /// `locked` when another process holds the store, serves no socket and does not end soon.
+    /// Connects to the daemon of a profile, or opens the memory if none runs.
+    ///
+    /// # Errors
+    /// `locked` when another process holds the store longer than [`LOCK_TIMEOUT`] without serving a
+    /// socket.
     #[expect(clippy::disallowed_methods, reason = "a store that gets free tells nobody")]
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
         let start = Instant::now();
@@ -39,36 +42,36 @@ impl Connection {
                 return Ok(Connection::Daemon(client));
             }
             match InProcess::open(paths.clone(), config.clone()) {
-                Err(error) if error.code == Code::Locked && start.elapsed() < LOCK_PATIENCE => {
+                Err(error) if error.code == Code::Locked && start.elapsed() < LOCK_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
-                opened => return Ok(Connection::Here(Box::new(opened?))),
+                opened => return Ok(Connection::InProcess(Box::new(opened?))),
             }
         }
     }
 
-    /// The same on behalf of somebody else.
+    /// The same connection on behalf of another actor.
     pub fn acting_for(mut self, actor: Actor) -> Connection {
         match &mut self {
             Connection::Daemon(client) => client.act_for(actor),
-            Connection::Here(process) => process.actor = actor,
+            Connection::InProcess(process) => process.actor = actor,
         }
         self
     }
 
-    /// What this process found damaged when it opened the memory; a daemon tells its own.
+    /// Damage that this process found and repaired when it opened the memory. A daemon reports its own.
     pub fn recovered(&self) -> Vec<String> {
         match self {
             Connection::Daemon(_) => Vec::new(),
-            Connection::Here(process) => process.memory.store.recovery().notes.clone(),
+            Connection::InProcess(process) => process.memory.store.recovery().notes.clone(),
         }
     }
 
-    /// Runs an op; `progress` is told how far it is.
+    /// Runs an op; `progress` is called as it advances.
     pub fn call(&mut self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         match self {
             Connection::Daemon(client) => client.call(op.name, args, progress),
-            Connection::Here(process) => process.call(op, args, progress),
+            Connection::InProcess(process) => process.call(op, args, progress),
         }
     }
 }
@@ -78,7 +81,7 @@ pub fn connect(paths: &Paths, config: &Config) -> Result<Option<Client>> {
     Client::connect(&paths.socket(), config.daemon.max_frame_bytes, config.daemon.handshake_timeout)
 }
 
-/// The daemon of a profile, for what only a daemon can do.
+/// The daemon of a profile; an error when none runs.
 pub fn connect_daemon(paths: &Paths, config: &Config) -> Result<Client> {
     connect(paths, config)?.ok_or_else(no_daemon)
 }
@@ -87,7 +90,7 @@ fn no_daemon() -> Error {
     Error::unavailable("no daemon runs for this store").hint("start one with `poc-daemon`")
 }
 
-/// The memory, open in this process.
+/// The memory, opened in this process.
 pub struct InProcess {
     memory: Memory,
     actor: Actor,
@@ -98,7 +101,7 @@ pub struct InProcess {
 impl InProcess {
     /// Opens the memory of a profile.
     pub fn open(paths: Paths, config: Config) -> Result<InProcess> {
-        let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
+        let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
         for note in &memory.store.recovery().notes {
             tracing::warn!("{note}");
         }
@@ -113,8 +116,8 @@ impl InProcess {
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
         let answer = (op.run)(&ctx, args);
-        // What was asked is done all the same.
-        if let Err(error) = samples::keep(&self.memory) {
+        // The op is done even if this fails.
+        if let Err(error) = samples::flush(&self.memory) {
             tracing::warn!("what the question met was not counted: {error}");
         }
         answer
@@ -130,14 +133,14 @@ impl Host for InProcess {
         Ok(self.catalog.get_or_init(|| catalog).clone())
     }
 
-    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
         let look = CatalogScan::new(&self.memory, true)?;
         look.remember(&self.memory, &look.catalog)?;
         Ok((Arc::new(look.catalog.clone()), look.changes()))
     }
 
     fn calls(&self) -> CancellationToken {
-        // This process ends with its op.
+        // The process ends with its op, so nothing cancels the calls.
         CancellationToken::new()
     }
 
@@ -146,7 +149,7 @@ impl Host for InProcess {
     }
 
     fn run_limiter(&self) -> RunLimiter {
-        // This process does one thing.
+        // This process runs one op only.
         RunLimiter::default()
     }
 

@@ -1,9 +1,10 @@
-//! Frames: what the command line and the daemon say to each other on the socket.
+//! The socket protocol between the command line and the daemon.
 //!
-//! A frame is its length (four bytes, big-endian) and a MessagePack map with named fields:
-//! `{hello}` first, both ways, then `{id, op, args}` (and `actor: model` on behalf of a model) answered by any number of `{id, progress}`
-//! and one `{id, ok}` or `{id, err}`. Several requests may be under way at once; `id` pairs them,
-//! and id 0 is the connection itself: `{id: 0, err}` says why it is about to be closed.
+//! A frame is its length (four bytes, big-endian) and a MessagePack map with named fields. Each side first
+//! sends `{hello}`. Then the client sends `{id, op, args}` (with `actor: model` on behalf of a model), and
+//! the daemon answers with any number of `{id, progress}` and one `{id, ok}` or `{id, err}`. Several requests
+//! may be pending; `id` matches answers to requests. Id 0 is the connection itself: `{id: 0, err}` says why
+//! it is about to be closed.
 
 use crate::ops::{Actor, Progress};
 use poc_graph::error::{Error, Result};
@@ -12,16 +13,16 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use std::io::{ErrorKind, Read, Write};
 
-/// The version of the protocol: a change that an older peer would misread raises it.
+/// The version of the protocol. It is raised by a change that an older peer would misread.
 pub const PROTOCOL: u32 = 1;
 
-/// How deep values of a frame may nest, the frame itself included.
+/// Maximum nesting of values in a frame, including the frame itself.
 const MAX_DEPTH: usize = 64;
 
-/// The length in front of a frame.
+/// The length prefix of a frame.
 pub type Header = [u8; 4];
 
-/// The id of what concerns the whole connection.
+/// The id of frames that concern the whole connection.
 pub const CONNECTION: u64 = 0;
 
 /// One message.
@@ -30,60 +31,60 @@ pub const CONNECTION: u64 = 0;
 pub enum Frame {
     /// The first message of either side.
     Hello {
-        /// Who speaks.
+        /// The sender's protocol and version.
         hello: Hello,
     },
-    /// Do this.
+    /// A request to run an op.
     Request {
-        /// Chosen by the client, answered with.
+        /// Chosen by the client; the answer has the same id.
         id: u64,
         /// Name of the op.
         op: String,
         /// Its arguments.
         args: Value,
-        /// On whose behalf; a person's when it is not said.
+        /// On whose behalf; a person if absent.
         #[serde(skip_serializing_if = "is_person")]
         actor: Actor,
     },
-    /// It was done.
+    /// The op succeeded.
     Ok {
-        /// Of the request.
+        /// The id of the request.
         id: u64,
         /// The answer.
         ok: Value,
     },
-    /// It failed.
+    /// The op failed.
     Err {
-        /// Of the request.
+        /// The id of the request.
         id: u64,
         /// Why.
         err: Error,
     },
-    /// It goes on.
+    /// The op advanced.
     Progress {
-        /// Of the request.
+        /// The id of the request.
         id: u64,
         /// How far it has come.
         progress: Progress,
     },
 }
 
-/// Who speaks.
+/// The sender's protocol and version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol it speaks.
+    /// The protocol version.
     pub protocol: u32,
     /// The version of the program.
     pub version: String,
 }
 
 impl Hello {
-    /// This program.
-    pub fn own() -> Hello {
+    /// The hello of this program.
+    pub fn current() -> Hello {
         Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
     }
 
-    /// Fails when the other side speaks another protocol. `peer` names it: `the daemon`.
+    /// Fails when the other side speaks another protocol. `peer` names it in the message: `the daemon`.
     pub fn check(&self, peer: &str) -> Result<()> {
         if self.protocol == PROTOCOL {
             return Ok(());
@@ -102,7 +103,7 @@ fn is_person(actor: &Actor) -> bool {
     *actor == Actor::Person
 }
 
-/// The fields any frame may have; which of them are present tells what it is.
+/// The fields of all frames; which are present determines the kind of frame.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -118,12 +119,12 @@ struct Fields {
     progress: Option<Progress>,
 }
 
-/// A field that is there, even when its value is null.
+/// Distinguishes a null field from an absent one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The bytes of a frame, its length in front. A frame of more than `limit` bytes is an error.
+/// The bytes of a frame with its length prefix. A frame of more than `limit` bytes is an error.
 pub fn encode(frame: &Frame, limit: usize) -> Result<Vec<u8>> {
     let mut bytes = Header::default().to_vec();
     let mut serializer = rmp_serde::Serializer::new(&mut bytes).with_struct_map();
@@ -139,13 +140,13 @@ pub fn encode(frame: &Frame, limit: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The length a header announces. More than `limit` bytes is an error.
+/// The length in a header. More than `limit` bytes is an error.
 pub fn length(header: Header, limit: usize) -> Result<usize> {
     let length = u32::from_be_bytes(header) as usize;
     if length <= limit { Ok(length) } else { Err(too_long(length, limit)) }
 }
 
-/// The frame that `bytes`, without the length in front, spell.
+/// Decodes a frame from its bytes without the length prefix.
 pub fn decode(bytes: &[u8]) -> Result<Frame> {
     let mut rest = bytes;
     let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
@@ -223,13 +224,13 @@ pub fn write(to: &mut impl Write, frame: &Frame, limit: usize) -> Result<()> {
     to.write_all(&encode(frame, limit)?).and_then(|()| to.flush()).map_err(broken)
 }
 
-/// Reads a frame; `None` when the other side closed the connection between two frames. Memory
-/// grows with the bytes that arrive, never with the length that is announced.
+/// Reads a frame; `None` when the other side closed the connection between two frames. Memory grows with the
+/// bytes that arrive, not with the announced length.
 pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     let mut header = Header::default();
     match from.read_exact(&mut header) {
         Ok(()) => {}
-        // Reset: closed with something of ours unread.
+        // A reset means that the peer closed with unread data of ours.
         Err(error) if [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset].contains(&error.kind()) => {
             return Ok(None);
         }
@@ -241,7 +242,7 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     decode_whole(&bytes, length).map(Some)
 }
 
-/// The frame that `bytes` spell, when all `length` of them arrived.
+/// Decodes a frame; an error when fewer than `length` bytes arrived.
 pub fn decode_whole(bytes: &[u8], length: usize) -> Result<Frame> {
     if bytes.len() < length {
         return Err(malformed(format!("it ends after {} of {length} bytes", bytes.len())));
@@ -260,7 +261,7 @@ fn too_long(length: usize, limit: usize) -> Error {
         .hint("ask for less at a time, or raise `max-frame-bytes` under `[daemon]` in config.toml")
 }
 
-/// The error of a connection that broke.
+/// The error for a broken connection.
 pub fn broken(error: std::io::Error) -> Error {
     Error::unavailable(format!("the connection broke: {error}"))
 }
@@ -317,12 +318,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_reads_back_as_it_was_written(frame in any_frame()) {
+        fn frames_round_trip(frame in any_frame()) {
             prop_assert_eq!(through(&frame), frame);
         }
 
         #[test]
-        fn random_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
+        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
             let _ = decode(&bytes);
             let _ = read(&mut bytes.as_slice(), LIMIT);
         }
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// A peer that announces a length and says nothing more.
+    /// A peer that announces a length and sends nothing more.
     struct Announced(usize);
 
     impl Read for Announced {
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_grows_with_what_arrives_not_with_what_is_announced() {
+    fn memory_grows_with_received_bytes_not_with_the_announced_length() {
         read(&mut Announced(0), LIMIT).unwrap_err();
     }
 
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_says_so() {
+    fn invalid_frames_are_described() {
         let check = |value: Value, expected: &str| {
             let error = decode(&rmp_serde::to_vec_named(&value).unwrap()).unwrap_err();
             assert_eq!(error.message, format!("the frame cannot be read: {expected}"), "{value}");
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_refused_with_what_to_do() {
+    fn another_protocol_is_refused_with_a_hint() {
         let error = Hello { protocol: 2, version: "9.0.0".into() }.check("the daemon").unwrap_err();
         assert!(error.message.starts_with("the daemon is version 9.0.0 and speaks protocol 2"), "{error}");
         assert!(error.hint.is_some());

@@ -53,7 +53,7 @@ enum End {
 async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
     let Some(frame) = read(from, limit).await? else { return Ok(()) };
     // The client learns our version even if the versions do not fit.
-    let _ = answers.send(Frame::Hello { hello: Hello::own() }).await;
+    let _ = answers.send(Frame::Hello { hello: Hello::current() }).await;
     match frame {
         Frame::Hello { hello } => hello.check("the client"),
         _ => Err(Error::invalid("the first frame is not `hello`")),

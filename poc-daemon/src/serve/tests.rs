@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, SystemClock};
 use poc_memory::client::Client;
@@ -52,7 +52,7 @@ impl Served {
         config.daemon.max_frame_bytes = LIMIT;
         let runtime = pools::runtime(&config).unwrap();
         let memory =
-            Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededChance::new(1)))
+            Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededRng::new(1)))
                 .unwrap();
         let mut catalog = Catalog::default();
         if !agents.is_empty() {
@@ -75,8 +75,8 @@ impl Served {
 
     fn greeted(&self) -> UnixStream {
         let mut stream = self.raw();
-        send(&mut stream, &Frame::Hello { hello: Hello::own() });
-        assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
+        send(&mut stream, &Frame::Hello { hello: Hello::current() });
+        assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::current() }));
         stream
     }
 
@@ -159,7 +159,7 @@ fn another_protocol_version_is_refused_after_our_hello() {
     let served = Served::new();
     let mut stream = served.raw();
     send(&mut stream, &Frame::Hello { hello: Hello { protocol: PROTOCOL + 1, version: "9".into() } });
-    assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
+    assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::current() }));
     let (code, message) = closing_error(&mut stream);
     assert_eq!(code, Code::Unavailable);
     assert!(message.starts_with("the client is version 9 and speaks protocol 2"), "{message}");

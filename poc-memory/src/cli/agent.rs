@@ -1,45 +1,45 @@
 //! `agent new`
 
 use super::files;
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::Session;
-use poc_agent::Draft;
+use poc_agent::AgentDraft;
 use poc_agent::embedded;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Write a new agent and its prompt, with every key explained, to edit
+/// Create a new agent file and its prompt, with every key explained
 ///
-/// It is good as it is and runs when asked; what is there is never changed. With `--from` it is a copy of
-/// another agent, with visits and a prompt of its own.
+/// The new agent is valid as it is and runs on demand. Existing files are never changed. With `--from` it is
+/// a copy of another agent, with its own visits and prompt.
 #[derive(Debug, clap::Args)]
-pub(super) struct New {
+pub(super) struct AgentNew {
     /// Name of the agent
     agent: String,
-    /// An agent to copy
+    /// The agent to copy
     #[arg(long, value_name = "AGENT")]
     from: Option<String>,
 }
 
 /// What `agent new` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Made {
+pub(super) struct AgentNewOutput {
     agent: String,
-    /// Files it wrote.
+    /// Files that were written.
     created: Vec<PathBuf>,
 }
 
-impl Local for New {
+impl LocalCommand for AgentNew {
     const NAME: &'static str = "agent new";
-    type Output = Made;
+    type Output = AgentNewOutput;
 
-    fn run(self, session: &Session) -> Result<Made> {
+    fn run(self, session: &Session) -> Result<AgentNewOutput> {
         let (paths, name) = (&session.paths, self.agent.as_str());
         let draft = match &self.from {
-            Some(other) => Draft::after(other, name, paths, &session.config()?)?,
-            None => Draft::new(name)?,
+            Some(other) => AgentDraft::copy_of(other, name, paths, &session.config()?)?,
+            None => AgentDraft::new(name)?,
         };
         let agent = paths.agents().join(format!("{name}.toml"));
         if embedded::agents().iter().any(|(file, _)| file.strip_suffix(".toml") == Some(name))
@@ -61,14 +61,14 @@ impl Local for New {
             }
         }
         files::schema(paths)?;
-        // The prompt first: an agent without it would be broken for a moment.
+        // The prompt comes first: without it the agent would be invalid for a moment.
         let mut created = Vec::new();
         for (file, text) in prompt.into_iter().chain([(agent, draft.agent)]) {
             match files::write_new(&file, &text) {
                 Ok(true) => created.push(file),
                 ended => {
                     for written in created {
-                        // Nothing half made is left; what cannot be removed does no harm.
+                        // Best effort: a file that cannot be removed does no harm.
                         let _ = std::fs::remove_file(written);
                     }
                     return Err(ended.err().unwrap_or_else(|| taken(&file)));
@@ -76,10 +76,10 @@ impl Local for New {
             }
         }
         created.reverse();
-        Ok(Made { agent: self.agent, created })
+        Ok(AgentNewOutput { agent: self.agent, created })
     }
 
-    fn show(made: &Made) -> String {
+    fn show(made: &AgentNewOutput) -> String {
         let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
         let name = &made.agent;
         format!(

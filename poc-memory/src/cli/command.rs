@@ -1,14 +1,14 @@
-//! The command, built from the op table, and which row of it a command line chose.
+//! Builds the command line from the op table and finds the command that was selected.
 
 use super::help;
-use super::local::{LOCAL, LocalDef};
+use super::local::{LOCAL, LocalCommandDef};
 use super::session::Globals;
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use poc_graph::error::{Error, Result};
 use std::ffi::OsString;
 
-/// Words that only stand in front of others, with what they are about.
+/// Families of commands with their descriptions.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("agent", "Look at agents, run them, and look at what they did"),
     ("config", "Look at the settings"),
@@ -19,47 +19,47 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("profile remote", "Say which other memory this one is synchronised with, and do it"),
 ];
 
-/// What a command line chose.
+/// The command that a command line selects.
 #[derive(Clone, Copy)]
-pub(super) enum Chosen {
+pub(super) enum SelectedCommand {
     /// An op.
     Op(&'static OpDef),
-    /// A command of the command line itself.
-    Local(&'static LocalDef),
+    /// A command that is no op.
+    Local(&'static LocalCommandDef),
 }
 
-impl Chosen {
-    /// The words that choose it.
+impl SelectedCommand {
+    /// The words that select it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Chosen::Op(op) => op.command,
-            Chosen::Local(local) => local.name,
+            SelectedCommand::Op(op) => op.command,
+            SelectedCommand::Local(local) => local.name,
         }
     }
 
-    /// Its command, named by the last word of its name.
+    /// Its clap command, named by the last word.
     fn command(self) -> Command {
         let verb = self.name().rsplit(' ').next().unwrap_or_default();
         let command = Command::new(verb);
         let command = match self {
-            Chosen::Op(op) => (op.augment)(command),
-            Chosen::Local(local) => (local.augment)(command),
+            SelectedCommand::Op(op) => (op.augment)(command),
+            SelectedCommand::Local(local) => (local.augment)(command),
         };
         command.mut_args(take_any_value)
     }
 }
 
-/// Every command. One of the command line's own with the name of an op is that op, done with what
-/// only this side can do.
-pub(super) fn all() -> impl Iterator<Item = Chosen> {
+/// All commands. A local command with the name of an op replaces that op on the command line.
+pub(super) fn all() -> impl Iterator<Item = SelectedCommand> {
     let own = |name| LOCAL.iter().find(move |local| local.name == name);
-    let ops = OPS.iter().map(move |op| own(op.name).map_or(Chosen::Op(op), Chosen::Local));
-    let rest = LOCAL.iter().filter(|local| crate::ops::find(local.name).is_none()).map(Chosen::Local);
+    let ops = OPS.iter().map(move |op| own(op.name).map_or(SelectedCommand::Op(op), SelectedCommand::Local));
+    let rest =
+        LOCAL.iter().filter(|local| crate::ops::find(local.name).is_none()).map(SelectedCommand::Local);
     rest.chain(ops)
 }
 
-/// `query --calibrate` is `calibrate`: whoever looks for the thresholds of `query` looks there.
-pub(super) fn respelled(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `query --calibrate` to `calibrate`, because users look for the thresholds at `query`.
+pub(super) fn rewrite_calibrate(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let ends = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let place = |word: &str| arguments.iter().take(ends).skip(1).position(|other| other == word);
     if let (Some(verb), Some(flag)) = (place("query"), place("--calibrate"))
@@ -81,6 +81,7 @@ pub(super) fn build(globals: &Globals) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
+        .max_term_width(help::COLUMNS)
         .color(match globals.color {
             super::session::Color::Auto => ColorChoice::Auto,
             super::session::Color::Always => ColorChoice::Always,
@@ -88,15 +89,15 @@ pub(super) fn build(globals: &Globals) -> Command {
         });
     let top = all().fold(top, |top, chosen| {
         let words: Vec<&str> = chosen.name().split(' ').collect();
-        plant(top, "", &words, chosen)
+        add_command(top, "", &words, chosen)
     });
     let top = Globals::augment(top);
     let template = help::template(&top);
     top.help_template(template)
 }
 
-/// Puts a command where its words say, below the families they name.
-fn plant(parent: Command, above: &str, words: &[&str], chosen: Chosen) -> Command {
+/// Adds a command below the families that its words name.
+fn add_command(parent: Command, above: &str, words: &[&str], chosen: SelectedCommand) -> Command {
     let [word, rest @ ..] = words else { return parent };
     if rest.is_empty() {
         return parent.subcommand(chosen.command());
@@ -109,16 +110,30 @@ fn plant(parent: Command, above: &str, words: &[&str], chosen: Chosen) -> Comman
             parent.subcommand(family.subcommand_required(true).arg_required_else_help(true))
         }
     };
-    parent.mut_subcommand(word, |command| plant(command, &family, rest, chosen))
+    parent.mut_subcommand(word, |command| add_command(command, &family, rest, chosen))
 }
 
-/// What a family of commands is about.
+/// The command that words name, below `top`.
+///
+/// # Errors
+/// `invalid_argument` with the field `command` when there is none.
+pub(super) fn find<'a>(top: &'a Command, words: &[String]) -> Result<&'a Command> {
+    words.iter().flat_map(|word| word.split_whitespace()).try_fold(top, |command, word| {
+        command.get_subcommands().find(|command| command.get_name() == word).ok_or_else(|| {
+            Error::invalid(format!("there is no command `{}`", words.join(" ")))
+                .hint("see `poc-memory help --all`")
+                .field("command")
+        })
+    })
+}
+
+/// The description of a family of commands.
 fn about(family: &str) -> &'static str {
     FAMILIES.iter().find(|(name, _)| *name == family).map_or("", |(_, about)| about)
 }
 
-/// Lets an option take any word as its value, `-0.1` and `!type:daily` included, as getopt does;
-/// and any other place a negative number.
+/// Lets an option take any word as its value, including `-0.1` and `!type:daily`, as getopt does, and a
+/// positional argument a negative number.
 fn take_any_value(argument: Arg) -> Arg {
     let takes_one = argument.get_num_args().is_none_or(|count| count.max_values() == 1);
     match argument.get_action() {
@@ -130,8 +145,8 @@ fn take_any_value(argument: Arg) -> Arg {
     }
 }
 
-/// The row a parsed command line chose, with its arguments.
-pub(super) fn chosen(matches: &ArgMatches) -> Result<(Chosen, &ArgMatches)> {
+/// The command that a parsed command line selected, with its arguments.
+pub(super) fn chosen(matches: &ArgMatches) -> Result<(SelectedCommand, &ArgMatches)> {
     let mut name = String::new();
     let mut matches = matches;
     while let Some((verb, inner)) = matches.subcommand() {
@@ -142,7 +157,7 @@ pub(super) fn chosen(matches: &ArgMatches) -> Result<(Chosen, &ArgMatches)> {
         matches = inner;
     }
     all().find(|chosen| chosen.name() == name).map(|chosen| (chosen, matches)).ok_or_else(|| {
-        Error::invalid(format!("there is no command `{name}`")).hint("see `poc-memory --help`")
+        Error::invalid(format!("there is no command `{name}`")).hint("see `poc-memory help --all`")
     })
 }
 
@@ -155,8 +170,8 @@ mod tests {
         let line = std::iter::once("poc-memory").chain(line.iter().copied());
         let matches = build(&Globals::default()).try_get_matches_from(line).unwrap();
         match chosen(&matches).unwrap() {
-            (Chosen::Op(op), matches) => (op.name, (op.parse)(matches).unwrap()),
-            (Chosen::Local(local), _) => (local.name, serde_json::Value::Null),
+            (SelectedCommand::Op(op), matches) => (op.name, (op.parse)(matches).unwrap()),
+            (SelectedCommand::Local(local), _) => (local.name, serde_json::Value::Null),
         }
     }
 
@@ -169,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid_and_families_are_described() {
         build(&Globals::default()).debug_assert();
         for chosen in all() {
             let (mut command, mut words) = (&build(&Globals::default()), chosen.name().split(' '));
@@ -182,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_is_an_object_so_that_it_can_carry_its_version() {
+    fn every_answer_is_an_object() {
         for op in OPS {
             let schema = (op.answer_schema)();
             assert_eq!(schema.get("type").and_then(|kind| kind.as_str()), Some("object"), "{}", op.name);
@@ -190,9 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn calibrating_may_be_asked_of_query() {
+    fn query_calibrate_is_calibrate() {
         let check = |line: &str, expected: &str| {
-            let told = respelled(line.split(' ').map(OsString::from).collect());
+            let told = rewrite_calibrate(line.split(' ').map(OsString::from).collect());
             assert_eq!(told.join(" ".as_ref()), *expected);
         };
         check("poc-memory query --calibrate", "poc-memory calibrate");
@@ -203,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn what_this_side_adds_to_an_op_takes_its_place() {
+    fn a_local_command_replaces_the_op_of_its_name() {
         assert!(matches!(
             all().filter(|chosen| chosen.name() == "daemon stop").collect::<Vec<_>>().as_slice(),
-            [Chosen::Local(_)]
+            [SelectedCommand::Local(_)]
         ));
     }
 }

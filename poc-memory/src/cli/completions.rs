@@ -1,17 +1,16 @@
 //! `completions`
 
 use super::command;
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::{Globals, Session};
 use clap_complete::Shell;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 
-/// Print a shell's completions, made from the same definitions as the commands
+/// Print the completion script of a shell
 ///
-/// For bash: `poc-memory completions bash > ~/.local/share/bash-completion/completions/poc-memory`;
-/// for zsh a file `_poc-memory` in a folder of `$fpath`; for fish
-/// `~/.config/fish/completions/poc-memory.fish`.
+/// For bash: `poc-memory completions bash > ~/.local/share/bash-completion/completions/poc-memory`; for zsh a
+/// file `_poc-memory` in a folder of `$fpath`; for fish `~/.config/fish/completions/poc-memory.fish`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Completions {
     /// The shell
@@ -21,19 +20,19 @@ pub(super) struct Completions {
 
 /// What `completions` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Script {
+pub(super) struct CompletionsOutput {
     shell: String,
-    /// What the shell is to read.
+    /// The script.
     script: String,
 }
 
-impl Local for Completions {
+impl LocalCommand for Completions {
     const NAME: &'static str = "completions";
     const FOR_AGENTS: bool = true;
     const VERBATIM: bool = true;
-    type Output = Script;
+    type Output = CompletionsOutput;
 
-    fn run(self, _: &Session) -> Result<Script> {
+    fn run(self, _: &Session) -> Result<CompletionsOutput> {
         let mut command = command::build(&Globals::default());
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
@@ -41,17 +40,16 @@ impl Local for Completions {
         let script = String::from_utf8(script)
             .map_err(|error| Error::internal(format!("the completions are no text: {error}")))?;
         let script = if self.shell == Shell::Bash { of_one_name(&script) } else { script };
-        Ok(Script { shell: self.shell.to_string(), script })
+        Ok(CompletionsOutput { shell: self.shell.to_string(), script })
     }
 
-    fn show(output: &Script) -> String {
+    fn show(output: &CompletionsOutput) -> String {
         output.script.clone()
     }
 }
 
-/// The script for bash with one name for each command: of a program with a `-` in its name
-/// clap_complete 4.6 sets `poc__memory…` and looks for `poc__subcmd__memory…`, and so completes nothing
-/// behind a subcommand.
+/// Works around a bug of clap_complete 4.6: for a program with a `-` in its name the bash script sets
+/// `poc__memory…` but looks for `poc__subcmd__memory…`, and so completes nothing after a subcommand.
 fn of_one_name(script: &str) -> String {
     script.replace("poc__subcmd__memory", "poc__memory")
 }
@@ -69,7 +67,7 @@ mod tests {
         Completions { shell }.run(&session).unwrap().script
     }
 
-    /// What bash offers behind the words of a command line, the last of which is being typed.
+    /// The completions that bash offers for the last of the words.
     fn offered(words: &[&str]) -> Vec<String> {
         let (Some((last, before)), count) = (words.split_last(), words.len()) else { return Vec::new() };
         let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn bash_completes_behind_every_command() {
+    fn bash_completes_after_every_command() {
         let has = |words: &[&str], expected: &[&str]| {
             let offered = offered(words);
             for word in expected {
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shell_is_told_every_command() {
+    fn every_script_has_every_command() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
             let script = script(shell);
             for chosen in all() {

@@ -1,6 +1,6 @@
-//! Asking the daemon how it is, `daemon log`, and `daemon stop` with its wait for the end.
+//! The daemon's status, `daemon log`, and `daemon stop`, which waits for the daemon's end.
 
-use super::local::Local;
+use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
 use crate::client::Client;
@@ -15,10 +15,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What makes a daemon read its settings anew.
+/// How to make a daemon read its settings again.
 pub(super) const RESTART: &str = "`poc-memory daemon stop`, then start `poc-daemon` again";
 
-/// The daemon of a profile and how it is; `None` when none runs.
+/// The daemon of a profile and its status; `None` when none runs.
 pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Client, DaemonStatus)>> {
     let defaults = Config::defaults()?;
     let Some(mut client) = dispatch::connect(paths, config.unwrap_or(&defaults))? else {
@@ -31,9 +31,9 @@ pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Clie
     Ok(Some((client, status)))
 }
 
-/// Show the end of the daemon's log, whether it runs or not
+/// Show the end of the daemon's log, even if no daemon runs
 #[derive(Debug, clap::Args)]
-pub(super) struct Log {
+pub(super) struct DaemonLog {
     /// Lines to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     lines: usize,
@@ -41,16 +41,16 @@ pub(super) struct Log {
 
 /// What `daemon log` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Tail {
+pub(super) struct DaemonLogOutput {
     /// The last lines, oldest first.
     lines: Vec<String>,
 }
 
-impl Local for Log {
+impl LocalCommand for DaemonLog {
     const NAME: &'static str = "daemon log";
-    type Output = Tail;
+    type Output = DaemonLogOutput;
 
-    fn run(self, session: &Session) -> Result<Tail> {
+    fn run(self, session: &Session) -> Result<DaemonLogOutput> {
         profile::must_exist(session)?;
         let path = session.paths.daemon_log();
         let unreadable = |error| Error::unavailable(format!("`{}` cannot be read: {error}", path.display()));
@@ -60,11 +60,11 @@ impl Local for Log {
                     .hint("start it with `poc-daemon`"))
             }
             Err(error) => Err(unreadable(error)),
-            Ok(mut file) => Ok(Tail { lines: tail(&mut file, self.lines).map_err(unreadable)? }),
+            Ok(mut file) => Ok(DaemonLogOutput { lines: tail(&mut file, self.lines).map_err(unreadable)? }),
         }
     }
 
-    fn show(tail: &Tail) -> String {
+    fn show(tail: &DaemonLogOutput) -> String {
         tail.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
@@ -74,7 +74,7 @@ fn tail(file: &mut (impl Read + Seek), count: usize) -> std::io::Result<Vec<Stri
     const BLOCK: u64 = 64 * 1024;
     let mut start = file.seek(SeekFrom::End(0))?;
     let mut bytes: Vec<u8> = Vec::new();
-    // One line end more than lines: the first of them may be cut.
+    // One newline more than lines, because the first line may be incomplete.
     while start > 0 && bytes.iter().filter(|byte| **byte == b'\n').count() <= count {
         let length = start.min(BLOCK);
         start -= length;
@@ -89,16 +89,16 @@ fn tail(file: &mut (impl Read + Seek), count: usize) -> std::io::Result<Vec<Stri
     Ok(lines.iter().skip(lines.len().saturating_sub(count)).map(|line| (*line).to_owned()).collect())
 }
 
-/// Stop the daemon: it lets what runs end, closes the store, and is gone when this returns
+/// Stop the daemon: it finishes what runs, closes the store and exits before this returns
 #[derive(Debug, clap::Args)]
-pub(super) struct Stop {}
+pub(super) struct DaemonStop {}
 
-impl Local for Stop {
+impl LocalCommand for DaemonStop {
     const NAME: &'static str = "daemon stop";
     type Output = Value;
 
     fn run(self, session: &Session) -> Result<Value> {
-        // Broken settings must not keep anybody from stopping a daemon that runs on those before.
+        // A daemon that runs with earlier settings can be stopped even if the settings are invalid now.
         let config = session.config().or_else(|_| Config::defaults())?;
         let mut client = dispatch::connect_daemon(&session.paths, &config)?;
         let stopping = client.call(Self::NAME, Value::Object(Map::new()), &|_| {})?;
@@ -111,8 +111,8 @@ impl Local for Stop {
     }
 
     fn show(stopping: &Value) -> String {
-        // The answer of the op, already checked by it.
-        ops::find(Self::NAME).and_then(|op| (op.show)(stopping).ok()).unwrap_or_default()
+        let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
+        output.map(|output| output.show()).unwrap_or_default()
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use std::io::Cursor;
 
     #[test]
-    fn the_tail_of_a_log() {
+    fn tail_returns_the_last_lines() {
         let check = |text: &str, count, expected: &[&str]| {
             assert_eq!(tail(&mut Cursor::new(text), count).unwrap(), expected);
         };

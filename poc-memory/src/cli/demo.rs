@@ -1,7 +1,7 @@
 //! `demo`
 
-use super::command::{self, Chosen};
-use super::local::Local;
+use super::command::{self, SelectedCommand};
+use super::local::LocalCommand;
 use super::session::{Globals, Session};
 use crate::dispatch::{Connection, InProcess};
 use poc_agent::embedded;
@@ -12,30 +12,30 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// Show what this is: on notes of its own, in a memory that is thrown away
+/// Try it on sample notes in a temporary memory
 ///
-/// Needs no settings, no key and no network, and touches nothing of yours.
+/// It needs no settings, no key and no network, and does not touch your memory.
 #[derive(Debug, clap::Args)]
 pub(super) struct Demo {}
 
-/// One thing the demo does.
-struct Step {
-    /// Why.
+/// One step of the demo.
+struct DemoStep {
+    /// What the step shows.
     say: &'static str,
-    /// The command line, without the program's name. `{run}` is the run that `keeps` kept.
+    /// The command line without the program's name. `{run}` is the last run that `keeps_run` stored.
     line: &'static [&'static str],
-    /// Whether its answer names the run that a later step is about.
-    keeps: bool,
+    /// Whether a later step refers to the run in the answer.
+    keeps_run: bool,
 }
 
-const STEPS: &[Step] = &[
-    Step { say: "A folder of notes becomes a graph", line: &["import", "notes"], keeps: false },
-    Step {
+const STEPS: &[DemoStep] = &[
+    DemoStep { say: "A folder of notes becomes a graph", line: &["import", "notes"], keeps_run: false },
+    DemoStep {
         say: "Search by words, and let what is found light up what it is tied to",
         line: &["search", "btree", "journal", "-p", "spread", "-p", "limit:5"],
-        keeps: false,
+        keeps_run: false,
     },
-    Step {
+    DemoStep {
         say: "Or with a pipeline: the sessions the linker has not seen, most urgent first",
         line: &[
             "search",
@@ -43,19 +43,19 @@ const STEPS: &[Step] = &[
             "all | type:episodic | not-visited:linker,7d | sort:priority | limit:5",
             "--explain",
         ],
-        keeps: false,
+        keeps_run: false,
     },
-    Step {
+    DemoStep {
         say: "An agent is such a pipeline, a prompt and a permit. The linker ties sessions to what is known",
         line: &["agent", "run", "linker"],
-        keeps: true,
+        keeps_run: true,
     },
-    Step {
+    DemoStep {
         say: "The separator looks for notes that are alike and yet live apart in the graph",
         line: &["agent", "run", "separator"],
-        keeps: false,
+        keeps_run: false,
     },
-    Step { say: "Every run can be undone", line: &["agent", "undo", "{run}"], keeps: false },
+    DemoStep { say: "Every run can be undone", line: &["agent", "undo", "{run}"], keeps_run: false },
 ];
 
 /// What to type next.
@@ -70,48 +70,48 @@ const NEXT: &[(&str, &str)] = &[
 
 /// What `demo` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct DemoOutput {
     /// Each step and its answer.
-    steps: Vec<Done>,
+    steps: Vec<DemoStepOutput>,
 }
 
 #[derive(Debug, Serialize)]
-struct Done {
+struct DemoStepOutput {
     say: &'static str,
     command: String,
     answer: Value,
 }
 
-impl Local for Demo {
+impl LocalCommand for Demo {
     const NAME: &'static str = "demo";
-    type Output = Shown;
+    type Output = DemoOutput;
 
-    fn run(self, session: &Session) -> Result<Shown> {
+    fn run(self, session: &Session) -> Result<DemoOutput> {
         let folder = tempfile::Builder::new()
             .prefix("poc-memory-demo-")
             .tempdir()
             .map_err(|error| Error::unavailable(format!("no folder can be made for the demo: {error}")))?;
         write_notes(&folder.path().join("notes"))?;
         let paths = Paths::in_folder(folder.path());
-        let mut memory = Connection::Here(Box::new(InProcess::open(paths, Config::defaults()?)?));
+        let mut memory = Connection::InProcess(Box::new(InProcess::open(paths, Config::defaults()?)?));
         let heading = session.heading();
         let mut steps = Vec::new();
         let mut run = String::new();
         for step in STEPS {
             let line: Vec<String> = step.line.iter().map(|word| word.replace("{run}", &run)).collect();
-            let command = spelled(&line);
+            let command = command_line(&line);
             session.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
-            let (answer, text) = perform(&mut memory, &line, folder.path())?;
-            session.say(&format!("{}\n", indented(&text)))?;
-            if step.keeps {
+            let (answer, text) = run_command(&mut memory, &line, folder.path())?;
+            session.say(&format!("{}\n", indent(&text)))?;
+            if step.keeps_run {
                 run = answer.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
             }
-            steps.push(Done { say: step.say, command, answer });
+            steps.push(DemoStepOutput { say: step.say, command, answer });
         }
-        Ok(Shown { steps })
+        Ok(DemoOutput { steps })
     }
 
-    fn show(_: &Shown) -> String {
+    fn show(_: &DemoOutput) -> String {
         let mut text = String::from("That memory is gone again. To go on with one of yours:\n");
         for (command, does) in NEXT {
             text.push_str(&format!("  {command:<40}{does}\n"));
@@ -128,24 +128,24 @@ fn write_notes(folder: &Path) -> Result<()> {
         .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", folder.display())))
 }
 
-/// Runs a command line as the program itself would, in the demo's memory and folder.
-fn perform(memory: &mut Connection, line: &[String], folder: &Path) -> Result<(Value, String)> {
+/// Runs a command line as the program would, in the demo's memory and folder.
+fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Result<(Value, String)> {
     let notes = folder.join("notes").display().to_string();
     let words = line.iter().map(|word| if word == "notes" { notes.clone() } else { word.clone() });
     let words = std::iter::once("poc-memory".to_owned()).chain(words);
     let matches = command::build(&Globals::default())
         .try_get_matches_from(words)
         .map_err(|error| Error::internal(format!("the demo has a wrong command: {error}")))?;
-    let (Chosen::Op(op), matches) = command::chosen(&matches)? else {
+    let (SelectedCommand::Op(op), matches) = command::chosen(&matches)? else {
         return Err(Error::internal(format!("the demo calls `{}`, which is no op", line.join(" "))));
     };
     let answer = memory.call(op, (op.parse)(matches)?, &|_| {})?;
-    let text = (op.show)(&answer)?;
+    let text = (op.decode)(&answer)?.show();
     Ok((answer, text))
 }
 
 /// The command as one would type it.
-fn spelled(line: &[String]) -> String {
+fn command_line(line: &[String]) -> String {
     let word = |word: &String| {
         if word.contains([' ', '|', '!', '*']) { format!("'{word}'") } else { word.clone() }
     };
@@ -153,7 +153,7 @@ fn spelled(line: &[String]) -> String {
     format!("poc-memory {}", words.join(" "))
 }
 
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
 }
 
@@ -162,18 +162,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_of_the_demo_is_one() {
+    fn every_demo_command_is_an_op() {
         for step in STEPS {
             let line = std::iter::once("poc-memory").chain(step.line.iter().copied());
             let matches = command::build(&Globals::default()).try_get_matches_from(line).unwrap();
             let (chosen, _) = command::chosen(&matches).unwrap();
-            assert!(matches!(chosen, Chosen::Op(_)), "{:?}", step.line);
+            assert!(matches!(chosen, SelectedCommand::Op(_)), "{:?}", step.line);
         }
     }
 
     #[test]
-    fn a_command_is_spelled_so_that_a_shell_reads_it() {
+    fn demo_commands_are_quoted_for_a_shell() {
         let line = ["search", "-p", "all | limit:5"].map(str::to_owned);
-        assert_eq!(spelled(&line), "poc-memory search -p 'all | limit:5'");
+        assert_eq!(command_line(&line), "poc-memory search -p 'all | limit:5'");
     }
 }

@@ -9,25 +9,25 @@ use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Make word vectors for the embedder `static` from a model of the BERT family
+/// Make word vectors for the embedder `static` from a BERT model
 ///
-/// Each word of the model's vocabulary is read by the model alone, and what it makes of it is kept in a table
-/// of a few megabytes. `embedder.model` names the table in the settings.
+/// The model reads each token of its vocabulary alone, and the resulting vectors are stored in a table of a
+/// few megabytes. `embedder.model` in the settings names the table.
 #[derive(Debug, clap::Args)]
 pub(super) struct EmbedDistill {
     /// Folder of the model: `config.json`, `model.safetensors`, `tokenizer.json` or `vocab.txt`
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
-    /// Numbers a vector shall have
+    /// Dimensions of the vectors
     #[arg(long, value_name = "N")]
     dims: usize,
-    /// The file to write; `NAME.table` when left out, where NAME is that of the folder
+    /// Output file; if omitted, `NAME.table` with the name of the folder
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
-    /// Rank by frequency at which a word counts half
+    /// Frequency rank at which a token's weight is one half
     #[arg(long, value_name = "RANK", default_value_t = poc_embed::DEFAULT_COMMON_RANK)]
     common: f64,
-    /// Licence of the model, for the table to tell
+    /// Licence of the model, stored in the table
     #[arg(long, value_name = "NAME", default_value = "")]
     licence: String,
 }
@@ -35,12 +35,12 @@ pub(super) struct EmbedDistill {
 /// What `embed distill` answers.
 #[derive(Debug, Serialize)]
 pub(super) struct EmbedDistillOutput {
-    /// The file it wrote.
+    /// The file that was written.
     file: PathBuf,
     bytes: usize,
     tokens: usize,
     dimensions: usize,
-    /// Share of what the model says of the words that the vectors hold, 0–1.
+    /// Share of the energy of the model's vectors that the table keeps, 0–1.
     kept: f64,
 }
 
@@ -57,8 +57,13 @@ impl LocalCommand for EmbedDistill {
         if self.common != poc_embed::DEFAULT_COMMON_RANK {
             made_by.push_str(&format!(" --common {}", self.common));
         }
-        let options =
-            DistillOptions { dimensions: self.dims, common: self.common, model: name, licence: self.licence, made_by };
+        let options = DistillOptions {
+            dimensions: self.dims,
+            common: self.common,
+            model: name,
+            licence: self.licence,
+            made_by,
+        };
         let bar = Bar::new(&session.globals);
         let made = poc_embed::distill(&self.from, &options, &mut |done, total| {
             bar.show(&Progress { what: "tokens".into(), done: done as u64, total: Some(total as u64) });

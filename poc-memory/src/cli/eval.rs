@@ -1,62 +1,62 @@
 //! `eval`
 
-use super::local::Local;
+use super::local::LocalCommand;
 use super::progress::Bar;
 use super::session::Session;
-use crate::ops::{Progress, counted, table};
+use crate::ops::{Progress, plural, table};
 use poc_graph::error::{Error, Result};
 use poc_notes::eval::compare::{self, Comparison};
-use poc_notes::eval::report::{MEASURES, Report};
-use poc_notes::eval::set::Set;
-use poc_notes::eval::{self, Step};
-use poc_rank::bootstrap::Interval;
+use poc_notes::eval::report::{EvalReport, MEASURES};
+use poc_notes::eval::set::EvalSet;
+use poc_notes::eval::{self, EvalPhase};
+use poc_rank::bootstrap::ConfidenceInterval;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Heads of the columns of [`MEASURES`].
+/// Column titles of [`MEASURES`].
 const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
 
-/// Measure how well your settings find: ask the questions of a folder in a memory that is thrown away
+/// Measure retrieval quality: ask the questions of a folder in a temporary memory
 ///
-/// The folder has `docs.jsonl` with a document a line ({"id", "title", "text", "meta": {"group", "session",
-/// "date", "speaker"}}, all but `id` and `text` as you like), `queries.jsonl` with a question a line
-/// ({"id", "text", "type", "meta": {"group"}}) and `qrels.tsv` with a line for each document that answers
-/// a question: question, document and 1, with tabs between them. Documents with a group are asked within
-/// it alone. Nothing of yours is touched; the settings are yours.
+/// The folder has `docs.jsonl` with one document per line ({"id", "title", "text", "meta": {"group",
+/// "session", "date", "speaker"}}, all optional except `id` and `text`), `queries.jsonl` with one question
+/// per line ({"id", "text", "type", "meta": {"group"}}) and `qrels.tsv` with one line per relevant document:
+/// question, document and 1, separated by tabs. Questions with a group are asked against the documents of
+/// that group only. Your settings are used; your memory is not touched.
 #[derive(Debug, clap::Args)]
 pub(super) struct Eval {
     /// Folder with docs.jsonl, queries.jsonl and qrels.tsv
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Also tell the differences to an earlier run, of which this is the `--json` answer
+    /// Also show the differences to an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
 }
 
 /// What `eval` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Measured {
+pub(super) struct EvalOutput {
     #[serde(flatten)]
-    report: Report,
+    report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
 }
 
-impl Local for Eval {
+impl LocalCommand for Eval {
     const NAME: &'static str = "eval";
-    type Output = Measured;
+    type Output = EvalOutput;
 
-    fn run(self, session: &Session) -> Result<Measured> {
-        // Nobody waits for a run to be told that the other file is wrong.
+    fn run(self, session: &Session) -> Result<EvalOutput> {
+        // Read first, so that an invalid file fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
-        let set = Set::read(&self.folder)?;
+        let set = EvalSet::read(&self.folder)?;
         let bar = Bar::new(&session.globals);
         let report = eval::run(&set, session.config()?, &|step, done, total| {
             let what = match step {
-                Step::Storing => "documents stored",
-                Step::Asking => "questions asked",
+                EvalPhase::Storing => "documents stored",
+                EvalPhase::Asking => "questions asked",
             };
             bar.show(&Progress { what: what.into(), done, total: Some(total) });
         });
@@ -68,21 +68,21 @@ impl Local for Eval {
             return Err(Error::invalid(message).hint("compare measures of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
-        Ok(Measured { report, compared })
+        Ok(EvalOutput { report, compared })
     }
 
-    fn show(output: &Measured) -> String {
-        let Measured { report, compared } = output;
-        let mut text = format!("{}: {}", report.set, counted(report.documents, "document"));
+    fn show(output: &EvalOutput) -> String {
+        let EvalOutput { report, compared } = output;
+        let mut text = format!("{}: {}", report.set, plural(report.documents, "document"));
         // Writing to a string cannot fail.
         if report.notes != report.documents {
-            let _ = write!(text, " ({})", counted(report.notes, "note"));
+            let _ = write!(text, " ({})", plural(report.notes, "note"));
         }
         if report.groups > 1 {
-            let _ = write!(text, " in {}", counted(report.groups, "group"));
+            let _ = write!(text, " in {}", plural(report.groups, "group"));
         }
         let asked = report.questions.len() as u64;
-        let _ = writeln!(text, ", {}, embedder `{}`\n", counted(asked, "question"), report.embedder);
+        let _ = writeln!(text, ", {}, embedder `{}`\n", plural(asked, "question"), report.embedder);
         let rows = report.rows.iter().map(|row| (row.kind.clone(), row.questions.to_string(), &row.measures));
         text.push_str(&measures(rows, |interval| {
             format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
@@ -97,7 +97,7 @@ impl Local for Eval {
         );
         if !report.left_out.is_empty() {
             let left_out = report.left_out.len() as u64;
-            let _ = writeln!(text, "left out: {} without a relevant document", counted(left_out, "question"));
+            let _ = writeln!(text, "left out: {} without a relevant document", plural(left_out, "question"));
         }
         if let Some(compared) = compared {
             text.push_str(&differences(compared));
@@ -129,10 +129,10 @@ fn differences(compared: &Comparison) -> String {
     text
 }
 
-/// A table of measures, with a head.
+/// A table of measures with column titles.
 fn measures<'a>(
-    rows: impl Iterator<Item = (String, String, &'a BTreeMap<String, Interval>)>,
-    cell: impl Fn(&Interval) -> String,
+    rows: impl Iterator<Item = (String, String, &'a BTreeMap<String, ConfidenceInterval>)>,
+    cell: impl Fn(&ConfidenceInterval) -> String,
 ) -> String {
     let head = ["type", "n"].into_iter().chain(HEADS).map(str::to_owned).collect();
     let rows = rows.map(|(kind, asked, measures)| {

@@ -4,14 +4,14 @@ use super::local::LocalCommand;
 use super::progress::Bar;
 use super::session::Session;
 use crate::ops::Progress;
-use poc_embed::{HubCache, FetchedModel, HubClient, HubName};
+use poc_embed::{FetchedModel, HubCache, HubClient, HubName};
 use poc_graph::error::Result;
 
-/// Download a model of the BERT family from the hub, for `[embedder]` or `[rerank]`
+/// Download a BERT model from the hub, for `[embedder]` or `[rerank]`
 ///
-/// It goes where Hugging Face's own tools keep models (`HF_HOME`), and is found there by its name. Nothing
-/// else here ever downloads anything. Which hub is asked, and where it may send on to, says `[hub]` in the
-/// settings; `HF_ENDPOINT` and `HF_TOKEN` are known.
+/// The model is stored in the cache of Hugging Face's own tools (`HF_HOME`) and found there by name. No other
+/// command downloads anything. `[hub]` in the settings chooses the hub and the hosts it may redirect to;
+/// `HF_ENDPOINT` and `HF_TOKEN` are respected.
 #[derive(Debug, clap::Args)]
 pub(super) struct EmbedFetch {
     /// ORG/NAME, or ORG/NAME@REVISION
@@ -25,7 +25,8 @@ impl LocalCommand for EmbedFetch {
 
     fn run(self, session: &Session) -> Result<FetchedModel> {
         let variable = |name: &str| std::env::var(name).ok();
-        let (hub, cache) = (HubClient::new(&session.config()?.hub, &variable)?, HubCache::from_env(&variable)?);
+        let (hub, cache) =
+            (HubClient::new(&session.config()?.hub, &variable)?, HubCache::from_env(&variable)?);
         let bar = Bar::new(&session.globals);
         let fetched = hub.fetch(&self.name, &cache, &mut |file, done, total| {
             bar.show(&Progress { what: format!("bytes of {file}"), done, total });

@@ -1,4 +1,4 @@
-//! Writing the files of an operator: whole or not at all.
+//! Writes user files atomically.
 
 use poc_agent::definition;
 use poc_config::paths::{Paths, create_private};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
 
-/// Writes a file unless there is one; whether it did.
+/// Writes a file unless it exists; returns whether it was written.
 pub(super) fn write_new(path: &Path, text: &str) -> Result<bool> {
     match beside(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
@@ -16,8 +16,8 @@ pub(super) fn write_new(path: &Path, text: &str) -> Result<bool> {
     }
 }
 
-/// Writes the schema of agent files where their first line looks for it, and says whether it was not there
-/// or another one. It is no file to edit: it goes with the program.
+/// Writes the JSON Schema that agent files refer to, and returns whether the file changed. It is replaced
+/// without asking, because it belongs to the program.
 pub(super) fn schema(paths: &Paths) -> Result<bool> {
     let path = paths.agent_schema();
     let text = serde_json::to_string_pretty(&definition::schema()).unwrap_or_default() + "\n";
@@ -29,7 +29,7 @@ pub(super) fn schema(paths: &Paths) -> Result<bool> {
     Ok(true)
 }
 
-/// The text in a file of no name yet, beside the one it is to become.
+/// The text in a temporary file next to `path`.
 fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = || {

@@ -1,11 +1,17 @@
-//! The first page of help: commands by what one wants, and how the program ends.
+//! Help about the program as a whole: the short page of `--help`, the list of all commands, and `help`.
 
-use super::command::{Chosen, FAMILIES, all};
-use crate::ops::Access;
+use super::command::{self, SelectedCommand, all};
+use super::local::LocalCommand;
+use super::session::{Globals, Session};
 use clap::Command;
+use poc_graph::error::Result;
+use serde::Serialize;
 use std::fmt::Write as _;
 
-/// A part of the help that is about the program as a whole.
+/// Columns that help may use.
+pub(super) const COLUMNS: usize = 80;
+
+/// A section of the help that is about the program as a whole.
 pub(super) struct Section {
     pub(super) heading: &'static str,
     pub(super) lines: &'static str,
@@ -13,96 +19,252 @@ pub(super) struct Section {
 
 const EXAMPLES: Section = Section {
     heading: "Examples",
-    lines: "  poc-memory demo                                  see it work on notes of its own
-  poc-memory import ~/notes                        take in a folder of Markdown
-  poc-memory search btree journal                  find notes by their words
+    lines: "  poc-memory demo                         try it on sample notes
+  poc-memory import ~/notes               import a folder of Markdown
+  poc-memory search btree journal         find notes by meaning and by words
   poc-memory search -p 'all | type:episodic | sort:priority | limit:20'
-  poc-memory agent run linker --dry-run            what an agent would do",
+  poc-memory agent run linker --dry-run   show what an agent would do",
 };
 
 const ENVIRONMENT: Section = Section {
     heading: "Environment",
-    lines: "  POC_MEMORY_HOME             one folder for everything, instead of those of XDG
-  POC_MEMORY__SECTION__KEY    the setting `key` under `[section]` of config.toml
-  NO_COLOR                    no colours
-  RUST_LOG                    which messages to show, instead of -q and -v",
+    lines: "  POC_MEMORY_HOME            one folder for everything, instead of the XDG folders
+  POC_MEMORY__SECTION__KEY   overrides `key` under `[section]` of config.toml
+  NO_COLOR                   turns colours off
+  RUST_LOG                   filters log messages, instead of -q and -v",
 };
 
-/// How the process ends.
+/// The exit codes of every command.
 pub(super) const EXIT_CODES: Section = Section {
     heading: "Exit codes",
-    lines: "   0  done
-   1  failed
-   2  the command line or a request is wrong
-   3  there was nothing to do
+    lines: "   0  success
+   1  failure
+   2  invalid command line or request
+   3  nothing to do
    4  rejected, or stopped by a budget
    5  no daemon, or another process holds the store
   78  a configuration or agent file is invalid",
 };
 
-/// What stands below the options.
+/// The sections below the options.
 pub(super) const SECTIONS: [Section; 3] = [EXAMPLES, ENVIRONMENT, EXIT_CODES];
 
-/// The same as one text.
+/// [`SECTIONS`] as one text.
 pub(super) fn after() -> String {
     let text = |Section { heading, lines }: &Section| format!("{heading}:\n{lines}");
     SECTIONS.iter().map(text).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The page, with `command`'s subcommands in groups.
-pub(super) fn template(command: &Command) -> String {
-    let header = *command.get_styles().get_header();
-    let literal = *command.get_styles().get_literal();
+/// Commands with one purpose, by their first word.
+struct Group {
+    heading: &'static str,
+    /// Those of the short page.
+    everyday: &'static [&'static str],
+    /// Those that only the list of all commands has.
+    others: &'static [&'static str],
+}
+
+const GROUPS: &[Group] = &[
+    Group {
+        heading: "Get started",
+        everyday: &["demo", "import", "mcp", "doctor"],
+        others: &["init", "completions", "man", "help"],
+    },
+    Group {
+        heading: "Find and read",
+        everyday: &["search", "get", "history"],
+        others: &[
+            "query",
+            "retrieve",
+            "recall",
+            "explore",
+            "classify",
+            "changes",
+            "stats",
+            "view",
+            "pipeline",
+            "calibrate",
+            "eval",
+        ],
+    },
+    Group {
+        heading: "Write and change",
+        everyday: &["insert", "link", "undo"],
+        others: &[
+            "write",
+            "weight",
+            "reinforce",
+            "demote",
+            "mark",
+            "supersede",
+            "visit",
+            "forget",
+            "delete",
+            "consolidate",
+            "export",
+        ],
+    },
+    Group {
+        heading: "Agents, profiles and settings",
+        everyday: &["agent", "profile"],
+        others: &["daemon", "config", "embed"],
+    },
+];
+
+/// The template of the short page: the everyday commands in groups, and where the others are.
+pub(super) fn template(top: &Command) -> String {
+    let header = *top.get_styles().get_header();
     let mut page = String::from("{about}\n\n{usage-heading} {usage}\n\n");
-    for (heading, members) in groups() {
-        let members: Vec<&Command> =
-            members.iter().filter_map(|name| command.find_subcommand(name)).collect();
-        if members.is_empty() {
-            continue;
-        }
+    for Group { heading, everyday, .. } in GROUPS {
+        let rows = everyday.iter().map(|name| ((*name).to_owned(), about(top, name)));
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "{header}{heading}:{header:#}");
-        for member in members {
-            let about = member.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(page, "  {literal}{:<10}{literal:#} {}", member.get_name(), first(&about));
-        }
-        page.push('\n');
+        let _ = write!(page, "{header}{heading}:{header:#}\n{}\n", aligned(rows, 10));
     }
-    let _ = write!(page, "{header}Global options:{header:#}\n{{options}}{{after-help}}");
+    let _ = write!(
+        page,
+        "All commands:       poc-memory help --all\n\
+         Help for a command: poc-memory COMMAND --help\n\n\
+         {header}Global options:{header:#}\n{{options}}{{after-help}}"
+    );
     page
 }
 
-/// What stands before the details: up to the first colon or full stop.
-fn first(about: &str) -> &str {
-    let end = [": ", ". ", "\n"].iter().filter_map(|end| about.find(end)).min().unwrap_or(about.len());
-    about.get(..end).unwrap_or(about)
+/// Every command, in the same groups.
+fn list(top: &Command) -> String {
+    let mut text = String::from("Help for a command: poc-memory COMMAND --help\n");
+    for Group { heading, everyday, others } in GROUPS {
+        let names = everyday.iter().chain(*others).flat_map(|word| {
+            all().map(SelectedCommand::name).filter(move |name| name.split(' ').next() == Some(word))
+        });
+        let rows = names.map(|name| (name.to_owned(), about(top, name)));
+        let _ = write!(text, "\n{heading}:\n{}", aligned(rows, 22));
+    }
+    text
 }
 
-/// Top-level commands under what one wants to do.
-fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
-    let pick = |belongs: &dyn Fn(Chosen) -> bool| -> Vec<&'static str> {
-        all().filter(|chosen| !chosen.name().contains(' ') && belongs(*chosen)).map(Chosen::name).collect()
-    };
-    let of_access = |reads: bool| {
-        pick(&|chosen| matches!(chosen, Chosen::Op(op) if (op.access == Access::Read) == reads))
-    };
-    let families = FAMILIES.iter().map(|(name, _)| *name).filter(|name| !name.contains(' ')).collect();
-    vec![
-        ("Begin", pick(&|chosen| matches!(chosen, Chosen::Local(_)))),
-        ("Find and read", of_access(true)),
-        ("Write, bring in and take out", of_access(false)),
-        ("Agents, settings and the daemon", families),
-    ]
+/// What a command does, in one sentence without its full stop.
+fn about(top: &Command, name: &str) -> String {
+    let command = name.split(' ').try_fold(top, |command, word| command.find_subcommand(word));
+    let about = command.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default();
+    let end = [": ", ". ", "\n"].iter().filter_map(|end| about.find(end)).min().unwrap_or(about.len());
+    about.get(..end).unwrap_or(&about).trim_end_matches('.').to_owned()
+}
+
+/// Rows of two columns, the second wrapped at [`COLUMNS`].
+fn aligned(rows: impl Iterator<Item = (String, String)>, width: usize) -> String {
+    let mut text = String::new();
+    for (name, about) in rows {
+        let mut line = format!("  {name:<width$}");
+        for word in about.split_whitespace() {
+            if line.chars().count() + 1 + word.chars().count() > COLUMNS {
+                text.push_str(&line);
+                text.push('\n');
+                line = " ".repeat(width + 2);
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Show the everyday commands, all commands, or the help of one command
+#[derive(Debug, clap::Args)]
+pub(super) struct Help {
+    /// The command to explain, such as `search` or `agent run`
+    #[arg(value_name = "COMMAND", conflicts_with = "all")]
+    command: Vec<String>,
+    /// List all commands
+    #[arg(long)]
+    all: bool,
+}
+
+/// What `help` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct HelpOutput {
+    text: String,
+}
+
+impl LocalCommand for Help {
+    const NAME: &'static str = "help";
+    const FOR_AGENTS: bool = true;
+    type Output = HelpOutput;
+
+    fn run(self, _: &Session) -> Result<HelpOutput> {
+        let mut top = command::build(&Globals::default());
+        top.build();
+        let text = match self.all {
+            true => list(&top),
+            false => command::find(&top, &self.command)?.clone().render_long_help().to_string(),
+        };
+        Ok(HelpOutput { text })
+    }
+
+    fn show(output: &HelpOutput) -> String {
+        output.text.clone()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn assert_fits(name: &str, text: &str) {
+        for line in text.lines() {
+            assert!(line.chars().count() <= COLUMNS, "`{name}` has a line of more than {COLUMNS}: {line}");
+        }
+    }
+
     #[test]
     fn every_line_below_a_heading_is_indented() {
         for Section { heading, lines } in SECTIONS {
             assert!(lines.lines().all(|line| line.starts_with("  ")), "{heading}:\n{lines}");
+        }
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        for command in all() {
+            let word = command.name().split(' ').next().unwrap();
+            let groups = GROUPS.iter().flat_map(|group| group.everyday.iter().chain(group.others));
+            assert_eq!(groups.filter(|known| **known == word).count(), 1, "`{word}`");
+        }
+    }
+
+    #[test]
+    fn the_short_page_has_a_dozen_commands_and_names_the_list_of_all() {
+        let page = command::build(&Globals::default()).render_help().to_string();
+        assert!(GROUPS.iter().map(|group| group.everyday.len()).sum::<usize>() <= 12);
+        assert!(page.contains("poc-memory help --all"), "{page}");
+        for name in GROUPS.iter().flat_map(|group| group.everyday) {
+            assert!(page.contains(&format!("\n  {name} ")), "`{name}` is missing: {page}");
+        }
+        assert!(!page.contains("\n  consolidate "), "{page}");
+    }
+
+    #[test]
+    fn the_list_has_every_command() {
+        let mut top = command::build(&Globals::default());
+        top.build();
+        let text = list(&top);
+        for command in all() {
+            assert!(text.contains(&format!("\n  {} ", command.name())), "`{}`: {text}", command.name());
+        }
+        assert_fits("help --all", &text);
+    }
+
+    #[test]
+    fn all_help_fits_the_columns() {
+        let mut top = command::build(&Globals::default());
+        top.build();
+        let mut open = vec![&top];
+        while let Some(command) = open.pop() {
+            for text in [command.clone().render_help(), command.clone().render_long_help()] {
+                assert_fits(command.get_name(), &text.to_string());
+            }
+            open.extend(command.get_subcommands());
         }
     }
 }

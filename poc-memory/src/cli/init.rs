@@ -1,7 +1,7 @@
 //! `init`
 
 use super::files;
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::Session;
 use poc_agent::embedded;
 use poc_config::paths::create_private;
@@ -9,37 +9,37 @@ use poc_graph::error::Result;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Make the folders of a memory, with settings, agents and prompts to edit
+/// Create the folders of a memory with settings, agents and prompts to edit
 ///
-/// Files that are there are never changed, but for the JSON Schema of agent files, which goes with the
-/// program. Nothing needs this first: every command makes what it needs.
+/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program.
+/// This step is optional: every command creates what it needs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Init {}
 
 /// What `init` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Made {
-    /// Where settings, agents and prompts are.
+pub(super) struct InitOutput {
+    /// The folder of settings, agents and prompts.
     folder: PathBuf,
-    /// Where the store will be.
+    /// The folder of the store.
     store: PathBuf,
-    /// Files it wrote.
+    /// Files that were written.
     created: Vec<PathBuf>,
-    /// Files that were there and stay as they are.
+    /// Files that existed and stay unchanged.
     kept: Vec<PathBuf>,
 }
 
-impl Local for Init {
+impl LocalCommand for Init {
     const NAME: &'static str = "init";
-    type Output = Made;
+    type Output = InitOutput;
 
-    fn run(self, session: &Session) -> Result<Made> {
+    fn run(self, session: &Session) -> Result<InitOutput> {
         let paths = &session.paths;
         paths.create()?;
         create_private(&paths.agents())?;
         create_private(&paths.prompts())?;
         let settings = paths.config_file();
-        let mut made = Made {
+        let mut made = InitOutput {
             folder: settings.parent().unwrap_or(Path::new("")).to_owned(),
             store: paths.store(),
             created: Vec::new(),
@@ -49,7 +49,7 @@ impl Local for Init {
         for (name, text) in embedded::agents() {
             made.write(paths.agents().join(name), text)?;
         }
-        for (name, text) in embedded::quoted() {
+        for (name, text) in embedded::test_files() {
             let path = paths.agents().join(name);
             create_private(path.parent().unwrap_or(&path))?;
             made.write(path, text)?;
@@ -66,7 +66,7 @@ impl Local for Init {
         Ok(made)
     }
 
-    fn show(made: &Made) -> String {
+    fn show(made: &InitOutput) -> String {
         let mut text = String::new();
         for (what, files) in [("wrote", &made.created), ("kept", &made.kept)] {
             for file in files {
@@ -82,8 +82,8 @@ impl Local for Init {
     }
 }
 
-impl Made {
-    /// Writes a file unless there is one.
+impl InitOutput {
+    /// Writes a file unless it exists.
     fn write(&mut self, path: PathBuf, text: &str) -> Result<()> {
         let made = if files::write_new(&path, text)? { &mut self.created } else { &mut self.kept };
         made.push(path);
@@ -91,8 +91,8 @@ impl Made {
     }
 }
 
-/// The defaults with every line commented out: whoever uncomments a setting changes one thing, a
-/// section pasted from elsewhere stands alone, and later releases may improve the rest.
+/// The default settings with every line commented out. Uncommenting a line changes one setting, a pasted
+/// section does not clash with these, and the rest follows the defaults of later releases.
 fn commented(defaults: &str) -> String {
     let mut text = String::from(
         "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\
@@ -128,7 +128,7 @@ mod tests {
                 _ => format!("{line}\n"),
             })
             .collect();
-        // But for where they stand, which is part of them.
+        // The origin of each setting is not compared: only the values are.
         assert_eq!(with(&uncommented).fingerprint(), Config::defaults().unwrap().fingerprint());
     }
 }

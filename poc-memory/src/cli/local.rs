@@ -1,64 +1,65 @@
-//! Commands that are about this machine rather than the memory: they have no op, or do with one
-//! what only this side can do.
+//! Commands that only the command line has: they concern this machine rather than the memory, or add to an op
+//! what only the command line can do.
 
 use super::session::Session;
 use super::{
-    agent, completions, daemon, demo, distill, doctor, eval, fetch, init, man, mcp, profile, settings,
+    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, profile, settings,
 };
 use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a command says, both ways.
-pub(super) struct Answer {
-    /// For a program.
+/// The answer of a command, as JSON and as text.
+pub(super) struct RenderedAnswer {
+    /// The JSON answer.
     pub(super) value: Value,
-    /// For a person.
+    /// The text for a person.
     pub(super) text: String,
-    /// Whether the text is the content of a file, and goes out as it is where no terminal reads it.
+    /// Whether the text is the content of a file, which is printed unchanged unless standard output is a
+    /// terminal.
     pub(super) verbatim: bool,
-    /// How the process ends.
+    /// The exit status.
     pub(super) exit: Exit,
 }
 
-/// A command of the command line's own: the struct of its arguments.
-pub(super) trait Local: clap::Args {
-    /// Its name, as of an op.
+/// A command that is no op. The implementing type has its arguments.
+pub(super) trait LocalCommand: clap::Args {
+    /// The words of the command.
     const NAME: &'static str;
-    /// Whether `--tenant` means something to it.
+    /// Whether it takes `--tenant`.
     const TENANTS: bool = false;
-    /// Whether a command that is an agent's model may call it, as of an op.
+    /// Whether an agent's model that is a command may call it.
     const FOR_AGENTS: bool = false;
-    /// Whether it answers with the content of a file.
+    /// Whether its text is the content of a file.
     const VERBATIM: bool = false;
     /// What it answers.
     type Output: Serialize;
 
-    /// Does it.
+    /// Runs it.
     fn run(self, session: &Session) -> Result<Self::Output>;
 
-    /// The answer for a person.
+    /// The answer as text for a person.
     fn show(output: &Self::Output) -> String;
 
-    /// How the process ends after this answer.
+    /// The exit status after this answer.
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
     }
 }
 
-/// A [`Local`] with its types erased.
-pub(super) struct LocalDef {
+/// A [`LocalCommand`] with its types erased.
+pub(super) struct LocalCommandDef {
     pub(super) name: &'static str,
     pub(super) tenants: bool,
     pub(super) for_agents: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
-    pub(super) run: fn(&Session, &ArgMatches) -> Result<Answer>,
+    pub(super) run: fn(&Session, &ArgMatches) -> Result<RenderedAnswer>,
 }
 
-impl LocalDef {
-    const fn of<L: Local>() -> LocalDef {
-        LocalDef {
+impl LocalCommandDef {
+    const fn of<L: LocalCommand>() -> LocalCommandDef {
+        LocalCommandDef {
             name: L::NAME,
             tenants: L::TENANTS,
             for_agents: L::FOR_AGENTS,
@@ -69,29 +70,35 @@ impl LocalDef {
                 let output = command.run(session)?;
                 let value = serde_json::to_value(&output)
                     .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
-                Ok(Answer { value, text: L::show(&output), verbatim: L::VERBATIM, exit: L::exit(&output) })
+                Ok(RenderedAnswer {
+                    value,
+                    text: L::show(&output),
+                    verbatim: L::VERBATIM,
+                    exit: L::exit(&output),
+                })
             },
         }
     }
 }
 
-/// Every one of them.
-pub(super) const LOCAL: &[LocalDef] = &[
-    LocalDef::of::<demo::Demo>(),
-    LocalDef::of::<init::Init>(),
-    LocalDef::of::<doctor::Doctor>(),
-    LocalDef::of::<eval::Eval>(),
-    LocalDef::of::<completions::Completions>(),
-    LocalDef::of::<man::Man>(),
-    LocalDef::of::<settings::Show>(),
-    LocalDef::of::<daemon::Log>(),
-    LocalDef::of::<daemon::Stop>(),
-    LocalDef::of::<profile::List>(),
-    LocalDef::of::<profile::Show>(),
-    LocalDef::of::<profile::Create>(),
-    LocalDef::of::<agent::New>(),
-    LocalDef::of::<distill::Distill>(),
-    LocalDef::of::<fetch::Fetch>(),
-    LocalDef::of::<mcp::Serve>(),
-    LocalDef::of::<mcp::Settings>(),
+/// All commands that are no ops.
+pub(super) const LOCAL: &[LocalCommandDef] = &[
+    LocalCommandDef::of::<demo::Demo>(),
+    LocalCommandDef::of::<init::Init>(),
+    LocalCommandDef::of::<doctor::Doctor>(),
+    LocalCommandDef::of::<eval::Eval>(),
+    LocalCommandDef::of::<completions::Completions>(),
+    LocalCommandDef::of::<man::Man>(),
+    LocalCommandDef::of::<help::Help>(),
+    LocalCommandDef::of::<settings::ConfigShow>(),
+    LocalCommandDef::of::<daemon::DaemonLog>(),
+    LocalCommandDef::of::<daemon::DaemonStop>(),
+    LocalCommandDef::of::<profile::ProfileList>(),
+    LocalCommandDef::of::<profile::ProfileShow>(),
+    LocalCommandDef::of::<profile::ProfileCreate>(),
+    LocalCommandDef::of::<agent::AgentNew>(),
+    LocalCommandDef::of::<distill::EmbedDistill>(),
+    LocalCommandDef::of::<fetch::EmbedFetch>(),
+    LocalCommandDef::of::<mcp::McpServe>(),
+    LocalCommandDef::of::<mcp::McpConfig>(),
 ];

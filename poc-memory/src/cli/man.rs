@@ -2,7 +2,7 @@
 
 use super::command;
 use super::help::{self, Section};
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::{Globals, Session};
 use clap::Command;
 use clap_mangen::Man as Page;
@@ -12,16 +12,16 @@ use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
 
-/// Print a manual page, or write those of all commands into a folder
+/// Print a manual page, or write the pages of all commands into a folder
 ///
-/// `poc-memory man search | man -l -` shows one; `poc-memory man --folder ~/.local/share/man/man1`
-/// installs them all.
+/// `poc-memory man search | man -l -` shows one; `poc-memory man --folder ~/.local/share/man/man1` installs
+/// them all.
 #[derive(Debug, clap::Args)]
 pub(super) struct Man {
-    /// The command the page is about, such as `search` or `agent run`; the program when missing
+    /// The command, such as `search` or `agent run`; if omitted, the program
     #[arg(value_name = "COMMAND", conflicts_with = "folder")]
     command: Vec<String>,
-    /// Write a page for every command into this folder, which is made
+    /// Write a page for every command into this folder, which is created
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
@@ -29,56 +29,44 @@ pub(super) struct Man {
 /// What `man` answers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Pages {
-    /// The page asked for, in the language of `man`.
+pub(super) enum ManOutput {
+    /// The page in roff.
     Page(String),
     /// The files that were written.
     Written(Vec<PathBuf>),
 }
 
-impl Local for Man {
+impl LocalCommand for Man {
     const NAME: &'static str = "man";
     const FOR_AGENTS: bool = true;
     const VERBATIM: bool = true;
-    type Output = Pages;
+    type Output = ManOutput;
 
-    fn run(self, _: &Session) -> Result<Pages> {
+    fn run(self, _: &Session) -> Result<ManOutput> {
         let mut top = command::build(&Globals::default());
-        // Gives every command the global options and its whole name.
+        // Gives every command the global options and its full name.
         top.build();
         match self.folder {
-            Some(folder) => written(&top, folder).map(Pages::Written),
+            Some(folder) => write_pages(&top, folder).map(ManOutput::Written),
             None => {
-                let page = page(meant(&top, &self.command)?).map_err(failed)?;
-                Ok(Pages::Page(String::from_utf8_lossy(&page).into_owned()))
+                let page = page(command::find(&top, &self.command)?).map_err(failed)?;
+                Ok(ManOutput::Page(String::from_utf8_lossy(&page).into_owned()))
             }
         }
     }
 
-    fn show(output: &Pages) -> String {
+    fn show(output: &ManOutput) -> String {
         match output {
-            Pages::Page(page) => page.clone(),
-            Pages::Written(files) => files.iter().map(|file| format!("wrote {}\n", file.display())).collect(),
+            ManOutput::Page(page) => page.clone(),
+            ManOutput::Written(files) => {
+                files.iter().map(|file| format!("wrote {}\n", file.display())).collect()
+            }
         }
     }
 }
 
-/// The command with these words, below the whole.
-fn meant<'a>(top: &'a Command, words: &[String]) -> Result<&'a Command> {
-    let mut meant = top;
-    for word in words.iter().flat_map(|word| word.split_whitespace()) {
-        let known = |command: &&Command| command.get_name() == word;
-        meant = meant.get_subcommands().find(known).ok_or_else(|| {
-            Error::invalid(format!("there is no command `{}`", words.join(" ")))
-                .hint("see `poc-memory --help`")
-                .field("command")
-        })?;
-    }
-    Ok(meant)
-}
-
-/// Writes a page for a command and for each below it.
-fn written(top: &Command, folder: PathBuf) -> Result<Vec<PathBuf>> {
+/// Writes the pages of a command and all its subcommands.
+fn write_pages(top: &Command, folder: PathBuf) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let mut files = Vec::new();
     let mut open = vec![top];
@@ -117,7 +105,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A section whose lines stay as they are: tables and commands are not to be filled.
+/// A section without filling, because it has tables and commands.
 fn section(Section { heading, lines }: &Section) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
@@ -147,7 +135,7 @@ mod tests {
     fn every_command_has_a_page() {
         let top = built();
         let folder = tempfile::tempdir().unwrap();
-        let files = written(&top, folder.path().join("man1")).unwrap();
+        let files = write_pages(&top, folder.path().join("man1")).unwrap();
         for chosen in all() {
             let file = format!("poc-memory-{}.1", chosen.name().replace(' ', "-"));
             assert!(files.iter().any(|path| path.ends_with(&file)), "{file}");
@@ -156,17 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_how_the_process_ends() {
+    fn a_page_lists_the_exit_codes() {
         let top = built();
         let text = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            String::from_utf8(page(meant(&top, &words).unwrap()).unwrap()).unwrap()
+            String::from_utf8(page(command::find(&top, &words).unwrap()).unwrap()).unwrap()
         };
         assert!(text(&[]).contains(".SH EXAMPLES"));
         let run = text(&["agent", "run"]);
         assert!(run.contains(".SH \"EXIT CODES\"") && run.contains("78  a configuration"), "{run}");
         assert!(run.contains("poc\\-memory\\-agent\\-run") && !run.contains("EXAMPLES"), "{run}");
         assert_eq!(text(&["agent run"]), run);
-        assert!(meant(&top, &["agnet".to_owned()]).is_err());
+        assert!(command::find(&top, &["agnet".to_owned()]).is_err());
     }
 }

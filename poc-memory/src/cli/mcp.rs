@@ -1,7 +1,7 @@
-//! `mcp`: the protocol on standard input and output, and what clients want in their settings.
+//! `mcp`: MCP on standard input and output, and the settings that clients need.
 
 use super::daemon;
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch::Connection;
 use crate::mcp::{Caller, Server};
@@ -19,21 +19,21 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Serve this memory to an assistant over the Model Context Protocol, on standard input and output.
-/// The assistant starts it: `poc-memory mcp config` says how
+/// Serve this memory to an assistant over MCP. The assistant starts this command and speaks the Model Context
+/// Protocol on standard input and output: `poc-memory mcp config` prints its settings
 #[derive(Debug, clap::Args)]
-pub(super) struct Serve {}
+pub(super) struct McpServe {}
 
-/// Nothing: standard output belongs to the protocol.
+/// Empty: standard output belongs to the protocol.
 #[derive(Debug, Serialize)]
-pub(super) struct Served {}
+pub(super) struct McpServeOutput {}
 
-impl Local for Serve {
+impl LocalCommand for McpServe {
     const NAME: &'static str = "mcp";
     const TENANTS: bool = true;
-    type Output = Served;
+    type Output = McpServeOutput;
 
-    fn run(self, session: &Session) -> Result<Served> {
+    fn run(self, session: &Session) -> Result<McpServeOutput> {
         let caller =
             Bridge { session: session.clone(), config: session.config()?, calling: Mutex::default() };
         let failed = |error: &dyn std::fmt::Display| {
@@ -48,18 +48,18 @@ impl Local for Serve {
                 Server::new(Arc::new(caller)).serve(stdio()).await.map_err(|error| error.to_string())?;
             service.waiting().await.map_err(|error| error.to_string())
         });
-        // A read of standard input that nobody waits for any more must not hold up the end.
+        // A pending read of standard input must not delay the exit.
         runtime.shutdown_background();
-        ended.map(|_| Served {}).map_err(|error| failed(&error))
+        ended.map(|_| McpServeOutput {}).map_err(|error| failed(&error))
     }
 
-    fn show(_: &Served) -> String {
+    fn show(_: &McpServeOutput) -> String {
         String::new()
     }
 }
 
-/// Asks the daemon when one runs, else opens the memory for the time of one call: an assistant may
-/// leave this process open for days, and must not keep others from the memory.
+/// Calls the daemon if one runs, otherwise opens the memory for one call: an assistant may keep this process
+/// for days and must not lock others out.
 struct Bridge {
     session: Session,
     config: Config,
@@ -83,8 +83,8 @@ impl Caller for Bridge {
                 .hint("leave the tenant out")
                 .field(tenancy::FIELD));
         }
-        // Of an op that takes no tenant, the one of the command line is none of its business.
-        let request = if op.tenants { self.session.with_tenant(request)? } else { request };
+        // The tenant of the command line only applies to ops that take one.
+        let request = if op.per_tenant { self.session.with_tenant(request)? } else { request };
         connection.acting_for(Actor::Model).call(op, request, &|_| {})
     }
 
@@ -101,17 +101,17 @@ impl Caller for Bridge {
     }
 }
 
-/// Print what to paste into the settings of an assistant
+/// Print the settings that an assistant needs
 #[derive(Debug, clap::Args)]
-pub(super) struct Settings {
+pub(super) struct McpConfig {
     /// The assistant
     client: Client,
-    /// Over HTTP, from a daemon that runs: nothing is started, and several machines may share a memory
+    /// Use a running daemon over HTTP, which several machines can share, instead of starting a process
     #[arg(long)]
     http: bool,
 }
 
-/// An assistant whose settings are known.
+/// An assistant whose settings format is known.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Client {
     ClaudeCode,
@@ -121,9 +121,9 @@ enum Client {
 }
 
 impl Client {
-    /// What to paste for MCP over HTTP. The token stays in its file, or goes by the environment: what is
-    /// pasted is often shared.
-    fn over_http(self, session: &Session) -> Result<Snippet> {
+    /// The settings for MCP over HTTP. They refer to the token's file or an environment variable, because
+    /// settings are often shared.
+    fn over_http(self, session: &Session) -> Result<McpConfigOutput> {
         let config = session.config()?;
         if !session.globals.tenant.is_empty() {
             return Err(Error::invalid("over HTTP every request names its own tenant")
@@ -167,33 +167,32 @@ impl Client {
                     .field("client"));
             }
         };
-        Ok(Snippet { place: place.into(), text })
+        Ok(McpConfigOutput { place: place.into(), text })
     }
 }
 
-/// The variable of the environment in which clients look for the token: `export
-/// POC_MEMORY_TOKEN=$(cat …/token)`.
+/// The environment variable from which clients read the token: `export POC_MEMORY_TOKEN=$(cat …/token)`.
 const TOKEN: &str = "POC_MEMORY_TOKEN";
 
-/// Where a running daemon serves MCP.
+/// The URL at which a running daemon serves MCP.
 fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
     Ok(daemon::ask(paths, Some(config))?.and_then(|(_, status)| status.mcp))
 }
 
-/// What to paste, and where.
+/// The settings and where they belong.
 #[derive(Debug, Serialize)]
-pub(super) struct Snippet {
+pub(super) struct McpConfigOutput {
     /// The file, or `shell` for a command.
     place: String,
     text: String,
 }
 
-impl Local for Settings {
+impl LocalCommand for McpConfig {
     const NAME: &'static str = "mcp config";
     const TENANTS: bool = true;
-    type Output = Snippet;
+    type Output = McpConfigOutput;
 
-    fn run(self, session: &Session) -> Result<Snippet> {
+    fn run(self, session: &Session) -> Result<McpConfigOutput> {
         if self.http {
             return self.client.over_http(session);
         }
@@ -207,7 +206,7 @@ impl Local for Settings {
         for pair in &session.globals.tenant {
             arguments.splice(0..0, ["--tenant".to_owned(), pair.clone()]);
         }
-        // An assistant hands on little of its own environment.
+        // Assistants pass on little of their environment.
         let environment: BTreeMap<&str, String> =
             Paths::variables()?.into_iter().map(|(name, path)| (name, path.display().to_string())).collect();
         let mut server = BTreeMap::from([("command", json!(program)), ("args", json!(arguments))]);
@@ -219,7 +218,7 @@ impl Local for Settings {
             Client::ClaudeCode => {
                 let words: Vec<String> =
                     std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
-                // Behind the name: in front of it the option would take the name for one more variable.
+                // After the name: before it, the option would take the name as another variable.
                 let environment: String = environment
                     .iter()
                     .map(|(name, value)| format!("--env {} ", quoted(&format!("{name}={value}"))))
@@ -239,10 +238,10 @@ impl Local for Settings {
         if !session.paths.exists() {
             tracing::warn!("there is no profile `{}` yet", session.paths.profile());
         }
-        Ok(Snippet { place: place.into(), text })
+        Ok(McpConfigOutput { place: place.into(), text })
     }
 
-    fn show(snippet: &Snippet) -> String {
+    fn show(snippet: &McpConfigOutput) -> String {
         format!("{}\n", snippet.text)
     }
 }

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 /// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = command::respelled(arguments.into_iter().collect());
+    let arguments = command::rewrite_calibrate(arguments.into_iter().collect());
     let globals = Globals::foreseen(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
@@ -123,7 +123,12 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Render
 
 /// Runs an op although the settings are invalid: a running daemon still has the settings it started with.
 /// Without a daemon this fails with `broken`.
-fn call_running(session: &Session, op: &OpDef, args: serde_json::Value, broken: Error) -> Result<RenderedAnswer> {
+fn call_running(
+    session: &Session,
+    op: &OpDef,
+    args: serde_json::Value,
+    broken: Error,
+) -> Result<RenderedAnswer> {
     match dispatch::connect(&session.paths, &Config::defaults()?) {
         Ok(Some(client)) => {
             tracing::warn!(

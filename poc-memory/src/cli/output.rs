@@ -1,6 +1,6 @@
-//! What the program says: answers on standard output, everything else on standard error.
+//! Output of the program: answers on standard output, everything else on standard error.
 
-use super::local::Answer;
+use super::local::RenderedAnswer;
 use super::session::Globals;
 use crate::ops;
 use clap::builder::styling::{AnsiColor, Style};
@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
-/// Where and how to say things.
+/// Prints answers and errors.
 pub(super) struct Output {
     globals: Globals,
 }
@@ -22,50 +22,50 @@ impl Output {
         self.globals.json
     }
 
-    /// Says an answer. What a note says is made harmless to a terminal, which a pipe may end in; the content
-    /// of a file stays as it is in one.
-    pub(super) fn answer(&self, answer: &Answer) -> Result<()> {
+    /// Prints an answer. Text from notes is escaped, so that it cannot control a terminal, even one at the
+    /// end of a pipe. The content of a file is not escaped unless standard output is a terminal.
+    pub(super) fn answer(&self, answer: &RenderedAnswer) -> Result<()> {
         let stdout = std::io::stdout();
         let text = match self.globals.json {
-            true => rendered(&answer.value),
+            true => to_json_text(&answer.value),
             false if answer.verbatim && !stdout.is_terminal() => answer.text.clone(),
-            false => visible(&answer.text),
+            false => escaped(&answer.text),
         };
         say(&mut stdout.lock(), &text)
     }
 
-    /// Says an error: what is wrong and where, then what would be right.
+    /// Prints an error and its hint.
     pub(super) fn error(&self, error: &Error) {
         let mut stderr = std::io::stderr().lock();
         if self.globals.json {
-            complain(&mut stderr, &format!("{}\n", json!({ "error": error })));
+            print_error(&mut stderr, &format!("{}\n", json!({ "error": error })));
             return;
         }
         let style = |color: AnsiColor| {
             if self.globals.colors(&stderr) { color.on_default().bold() } else { Style::new() }
         };
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
-        let mut text = format!("{red}error:{red:#} {}\n", visible(&error.to_string()));
+        let mut text = format!("{red}error:{red:#} {}\n", escaped(&error.to_string()));
         if let Some(hint) = &error.hint {
-            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", visible(hint)));
+            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(hint)));
         }
-        complain(&mut stderr, &text);
+        print_error(&mut stderr, &text);
     }
 
-    /// Says a page of help.
+    /// Prints a help page.
     pub(super) fn page(&self, page: &clap::Error) {
-        // It goes where help goes; nobody is left to tell when that is closed.
+        // A closed output cannot be reported anywhere.
         let _ = page.print();
     }
 }
 
-/// The JSON text of an answer: one line for a program, indented for a person.
-fn rendered(value: &Value) -> String {
+/// The answer as JSON: indented on a terminal, otherwise one line.
+fn to_json_text(value: &Value) -> String {
     let object = ops::versioned(value.clone());
     if std::io::stdout().is_terminal() { format!("{object:#}\n") } else { format!("{object}\n") }
 }
 
-/// Writes an answer. A reader that has had enough, such as `head`, is no failure; a full disk is.
+/// Writes an answer. A closed pipe, as by `head`, is not an error; a full disk is.
 pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -75,14 +75,14 @@ pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
     }
 }
 
-/// Writes a message; when that fails there is nobody left to tell.
-fn complain(to: &mut impl Write, text: &str) {
+/// Writes a message and ignores failures, which cannot be reported anywhere.
+fn print_error(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }
 
-/// The text with control characters and marks of writing direction spelled out, so that no note can
-/// steer a terminal or turn a line round.
-fn visible(text: &str) -> String {
+/// Escapes control characters and bidirectional formatting characters, so that no note can control a terminal
+/// or reorder a line.
+fn escaped(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     let harmless = |c: char| !c.is_control() && !turns(c) || c == '\n' || c == '\t';
     if text.chars().all(harmless) {
@@ -93,10 +93,10 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::escaped;
 
     #[test]
-    fn a_note_cannot_steer_the_terminal() {
-        assert_eq!(visible("a\u{1b}]0;x\u{7}b\n\tü"), "a\\u{1b}]0;x\\u{7}b\n\tü");
+    fn control_characters_are_escaped() {
+        assert_eq!(escaped("a\u{1b}]0;x\u{7}b\n\tü"), "a\\u{1b}]0;x\\u{7}b\n\tü");
     }
 }

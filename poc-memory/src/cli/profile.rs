@@ -1,6 +1,6 @@
 //! `profile list`, `profile show` and `profile create`.
 
-use super::local::Local;
+use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch::InProcess;
 use poc_config::Config;
@@ -11,37 +11,37 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// List the profiles: memories of their own, chosen with `--profile NAME`
+/// List the profiles: separate memories, chosen with `--profile NAME`
 #[derive(Debug, clap::Args)]
-pub(super) struct List {}
+pub(super) struct ProfileList {}
 
 /// What `profile list` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Listed {
-    profiles: Vec<Profile>,
+pub(super) struct ProfileListOutput {
+    profiles: Vec<ProfileOutput>,
 }
 
 /// One profile.
 #[derive(Debug, Serialize)]
-pub(super) struct Profile {
-    /// `default` is the one without a name.
+pub(super) struct ProfileOutput {
+    /// `default` is the profile without a name.
     name: String,
-    /// Whether it is the one this command was asked about.
+    /// Whether it is the profile of this command.
     current: bool,
-    /// Whether it has a store yet.
+    /// Whether it has a store.
     stored: bool,
-    /// Process id of its daemon, when one runs.
+    /// Process id of its daemon, if one runs.
     daemon: Option<u32>,
-    /// Its settings.
+    /// Its settings file.
     config: PathBuf,
     store: PathBuf,
-    /// Where its daemon is reached.
+    /// The socket of its daemon.
     socket: PathBuf,
 }
 
-impl Profile {
-    fn of(paths: &Paths, current: &Paths) -> Profile {
-        Profile {
+impl ProfileOutput {
+    fn of(paths: &Paths, current: &Paths) -> ProfileOutput {
+        ProfileOutput {
             name: paths.profile().to_owned(),
             current: paths == current,
             stored: paths.store().join("log").is_dir(),
@@ -61,28 +61,27 @@ impl Profile {
     }
 }
 
-/// The process id of a profile's daemon. One that does not answer, or has settings that cannot be
-/// read, is none.
+/// The process id of a profile's daemon; `None` if it does not answer or the settings are invalid.
 fn daemon(paths: &Paths) -> Option<u32> {
     let config = Config::load(&paths.config_file()).ok();
     let (_, status) = super::daemon::ask(paths, config.as_ref()).ok()??;
     Some(status.pid)
 }
 
-impl Local for List {
+impl LocalCommand for ProfileList {
     const NAME: &'static str = "profile list";
-    type Output = Listed;
+    type Output = ProfileListOutput;
 
-    fn run(self, session: &Session) -> Result<Listed> {
+    fn run(self, session: &Session) -> Result<ProfileListOutput> {
         let current = &session.paths;
         let mut profiles = Vec::new();
         for name in current.profiles()? {
-            profiles.push(Profile::of(&current.of_profile(&name)?, current));
+            profiles.push(ProfileOutput::of(&current.of_profile(&name)?, current));
         }
-        Ok(Listed { profiles })
+        Ok(ProfileListOutput { profiles })
     }
 
-    fn show(listed: &Listed) -> String {
+    fn show(listed: &ProfileListOutput) -> String {
         let width = listed.profiles.iter().map(|profile| profile.name.chars().count()).max().unwrap_or(0);
         listed.profiles.iter().fold(String::new(), |mut text, profile| {
             let mark = if profile.current { '*' } else { ' ' };
@@ -95,17 +94,17 @@ impl Local for List {
 
 /// Show where a profile lives, and whether its daemon runs
 #[derive(Debug, clap::Args)]
-pub(super) struct Show {
+pub(super) struct ProfileShow {
     /// The profile; the one in use when none is given
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
 
-impl Local for Show {
+impl LocalCommand for ProfileShow {
     const NAME: &'static str = "profile show";
-    type Output = Profile;
+    type Output = ProfileOutput;
 
-    fn run(self, session: &Session) -> Result<Profile> {
+    fn run(self, session: &Session) -> Result<ProfileOutput> {
         let current = &session.paths;
         let paths = match &self.name {
             Some(name) => current.of_profile(name)?,
@@ -114,10 +113,10 @@ impl Local for Show {
         if !paths.exists() {
             return Err(unknown(current, paths.profile())?);
         }
-        Ok(Profile::of(&paths, current))
+        Ok(ProfileOutput::of(&paths, current))
     }
 
-    fn show(profile: &Profile) -> String {
+    fn show(profile: &ProfileOutput) -> String {
         format!(
             "profile   {}\nsettings  {}\nstore     {}\nsocket    {}\nstate     {}\n",
             profile.name,
@@ -129,21 +128,21 @@ impl Local for Show {
     }
 }
 
-/// Make a profile: a memory of its own, with an empty store
+/// Create a profile: a separate memory with an empty store
 ///
 /// Its settings are the defaults until `poc-memory --profile NAME init` writes a file to edit.
 #[derive(Debug, clap::Args)]
-pub(super) struct Create {
+pub(super) struct ProfileCreate {
     /// Letters, digits, `-`, `_` and `.`
     #[arg(value_name = "NAME")]
     name: String,
 }
 
-impl Local for Create {
+impl LocalCommand for ProfileCreate {
     const NAME: &'static str = "profile create";
-    type Output = Profile;
+    type Output = ProfileOutput;
 
-    fn run(self, session: &Session) -> Result<Profile> {
+    fn run(self, session: &Session) -> Result<ProfileOutput> {
         let paths = session.paths.of_profile(&self.name)?;
         if paths.store().join("log").is_dir() {
             return Err(Error::conflict(format!("there is a profile `{}`", paths.profile()))
@@ -151,26 +150,25 @@ impl Local for Create {
         }
         let config = Config::load(&paths.config_file())?;
         drop(InProcess::open(paths.clone(), config)?);
-        Ok(Profile::of(&paths, &session.paths))
+        Ok(ProfileOutput::of(&paths, &session.paths))
     }
 
-    fn show(profile: &Profile) -> String {
+    fn show(profile: &ProfileOutput) -> String {
         format!("made the profile `{}` with an empty store in {}\n", profile.name, profile.store.display())
     }
 }
 
-/// What to say of a profile that is not there.
+/// The error for an unknown profile.
 pub(super) fn unknown(paths: &Paths, name: &str) -> Result<Error> {
     let names = paths.profiles()?;
-    let near = similar::to(name, names.iter().map(String::as_str));
+    let near = similar::closest(name, names.iter().map(String::as_str));
     let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     Ok(Error::not_found(format!("there is no profile `{name}`"))
         .hint(format!("{near}`poc-memory profile create {name}` makes one of that name"))
         .field("profile"))
 }
 
-/// Refuses a profile that is not there: a name that was mistyped must not look like a memory that has
-/// forgotten everything.
+/// Refuses an unknown profile: a mistyped name must not look like an empty memory.
 pub(super) fn must_exist(session: &Session) -> Result<()> {
     let paths = &session.paths;
     if paths.exists() { Ok(()) } else { Err(unknown(paths, paths.profile())?) }

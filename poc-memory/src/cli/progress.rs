@@ -1,4 +1,4 @@
-//! The progress bar of long work.
+//! The progress bar of long commands.
 
 use super::session::Globals;
 use crate::ops::Progress;
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::OnceCell;
 use std::io::IsTerminal;
 
-/// A bar on standard error: on a terminal only, and only once there is progress to show.
+/// A bar on standard error, shown only on a terminal and only once there is progress.
 pub(super) struct Bar {
     wanted: bool,
     bar: OnceCell<ProgressBar>,
@@ -17,7 +17,7 @@ impl Bar {
         Bar { wanted: !globals.quiet && std::io::stderr().is_terminal(), bar: OnceCell::new() }
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub(super) fn show(&self, progress: &Progress) {
         if !self.wanted {
             return;
@@ -31,7 +31,7 @@ impl Bar {
         bar.set_position(progress.done);
     }
 
-    /// Takes it off the screen.
+    /// Removes the bar from the screen.
     pub(super) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();

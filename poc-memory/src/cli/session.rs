@@ -1,4 +1,4 @@
-//! What every command knows: the flags that go with any of them, and where the profile lives.
+//! What every command has: the global options and the paths of the profile.
 
 use super::output;
 use crate::ops::tenancy;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// When to colour.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
     /// On a terminal, unless `NO_COLOR` is set
@@ -23,7 +23,7 @@ pub(super) enum Color {
     Never,
 }
 
-/// The flags that go with any command.
+/// The global options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Globals {
     pub(super) json: bool,
@@ -35,7 +35,7 @@ pub(super) struct Globals {
 }
 
 impl Globals {
-    /// Adds the flags to the top command.
+    /// Adds the options to the top command.
     pub(super) fn augment(command: Command) -> Command {
         let global = |name: &'static str, help: &'static str| {
             Arg::new(name).long(name).help(help).global(true).help_heading("Global options")
@@ -61,7 +61,7 @@ impl Globals {
         ])
     }
 
-    /// The flags of a parsed command line.
+    /// The options of a parsed command line.
     pub(super) fn parsed(matches: &ArgMatches) -> Globals {
         Globals {
             json: matches.get_flag("json"),
@@ -73,8 +73,7 @@ impl Globals {
         }
     }
 
-    /// What can be told about the flags before, or without, a successful parse: how to say that the
-    /// command line is wrong.
+    /// The options that can be read before a successful parse, which are needed to report a usage error.
     pub(super) fn foreseen(arguments: &[OsString]) -> Globals {
         let words: Vec<&str> =
             arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
@@ -88,7 +87,7 @@ impl Globals {
         }
     }
 
-    /// Whether to colour what goes to `stream`.
+    /// Whether to colour output to `stream`.
     pub(super) fn colors(&self, stream: &impl IsTerminal) -> bool {
         match self.color {
             Color::Always => true,
@@ -113,35 +112,35 @@ impl Session {
         Ok(Session { globals, paths })
     }
 
-    /// Adds the tenant of the command line to a request that names none.
+    /// Adds the tenant of the command line to a request without one.
     pub(super) fn with_tenant(&self, mut request: Value) -> Result<Value> {
         if let Value::Object(fields) = &mut request
             && !self.globals.tenant.is_empty()
             && !fields.contains_key(tenancy::FIELD)
         {
-            fields.insert(tenancy::FIELD.into(), tenancy::spelt(&self.globals.tenant)?);
+            fields.insert(tenancy::FIELD.into(), tenancy::parse_pairs(&self.globals.tenant)?);
         }
         Ok(request)
     }
 
-    /// Says something on standard output before the answer is complete; nothing when that is JSON.
+    /// Prints to standard output before the answer is complete; prints nothing if the answer is JSON.
     pub(super) fn say(&self, text: &str) -> Result<()> {
         if self.globals.json { Ok(()) } else { output::say(&mut std::io::stdout().lock(), text) }
     }
 
-    /// How a heading on standard output looks.
+    /// The style of headings on standard output.
     pub(super) fn heading(&self) -> Style {
         if self.globals.colors(&std::io::stdout()) { Style::new().bold() } else { Style::new() }
     }
 
-    /// The operator's settings.
+    /// The settings.
     pub(super) fn config(&self) -> Result<Config> {
         Config::load(&self.paths.config_file())
     }
 }
 
-/// Starts messages on standard error: warnings, more with `-v`, errors only with `-q`.
-/// `RUST_LOG` chooses when it is set.
+/// Starts logging to standard error: warnings by default, more with `-v`, only errors with `-q`. `RUST_LOG`
+/// overrides both.
 pub(super) fn start_logging(globals: &Globals) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
@@ -153,7 +152,7 @@ pub(super) fn start_logging(globals: &Globals) {
             (false, _) => "trace,sled=info",
         })
     });
-    // A second start in one process keeps the first.
+    // Fails if logging was already started in this process, which is fine.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matters_for_a_usage_error_is_seen_in_a_wrong_command_line() {
+    fn options_for_errors_are_read_from_an_invalid_command_line() {
         let foreseen = |line: &str| {
             let globals = Globals::foreseen(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
             (globals.json, globals.color)

@@ -1,7 +1,7 @@
 //! `config show`
 
 use super::daemon::{self, RESTART};
-use super::local::Local;
+use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
 use poc_config::Setting;
@@ -13,7 +13,7 @@ use serde::Serialize;
 /// A value comes from the defaults, then from config.toml, then from the environment:
 /// `POC_MEMORY__TEXT__K1=1.2` sets `k1` under `[text]`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Show {
+pub(super) struct ConfigShow {
     /// Only settings that differ from the defaults
     #[arg(long)]
     changed: bool,
@@ -21,35 +21,35 @@ pub(super) struct Show {
 
 /// What `config show` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Settings {
-    /// The file that may change them.
+pub(super) struct ConfigShowOutput {
+    /// The settings file.
     file: String,
     /// By name.
     settings: Vec<Setting>,
-    /// What is wrong with the pipelines among them: they cannot be used until it is mended.
+    /// Errors in the pipelines among the settings, which cannot be used until they are fixed.
     problems: Vec<Error>,
-    /// Whether a daemon runs that was started with other settings than these, and goes on with them.
+    /// Whether a daemon is running that was started with other settings.
     daemon_differs: bool,
 }
 
-impl Local for Show {
+impl LocalCommand for ConfigShow {
     const NAME: &'static str = "config show";
-    type Output = Settings;
+    type Output = ConfigShowOutput;
 
-    fn run(self, session: &Session) -> Result<Settings> {
+    fn run(self, session: &Session) -> Result<ConfigShowOutput> {
         profile::must_exist(session)?;
         let file = session.paths.config_file();
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
         let config = session.config()?;
         let problems = super::doctor::problems(&config);
-        // One that cannot be asked is no matter of the settings.
+        // An unreachable daemon is not an error of the settings.
         let running = daemon::ask(&session.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
-        Ok(Settings { file: file.display().to_string(), settings, problems, daemon_differs })
+        Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }
 
-    fn show(shown: &Settings) -> String {
+    fn show(shown: &ConfigShowOutput) -> String {
         let mut text: String = shown
             .settings
             .iter()

@@ -1,4 +1,4 @@
-//! A command line that cannot be parsed, said the way every other error is said.
+//! Errors of command-line parsing, reported like all other errors.
 
 use super::command;
 use super::output::Output;
@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use poc_graph::error::{Error, Exit};
 use std::ffi::OsString;
 
-/// Says what the parser has to say and how the process is to end.
+/// Prints the parser's message and returns the exit status.
 pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -19,14 +19,14 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
             Exit::Usage
         }
         _ => {
-            output.error(&told(&error.to_string(), arguments));
+            output.error(&to_error(&error.to_string(), arguments));
             Exit::Usage
         }
     }
 }
 
-/// What is wrong with a command line.
-fn told(rendered: &str, arguments: &[OsString]) -> Error {
+/// The parser's message as an error, with a better hint where there is one.
+fn to_error(rendered: &str, arguments: &[OsString]) -> Error {
     let error = translate(rendered, &help_for(arguments));
     match stage_for(&error.message, arguments) {
         Some(stage) => error.hint(stage),
@@ -34,7 +34,7 @@ fn told(rendered: &str, arguments: &[OsString]) -> Error {
     }
 }
 
-/// What says in a search what other commands have an option for.
+/// The pipeline stage that replaces an option which other commands have and `search` lacks.
 fn stage_for(message: &str, arguments: &[OsString]) -> Option<String> {
     const MEANT: [&str; 4] = ["-k", "--limit", "--top-k", "-n"];
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
@@ -47,7 +47,7 @@ fn stage_for(message: &str, arguments: &[OsString]) -> Option<String> {
     Some(format!("`-p limit:{count}` keeps the first {count}; with words, `-p hybrid -p limit:{count}`"))
 }
 
-/// The help of the command that was meant, as one would ask for it.
+/// The command line that prints the help of the intended command.
 fn help_for(arguments: &[OsString]) -> String {
     let top = command::build(&Globals::default());
     let mut meant = &top;
@@ -65,8 +65,7 @@ fn help_for(arguments: &[OsString]) -> String {
     format!("see `{} --help`", path.join(" "))
 }
 
-/// What the parser of another program of ours says, as an error like all others; `None` when it was asked
-/// for help or the version.
+/// A parser's message as an error, for `poc-daemon`; `None` for help and the version.
 pub(super) fn of(error: &clap::Error, help: &str) -> Option<Error> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
@@ -74,7 +73,7 @@ pub(super) fn of(error: &clap::Error, help: &str) -> Option<Error> {
     }
 }
 
-/// The parser's message as an error: what is wrong, then its tip or else where to look.
+/// The parser's message as an error; the hint is its tip, or otherwise `help`.
 fn translate(rendered: &str, help: &str) -> Error {
     let mut message = Vec::new();
     let mut tips = Vec::new();
@@ -99,12 +98,12 @@ mod tests {
         let line: Vec<OsString> =
             std::iter::once("poc-memory").chain(line.iter().copied()).map(OsString::from).collect();
         let error = command::build(&Globals::default()).try_get_matches_from(&line).unwrap_err();
-        let error = told(&error.to_string(), &line);
+        let error = to_error(&error.to_string(), &line);
         format!("{error}\n{}", error.hint.as_deref().unwrap_or_default())
     }
 
     #[test]
-    fn usage_errors_read_like_all_others() {
+    fn usage_errors_have_the_format_of_all_errors() {
         insta::assert_snapshot!(check(&["serach"]), @r"
         unrecognized subcommand `serach`
         a similar subcommand exists: `search`

@@ -1,7 +1,6 @@
-//! The Model Context Protocol: the ops that models may call as tools, and notes as resources.
+//! The Model Context Protocol: ops as tools, and notes as resources.
 //!
-//! Derived from the op table like every surface. The protocol itself, in all its versions, is that of
-//! the official SDK.
+//! Tools are derived from the op table. The official SDK implements the protocol in all its versions.
 
 mod resources;
 mod schema;
@@ -17,22 +16,22 @@ use poc_config::TenantSchema;
 use poc_graph::error::Result;
 use serde_json::Value;
 
-/// Whoever runs the ops: a daemon, or a process that asks one.
+/// Runs ops for the server: a daemon, or a process that calls one.
 pub trait Caller: Send + Sync + 'static {
-    /// Runs an op. May take as long as the op does.
+    /// Runs an op and blocks until it is done.
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
 
-    /// Starts blocking work that calls ops: of a tool its op, of a resource none. The default is the runtime's
-    /// own pool of blocking threads; a process that serves more than MCP decides itself how much runs at once.
+    /// Starts blocking work that calls ops. `op` is the op of a tool, and `None` for a resource. The default
+    /// uses the runtime's pool of blocking threads; a process that serves more than MCP limits how much runs
+    /// at once.
     fn spawn_blocking(&self, _op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
         // The work reports its result itself.
         drop(tokio::task::spawn_blocking(work));
     }
 
-    /// Whether ops with such access are offered. What only a person may do never is.
+    /// Whether ops with this access are offered. Ops for persons never are.
     fn offers(&self, access: Access) -> bool;
 
-    /// What the tenants of requests may be called; `None` when requests name none, since whoever runs the
-    /// ops has been given one.
+    /// The schema of the tenants that requests may name; `None` when the server is bound to one tenant.
     fn tenants(&self) -> Option<&TenantSchema>;
 }

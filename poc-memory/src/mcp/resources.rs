@@ -1,5 +1,5 @@
-//! Notes as resources: `memory://nodes/KEY` is the note as Markdown, and `memory://nodes/KEY?user=ann`
-//! that of the tenant `user=ann`.
+//! Notes as resources: `memory://nodes/KEY` is a note as Markdown, `memory://nodes/KEY?user=ann` a note of
+//! the tenant `user=ann`.
 
 use super::Caller;
 use crate::ops::{self, tenancy};
@@ -8,10 +8,10 @@ use poc_graph::error::{Error, Result};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-/// What stands in front of the key or id of a note.
+/// The prefix before the key or id of a note.
 const NODES: &str = "memory://nodes/";
 
-/// How such a resource is written.
+/// The URI template of notes.
 pub(super) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{NODES}{{node}}{{?tenant*}}"), "note")
         .with_title("A note")
@@ -22,14 +22,14 @@ pub(super) fn template() -> ResourceTemplate {
         .with_mime_type("text/markdown")
 }
 
-/// Notes on a page of the list.
+/// Notes per page.
 const PAGE: usize = 100;
 
-/// The next notes of the list, those changed last first, and where the list goes on. They are those of
-/// the default tenant, or of the one that the server is bound to.
+/// A page of the list of notes, the latest changes first, and the cursor of the next page. The list has the
+/// notes of the default tenant, or of the tenant that the server is bound to.
 ///
 /// # Errors
-/// `invalid_argument` for a cursor that is not ours, and as the op `search`.
+/// `invalid_argument` for an unknown cursor, and the errors of the op `search`.
 pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
     let start: usize = cursor.map_or(Ok(0), str::parse).map_err(|_| {
         Error::invalid("the cursor is none of this server's").hint("begin again without one").field("cursor")
@@ -37,7 +37,7 @@ pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Res
     let op = ops::find("search").ok_or_else(|| Error::internal("there is no op `search`"))?;
     let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);
     let found = match caller.call(op, json!({ "pipeline": [pipeline] })) {
-        // A list of notes names no tenant: where every request must, there is none.
+        // Listing requests name no tenant, so the list is empty where a tenant is required.
         Err(error) if error.code.is_invalid() && caller.tenants().is_some_and(TenantSchema::demands) => {
             return Ok((Vec::new(), None));
         }
@@ -47,36 +47,36 @@ pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Res
     let notes = hits.iter().take(PAGE).filter_map(|hit| {
         let text = |field: &str| hit.get(field).and_then(Value::as_str);
         let (key, title) = (text("key")?, text("title")?);
-        let note = Resource::new(format!("{NODES}{}", encoded(key)), key);
+        let note = Resource::new(format!("{NODES}{}", percent_encoded(key)), key);
         Some(note.with_title(title).with_mime_type("text/markdown"))
     });
     Ok((notes.collect(), (hits.len() > PAGE).then(|| (start + PAGE).to_string())))
 }
 
-/// A key as a part of a URI.
-fn encoded(key: &str) -> String {
+/// Percent-encodes a key.
+fn percent_encoded(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     key.bytes().map(one).collect()
 }
 
-/// The note a resource names.
+/// The note that a URI names.
 ///
 /// # Errors
-/// `not_found` for another kind of URI, and as the op `get`.
+/// `not_found` for another kind of URI, and the errors of the op `get`.
 pub(super) fn read(caller: &dyn Caller, uri: &str) -> Result<ResourceContents> {
     let unknown =
         || Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"));
     let named = uri.strip_prefix(NODES).ok_or_else(unknown)?;
     let (node, query) = named.split_once('?').unwrap_or((named, ""));
-    let node = decoded(node).filter(|node| !node.is_empty()).ok_or_else(unknown)?;
-    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(decoded);
+    let node = percent_decoded(node).filter(|node| !node.is_empty()).ok_or_else(unknown)?;
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(percent_decoded);
     let pairs = pairs.collect::<Option<Vec<String>>>().ok_or_else(unknown)?;
     let mut request = json!({ "node": node, "markdown": true });
     if let Value::Object(fields) = &mut request
         && !pairs.is_empty()
     {
-        fields.insert(tenancy::FIELD.into(), tenancy::spelt(&pairs)?);
+        fields.insert(tenancy::FIELD.into(), tenancy::parse_pairs(&pairs)?);
     }
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
     let note = caller.call(op, request)?;
@@ -84,8 +84,8 @@ pub(super) fn read(caller: &dyn Caller, uri: &str) -> Result<ResourceContents> {
     Ok(ResourceContents::text(text, uri).with_mime_type("text/markdown"))
 }
 
-/// A part of a URI with `%20` and the like read; `None` when that is no text.
-fn decoded(part: &str) -> Option<String> {
+/// Percent-decodes a part of a URI; `None` when the result is not UTF-8.
+fn percent_decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {

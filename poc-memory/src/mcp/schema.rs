@@ -1,23 +1,23 @@
-//! JSON Schemas of tools, in the form that strict clients take.
+//! JSON Schemas of tools, in a form that strict clients accept.
 
 use crate::ops::{self, OpDef};
 use poc_config::TenantSchema;
 use serde_json::{Map, Value};
 
-/// Formats that are ours alone: a client that does not know them may refuse the schema.
+/// Formats of schemars that clients may not know and then refuse.
 const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "int64", "double", "float"];
 
-/// What a tool takes: what may be left out is left out rather than null, so no type is `null`.
+/// The input schema of a tool. Optional fields are omitted rather than null, so no type is `null`.
 pub(super) fn input(op: &OpDef, tenants: Option<&TenantSchema>) -> Map<String, Value> {
     let mut schema = strict((op.request_schema)().to_value());
-    // As it is: what makes others strict would change what it says.
+    // Added unchanged: [`strict`] would change its meaning.
     if let Some(tenants) = tenants {
         op.add_tenant(&mut schema, tenants);
     }
     schema
 }
 
-/// What a tool answers.
+/// The output schema of a tool.
 pub(super) fn output(op: &OpDef) -> Map<String, Value> {
     match one_type(common((op.answer_schema)().to_value())) {
         Value::Object(schema) => ops::versioned_schema(schema),
@@ -27,12 +27,12 @@ pub(super) fn output(op: &OpDef) -> Map<String, Value> {
 
 pub(super) fn strict(schema: Value) -> Map<String, Value> {
     let Value::Object(mut schema) = without_null(common(schema)) else { return Map::new() };
-    // An op without arguments has an object all the same.
+    // An op without arguments also needs `properties`.
     schema.entry("properties").or_insert_with(|| Map::new().into());
     schema
 }
 
-/// What both have in common: no formats of our own, and one type in each place.
+/// Changes for input and output: no unknown formats, and plain enums.
 fn common(schema: Value) -> Value {
     each(schema, &|object| {
         named_values(object);
@@ -43,8 +43,8 @@ fn common(schema: Value) -> Value {
     })
 }
 
-/// Values that are listed each with what it means, as one list of values and one description: not
-/// every client knows `const`.
+/// Turns a `oneOf` of described `const` values into one `enum` with one description, because not every client
+/// knows `const`.
 fn named_values(object: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = object.get("oneOf") else { return };
     let text = |choice: &Value, word: &str| choice.get(word).and_then(Value::as_str).map(str::to_owned);
@@ -65,7 +65,7 @@ fn named_values(object: &mut Map<String, Value>) {
     object.insert("description".into(), about.into());
 }
 
-/// Several types in one place as a choice between schemas of one type each.
+/// Turns a list of types into an `anyOf` of schemas with one type each.
 fn one_type(schema: Value) -> Value {
     each(schema, &|object| {
         let Some(Value::Array(types)) = object.get("type").cloned() else { return };
@@ -114,7 +114,7 @@ fn without_null(schema: Value) -> Value {
     })
 }
 
-/// The schema with every schema within it changed, the innermost first.
+/// Applies a change to every schema within a schema, the innermost first.
 fn each(schema: Value, change: &dyn Fn(&mut Map<String, Value>)) -> Value {
     match schema {
         Value::Array(items) => items.into_iter().map(|item| each(item, change)).collect(),

@@ -1,4 +1,4 @@
-//! What tools say of themselves, and how answers and errors reach a model.
+//! Tests of tool definitions, answers and errors.
 
 use super::*;
 use crate::ops::{OPS, find};
@@ -41,7 +41,7 @@ fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
 }
 
 #[test]
-fn every_tool_is_taken_by_strict_clients() {
+fn every_tool_schema_is_accepted_by_strict_clients() {
     for op in OPS.iter().filter(|op| op.tool.is_some()) {
         let input = Value::Object(schema::input(op, Some(&tenants())));
         assert_eq!(input["type"], "object", "{}", op.name);
@@ -60,7 +60,7 @@ fn every_tool_is_taken_by_strict_clients() {
 }
 
 #[test]
-fn a_schema_without_null_by_hand() {
+fn strict_removes_null() {
     let given = json!({"type": "object", "properties": {
         "count": {"type": ["integer", "null"], "format": "uint", "default": null, "minimum": 0},
         "at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "when"},
@@ -73,7 +73,7 @@ fn a_schema_without_null_by_hand() {
 }
 
 #[test]
-fn what_takes_for_good_is_offered_only_when_switched_on() {
+fn destructive_tools_are_offered_only_if_enabled() {
     let names = |most| tools::offered(&Offers(most, tenants())).map(|(name, _)| name).collect::<Vec<_>>();
     let (read, write, destroy) = (names(Access::Read), names(Access::Write), names(Access::Destroy));
     assert!(!write.contains(&"graft_delete") && destroy.contains(&"graft_delete"));
@@ -85,7 +85,7 @@ fn what_takes_for_good_is_offered_only_when_switched_on() {
 }
 
 #[test]
-fn tools_tell_what_they_do_to_the_memory() {
+fn tools_have_read_only_and_destructive_hints() {
     let hints = |name: &str| tools::tool("x", find(name).unwrap(), Some(&tenants())).annotations.unwrap();
     let of = |name| (hints(name).read_only_hint, hints(name).destructive_hint);
     assert_eq!(of("retrieve"), (Some(true), Some(false)));
@@ -96,7 +96,7 @@ fn tools_tell_what_they_do_to_the_memory() {
 }
 
 #[test]
-fn a_wrong_argument_is_told_with_what_would_be_right() {
+fn an_invalid_argument_returns_the_expected_schema() {
     let op = find("retrieve").unwrap();
     let error = poc_graph::error::Error::invalid("257 is out of range").field("top_k");
     let result = tools::failed(op, Some(&tenants()), &error);

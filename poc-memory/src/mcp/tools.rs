@@ -1,4 +1,4 @@
-//! The tools: a row of the op table each.
+//! Tools, derived from the op table.
 
 use super::{Caller, schema};
 use crate::ops::{self, Access, OPS, OpDef};
@@ -8,13 +8,13 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The ops a model may call.
+/// The ops that a model may call, with their tool names.
 pub(super) fn offered(caller: &dyn Caller) -> impl Iterator<Item = (&'static str, &'static OpDef)> {
     let allowed = move |op: &&OpDef| op.access != Access::Person && caller.offers(op.access);
     OPS.iter().filter(allowed).filter_map(|op| Some((op.tool?, op)))
 }
 
-/// A tool as clients see it.
+/// The MCP definition of a tool.
 pub(super) fn tool(name: &'static str, op: &OpDef, tenants: Option<&TenantSchema>) -> Tool {
     let (input, output) = (schema::input(op, tenants), schema::output(op));
     let description = input.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -34,13 +34,13 @@ fn title(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The answer of an op as the result of a tool.
+/// The answer of an op as a tool result.
 pub(super) fn answered(answer: Value) -> CallToolResult {
     CallToolResult::structured(ops::versioned(answer))
 }
 
-/// An error as the result of a tool: what is wrong, and of a wrong argument what would be right, so
-/// that a model can correct itself.
+/// An error as a tool result. For an invalid argument it includes the expected schema, so that a model can
+/// correct itself.
 pub(super) fn failed(op: &OpDef, tenants: Option<&TenantSchema>, error: &Error) -> CallToolResult {
     let mut told = json!({ "error": error });
     if error.code.is_invalid() {

@@ -3,19 +3,19 @@
 use poc_graph::Trust;
 use serde::{Deserialize, Serialize};
 
-/// Who calls: what is written is marked with it.
+/// The caller, which is recorded with everything it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
-    /// A person, or a program of theirs.
+    /// A person, or a person's program.
     #[default]
     Person,
-    /// A model, by a tool it was offered.
+    /// A model that calls a tool.
     Model,
 }
 
 impl Actor {
-    /// As provenance and in the log.
+    /// The name in provenance and in the log.
     pub fn name(self) -> &'static str {
         match self {
             Actor::Person => "manual",
@@ -23,7 +23,7 @@ impl Actor {
         }
     }
 
-    /// How far what it writes may be relied on.
+    /// The trust of what it writes.
     pub fn trust(self) -> Trust {
         match self {
             Actor::Person => Trust::User,

@@ -1,11 +1,12 @@
-//! What every JSON answer carries, whatever the surface.
+//! The version that every JSON answer has.
 
 use serde_json::{Map, Value, json};
 
-/// The version of the shape of JSON answers. Fields may be added under one version, not renamed.
+/// The version of the format of JSON answers. Within one version fields may be added but not renamed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// An answer as one object that begins with `schema_version`. What is no object stands in `answer`.
+/// The answer as an object that starts with `schema_version`. A value that is no object becomes the field
+/// `answer`.
 pub fn versioned(answer: Value) -> Value {
     let mut object = Map::new();
     object.insert("schema_version".into(), SCHEMA_VERSION.into());
@@ -18,7 +19,7 @@ pub fn versioned(answer: Value) -> Value {
     Value::Object(object)
 }
 
-/// The schema of an answer as [`versioned`] makes it.
+/// The schema of an answer with [`versioned`] applied.
 pub fn versioned_schema(mut schema: Map<String, Value>) -> Map<String, Value> {
     let version = json!({"type": "integer", "description": "Version of the shape of answers"});
     if let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({})) {

@@ -1,7 +1,7 @@
-//! How words of a command line become values, where clap's own way is not enough.
+//! Value parsers of command-line arguments.
 //!
-//! These run in the process of the command line: the op itself may run in a daemon, which has
-//! another folder and another standard input.
+//! They run in the process of the command line, because the op may run in a daemon with another working
+//! directory and standard input.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
@@ -9,7 +9,7 @@ use poc_config::bounds;
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
-use poc_notes::weigh::Change;
+use poc_notes::weight::WeightChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// A file or folder, or the text of one.
+/// A file or folder, or the text of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Input {
@@ -27,16 +27,16 @@ pub(super) enum Input {
     Text(String),
 }
 
-/// A text that may be typed as several words: they stand with a space between.
+/// A text that may be given as several words, which are joined by spaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub(super) struct Words(String);
+pub(super) struct TextArgument(String);
 
-impl Words {
+impl TextArgument {
     const ARGUMENT: &str = "text";
 
-    /// The text, which must say something.
-    pub(super) fn filled(&self, field: &str) -> poc_graph::error::Result<&str> {
+    /// The text; an error if it is blank.
+    pub(super) fn non_blank(&self, field: &str) -> poc_graph::error::Result<&str> {
         if self.0.trim().is_empty() {
             return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
         }
@@ -44,23 +44,27 @@ impl Words {
     }
 }
 
-impl FromArgMatches for Words {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Words, clap::Error> {
-        let words: Vec<&str> =
-            matches.get_many::<String>(Words::ARGUMENT).into_iter().flatten().map(String::as_str).collect();
-        Ok(Words(words.join(" ")))
+impl FromArgMatches for TextArgument {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<TextArgument, clap::Error> {
+        let words: Vec<&str> = matches
+            .get_many::<String>(TextArgument::ARGUMENT)
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        Ok(TextArgument(words.join(" ")))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Words::from_arg_matches(matches)?;
+        *self = TextArgument::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-impl clap::Args for Words {
+impl clap::Args for TextArgument {
     fn augment_args(command: Command) -> Command {
         command.arg(
-            Arg::new(Words::ARGUMENT)
+            Arg::new(TextArgument::ARGUMENT)
                 .value_name("TEXT")
                 .help("Words or a sentence; `-` reads standard input")
                 .num_args(1..)
@@ -70,16 +74,16 @@ impl clap::Args for Words {
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Words::augment_args(command)
+        TextArgument::augment_args(command)
     }
 }
 
-/// Values by their names: `NAME=VALUE`, as often as there are values.
+/// Values by name: `NAME=VALUE`, repeatable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub(super) struct Values(pub(super) BTreeMap<String, String>);
+pub(super) struct ParameterValues(pub(super) BTreeMap<String, String>);
 
-impl Values {
+impl ParameterValues {
     const ARGUMENT: &str = "set";
 
     /// Whether there are none.
@@ -88,36 +92,36 @@ impl Values {
     }
 }
 
-impl FromArgMatches for Values {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Values, clap::Error> {
-        let given = matches.get_many::<(String, String)>(Values::ARGUMENT).into_iter().flatten();
-        Ok(Values(given.cloned().collect()))
+impl FromArgMatches for ParameterValues {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ParameterValues, clap::Error> {
+        let given = matches.get_many::<(String, String)>(ParameterValues::ARGUMENT).into_iter().flatten();
+        Ok(ParameterValues(given.cloned().collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Values::from_arg_matches(matches)?;
+        *self = ParameterValues::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-impl clap::Args for Values {
+impl clap::Args for ParameterValues {
     fn augment_args(command: Command) -> Command {
         command.arg(
-            Arg::new(Values::ARGUMENT)
-                .long(Values::ARGUMENT)
+            Arg::new(ParameterValues::ARGUMENT)
+                .long(ParameterValues::ARGUMENT)
                 .value_name("NAME=VALUE")
-                .help("A value for a parameter of its pipeline, in place of the file's; may be repeated")
+                .help("Value of a pipeline parameter, overriding the file's; repeat it for more")
                 .action(clap::ArgAction::Append)
                 .value_parser(assignment),
         )
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Values::augment_args(command)
+        ParameterValues::augment_args(command)
     }
 }
 
-/// A name and what is behind the first `=`.
+/// Splits at the first `=`.
 fn assignment(word: &str) -> Result<(String, String), String> {
     match word.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
@@ -125,7 +129,7 @@ fn assignment(word: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A text, or with `-` what stands on standard input.
+/// A text; `-` reads standard input.
 pub(super) fn text(word: &str) -> Result<String, String> {
     if word != "-" {
         return Ok(word.to_owned());
@@ -137,7 +141,7 @@ pub(super) fn text(word: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// A number. `nan` and `inf` are words a float parser takes, and no amounts of anything.
+/// A finite number: Rust's parser would also accept `nan` and `inf`.
 pub(super) fn number<T: std::str::FromStr + Into<f64> + Copy>(word: &str) -> Result<T, String> {
     match word.parse::<T>() {
         Ok(number) if number.into().is_finite() => Ok(number),
@@ -145,32 +149,32 @@ pub(super) fn number<T: std::str::FromStr + Into<f64> + Copy>(word: &str) -> Res
     }
 }
 
-/// A path, or with `-` what stands on standard input.
+/// A path; `-` reads standard input.
 pub(super) fn input(word: &str) -> Result<Input, String> {
     if word == "-" { text(word).map(Input::Text) } else { path(word).map(Input::Path) }
 }
 
-/// A path, seen from the folder the command was typed in.
+/// A path, made absolute in the working directory of the command.
 pub(super) fn path(word: &str) -> Result<PathBuf, String> {
     std::path::absolute(word).map_err(|error| format!("not a path: {error}"))
 }
 
 /// A time.
 pub(super) fn time(word: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(word).map_err(said)
+    Timestamp::parse(word).map_err(message_with_hint)
 }
 
-/// A moment.
+/// A time, absolute or relative.
 pub(super) fn moment(word: &str) -> Result<Moment, String> {
-    Moment::parse(word).map_err(said)
+    Moment::parse(word).map_err(message_with_hint)
 }
 
-/// A moment to come.
+/// A time in the future, absolute or relative.
 pub(super) fn deadline(word: &str) -> Result<Deadline, String> {
-    Deadline::parse(word).map_err(said)
+    Deadline::parse(word).map_err(message_with_hint)
 }
 
-/// The count a request gives, else that of a setting, whose bounds hold for both.
+/// The count of the request, or else of the setting `(key, value)`. The bounds of the setting apply to both.
 pub(super) fn count(
     field: &str,
     given: Option<usize>,
@@ -195,12 +199,12 @@ pub(super) fn object(word: &str) -> Result<Map<String, Value>, String> {
 
 /// The id of a message.
 pub(super) fn message(word: &str) -> Result<MessageId, String> {
-    word.parse().map_err(said)
+    word.parse().map_err(message_with_hint)
 }
 
 /// A change of a weight.
-pub(super) fn change(word: &str) -> Result<Change, String> {
-    word.parse().map_err(said)
+pub(super) fn change(word: &str) -> Result<WeightChange, String> {
+    word.parse().map_err(message_with_hint)
 }
 
 /// A category by name.
@@ -209,13 +213,13 @@ pub(super) fn category() -> impl TypedValueParser<Value = Category> {
         .try_map(|name| Category::parse(&name).ok_or("unknown category"))
 }
 
-/// How far a text may be relied on, by name.
+/// A trust level by name.
 pub(super) fn trust() -> impl TypedValueParser<Value = Trust> {
     PossibleValuesParser::new(Trust::ALL.iter().map(|trust| trust.name()))
         .try_map(|name| Trust::parse(&name).ok_or("unknown trust"))
 }
 
-/// A profile's name, or a folder seen from the one the command was typed in.
+/// A profile's name, or a folder, made absolute in the working directory of the command.
 pub(super) fn remote(word: &str) -> Result<String, String> {
     if word.contains('/') || word == "." || word == ".." {
         let path = path(word)?;
@@ -236,7 +240,7 @@ pub(super) fn kind() -> impl TypedValueParser<Value = EdgeKind> {
         .try_map(|name| EdgeKind::parse(&name).ok_or("unknown kind"))
 }
 
-fn said(error: Error) -> String {
+fn message_with_hint(error: Error) -> String {
     match error.hint {
         Some(hint) => format!("{}; {hint}", error.message),
         None => error.message,

@@ -2,77 +2,78 @@
 
 use super::text::table;
 use super::{Access, Ctx, Op, Progress};
-use poc_config::Gate;
+use poc_config::GateConfig;
 use poc_graph::error::Result;
-use poc_notes::eval::Step;
-use poc_notes::eval::calibrate::{self, Answer, Answers, Shares};
-use poc_notes::eval::set::Set;
+use poc_notes::eval::EvalPhase;
+use poc_notes::eval::calibrate::{self, AnswerRates, AnswerSet, GateAnswer};
+use poc_notes::eval::set::EvalSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Propose thresholds of `query` for the embedder in use, also a flag of `query`. By the questions of folders in
-/// the form `eval` takes: each is asked with the notes that answer it, without them, and of the notes of another
-/// folder or group. Without a folder by the titles of your own notes, each asked as if its note were not there.
-/// Nothing is changed.
+/// Propose thresholds of `query` for the embedder in use. With folders in the format of `eval`, each question
+/// is asked three times: with the notes that answer it, without them, and against the notes of another folder
+/// or group. Without a folder, the titles of your notes are the questions, each asked with its note hidden.
+/// Nothing is changed. `query --calibrate` does the same.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Calibrate {
-    /// Folder with docs.jsonl, queries.jsonl and qrels.tsv; may be given several times, each counts as much
+    /// Folder with docs.jsonl, queries.jsonl and qrels.tsv; may be given several times, each with the same
+    /// weight
     #[arg(long, value_name = "DIR", value_parser = absolute)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     from: Vec<PathBuf>,
 }
 
-/// What is proposed.
+/// The proposed thresholds.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Proposed {
+pub(crate) struct CalibrateOutput {
     /// The kind of embedder, as in the settings.
     embedder: String,
-    /// The section of the settings they belong into.
+    /// The section of the settings they belong to.
     section: String,
-    /// Certainty for STRONG.
+    /// Lowest certainty of STRONG.
     strong: f64,
-    /// Certainty for WEAK.
+    /// Lowest certainty of WEAK.
     weak: f64,
-    /// What the thresholds do with the questions of each folder, or with the titles.
-    asked: Vec<Told>,
+    /// The effect of the thresholds on the questions of each folder, or on the titles.
+    asked: Vec<CalibrationResult>,
     /// The means over the folders.
-    mean: Told,
+    mean: CalibrationResult,
 }
 
-/// Questions under the proposed thresholds.
+/// The effect of the proposed thresholds.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct Told {
+struct CalibrationResult {
     /// Name of the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     set: Option<String>,
-    /// With the notes that answer them.
+    /// Asked with the notes that answer them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    known: Option<Passing>,
-    /// Without them.
+    known: Option<PassRate>,
+    /// Asked without those notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    unknown: Option<Passing>,
+    unknown: Option<PassRate>,
     /// Asked of the notes of another folder or group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    elsewhere: Option<Passing>,
+    elsewhere: Option<PassRate>,
 }
 
-/// How many questions are let through.
+/// How many questions pass the thresholds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-struct Passing {
-    /// Questions.
+struct PassRate {
+    /// Number of questions.
     questions: u64,
-    /// The share of them that is STRONG, 0 to 1.
+    /// Share that is STRONG, 0 to 1.
     strong: f64,
-    /// The share that is WEAK.
+    /// Share that is WEAK, 0 to 1.
     weak: f64,
-    /// Of those that are STRONG the share that shows a note which answers; none when none is STRONG.
+    /// Share of the STRONG ones that return a relevant note; absent if none is STRONG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     right: Option<f64>,
 }
 
-/// The op may run in a daemon, which has another folder.
+/// Made absolute here, because the op may run in a daemon with another working directory.
 fn absolute(path: &str) -> Result<PathBuf, std::io::Error> {
     std::path::absolute(path)
 }
@@ -81,13 +82,13 @@ impl Op for Calibrate {
     const NAME: &'static str = "calibrate";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
-    type Output = Proposed;
+    type Output = CalibrateOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Proposed> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<CalibrateOutput> {
         let progress = |step, done, total| {
             let what = match step {
-                Step::Storing => "documents stored",
-                Step::Asking => "questions asked",
+                EvalPhase::Storing => "documents stored",
+                EvalPhase::Asking => "questions asked",
             };
             (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
         };
@@ -95,12 +96,12 @@ impl Op for Calibrate {
         let found = match self.from.as_slice() {
             [] => calibrate::by_titles(ctx.memory, &progress)?,
             folders => {
-                let sets = folders.iter().map(|folder| Set::read(folder));
-                let sets: Vec<Set> = sets.collect::<Result<_>>().map_err(|error| error.field("from"))?;
+                let sets = folders.iter().map(|folder| EvalSet::read(folder));
+                let sets: Vec<EvalSet> = sets.collect::<Result<_>>().map_err(|error| error.field("from"))?;
                 calibrate::by_sets(&sets, config, &progress)?
             }
         };
-        Ok(Proposed {
+        Ok(CalibrateOutput {
             section: match &ctx.memory.reranker {
                 Some(_) => "rerank.gate".to_owned(),
                 None => format!("query.gates.{}", config.embedder.kind),
@@ -108,13 +109,17 @@ impl Op for Calibrate {
             embedder: config.embedder.kind.clone(),
             strong: found.gate.strong,
             weak: found.gate.weak,
-            asked: found.answers.iter().map(|of| Told::of(std::slice::from_ref(of), &found.gate)).collect(),
-            mean: Told { set: None, ..Told::of(&found.answers, &found.gate) },
+            asked: found
+                .answers
+                .iter()
+                .map(|of| CalibrationResult::of(std::slice::from_ref(of), &found.gate))
+                .collect(),
+            mean: CalibrationResult { set: None, ..CalibrationResult::of(&found.answers, &found.gate) },
         })
     }
 
-    fn show(output: &Proposed) -> String {
-        let Proposed { section, strong, weak, asked, mean, .. } = output;
+    fn show(output: &CalibrateOutput) -> String {
+        let CalibrateOutput { section, strong, weak, asked, mean, .. } = output;
         let mut text = format!("[{section}]\nstrong = {strong:.3}\nweak = {weak:.3}\n\n");
         let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
         rows.extend(asked.iter().map(|of| of.row(of.set.as_deref().unwrap_or("titles"), true)));
@@ -123,7 +128,7 @@ impl Op for Calibrate {
         }
         text.push_str(&table(&rows));
         text.push_str(match mean.elsewhere {
-            Some(elsewhere) if elsewhere.strong > calibrate::MISTAKEN => {
+            Some(elsewhere) if elsewhere.strong > calibrate::FALSE_STRONG_RATE => {
                 "more than one in ten questions about something else would be STRONG: no threshold tells them apart\n"
             }
             None if mean.known.is_some() => {
@@ -137,19 +142,22 @@ impl Op for Calibrate {
 
 const HEAD: [&str; 5] = ["", "with their notes", "STRONG and right", "without", "asked elsewhere"];
 
-impl Told {
-    /// The means of answers under a gate.
-    fn of(all: &[Answers], gate: &Gate) -> Told {
-        let passing = |of: fn(&Answers) -> &[Answer]| {
-            let kinds: Vec<&[Answer]> = all.iter().map(of).filter(|answers| !answers.is_empty()).collect();
-            let shares: Vec<Shares> = kinds.iter().map(|answers| Shares::of(answers, gate)).collect();
-            let Shares { strong, weak, right } = Shares::mean(&shares);
+impl CalibrationResult {
+    /// The means of the answers under a gate.
+    fn of(all: &[AnswerSet], gate: &GateConfig) -> CalibrationResult {
+        let passing = |of: fn(&AnswerSet) -> &[GateAnswer]| {
+            let kinds: Vec<&[GateAnswer]> =
+                all.iter().map(of).filter(|answers| !answers.is_empty()).collect();
+            let shares: Vec<AnswerRates> =
+                kinds.iter().map(|answers| AnswerRates::of(answers, gate)).collect();
+            let AnswerRates { strong, weak, right } = AnswerRates::mean(&shares);
             let questions = kinds.iter().map(|answers| answers.len() as u64).sum();
-            (questions > 0).then_some(Passing { questions, strong, weak, right })
+            (questions > 0).then_some(PassRate { questions, strong, weak, right })
         };
         // What no note answers cannot be right.
-        let of_others = |passing: Option<Passing>| passing.map(|passing| Passing { right: None, ..passing });
-        Told {
+        let of_others =
+            |passing: Option<PassRate>| passing.map(|passing| PassRate { right: None, ..passing });
+        CalibrationResult {
             set: all.first().and_then(|answers| answers.set.clone()),
             known: passing(|answers| &answers.known),
             unknown: of_others(passing(|answers| &answers.unknown)),
@@ -159,9 +167,9 @@ impl Told {
 
     fn row(&self, name: &str, counted: bool) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let told = |passing: Option<Passing>| {
+        let told = |passing: Option<PassRate>| {
             passing.map_or("-".to_owned(), |passing| {
-                let Passing { questions, strong, weak, .. } = passing;
+                let PassRate { questions, strong, weak, .. } = passing;
                 let count = if counted { format!("{questions}: ") } else { String::new() };
                 format!("{count}{} STRONG, {} WEAK", percent(strong), percent(weak))
             })

@@ -1,7 +1,7 @@
 //! `classify`
 
-use super::argument::Words;
-use super::text::counted;
+use super::argument::TextArgument;
+use super::text::plural;
 use super::{Access, Ctx, Op, Route};
 use poc_graph::error::Result;
 use poc_notes::classify;
@@ -9,37 +9,36 @@ use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which keywords fit a text: the most frequent ones on the keyword edges of the notes whose titles
-/// are nearest. No model is asked.
+/// Suggest keywords for a text: the most frequent ones on the keyword edges of the notes whose titles are
+/// nearest to it. No model is called.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Classify {
     /// The text
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    text: Words,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    text: TextArgument,
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
 }
 
-/// Keywords, most frequent first.
+/// The suggested keywords, most frequent first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Classified {
-    keywords: Vec<Counted>,
+pub(crate) struct ClassifyOutput {
+    keywords: Vec<KeywordCount>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Counted {
+struct KeywordCount {
     keyword: String,
-    /// Edges it is on.
+    /// How many edges it is on.
     count: usize,
 }
 
@@ -48,27 +47,28 @@ impl Op for Classify {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/classify");
     const TOOL: Option<&'static str> = Some("graft_classify");
-    type Output = Classified;
+    type Output = ClassifyOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Classified> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ClassifyOutput> {
         let memory = ctx.memory;
-        let text = self.text.filled("text")?;
+        let text = self.text.non_blank("text")?;
         let view = memory.store.view();
-        let counts = classify::classify(memory, &view, text, ctx.sight(self.quarantined))?;
+        let counts = classify::classify(memory, &view, text, ctx.visibility(self.quarantined))?;
         let freshness = freshness::of(memory, &view);
-        Ok(Classified {
-            keywords: counts.into_iter().map(|(keyword, count)| Counted { keyword, count }).collect(),
+        Ok(ClassifyOutput {
+            keywords: counts.into_iter().map(|(keyword, count)| KeywordCount { keyword, count }).collect(),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
         })
     }
 
-    fn show(output: &Classified) -> String {
+    fn show(output: &ClassifyOutput) -> String {
         if output.keywords.is_empty() {
             return "no keyword fits\n".to_owned();
         }
-        let line = |found: &Counted| format!("{}  {}\n", found.keyword, counted(found.count as u64, "edge"));
+        let line =
+            |found: &KeywordCount| format!("{}  {}\n", found.keyword, plural(found.count as u64, "edge"));
         output.keywords.iter().map(line).collect()
     }
 }

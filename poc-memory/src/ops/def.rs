@@ -1,6 +1,6 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::{Ctx, described, tenancy, wording};
+use super::{Ctx, schema_defaults, serde_message, tenancy};
 use poc_config::TenantSchema;
 use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
@@ -16,154 +16,183 @@ pub enum Access {
     Read,
     /// Changes the store.
     Write,
-    /// Takes back for good what was written to be remembered: offered as what writes is, with the hint
-    /// that it destroys.
+    /// Permanently removes what a model may have written. Models may call it like [`Access::Write`];
+    /// its tool carries the destructive hint.
     Retract,
-    /// Takes from the store for good: over REST and MCP off until it is switched on.
+    /// Permanently removes anything from the store. Over REST and MCP it is off by default.
     Destroy,
-    /// Changes what only a person may decide: never offered to a model.
+    /// Changes what only a person may decide. It is never offered to a model.
     Person,
 }
 
-/// How REST calls an op.
+/// The REST endpoint of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The method: with [`Method::Get`] the fields of the request stand in the query, else in a JSON
-    /// body.
+    /// The HTTP method. With [`Method::Get`] the request's fields are query parameters, otherwise a
+    /// JSON body.
     pub method: Method,
-    /// The path; `{field}` stands for a field of the request.
+    /// The path; `{field}` is a placeholder for a field of the request.
     pub path: &'static str,
-    /// The status of success. With 204 there is no body; a 201 is a 200 when nothing new was made.
+    /// The status of a success. 204 has no body; 201 becomes 200 when the op created nothing.
     pub status: u16,
 }
 
-/// The method of a route.
+/// The HTTP method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Changes nothing.
+    /// Reads.
     Get,
-    /// Does something.
+    /// Runs an action.
     Post,
-    /// Takes something away.
+    /// Deletes.
     Delete,
 }
 
 impl Route {
-    /// Asks.
+    /// `GET`, answered with 200.
     pub const fn get(path: &'static str) -> Option<Route> {
         Some(Route { method: Method::Get, path, status: 200 })
     }
 
-    /// Does.
+    /// `POST`, answered with 200.
     pub const fn post(path: &'static str) -> Option<Route> {
         Some(Route { method: Method::Post, path, status: 200 })
     }
 
-    /// Makes something new.
+    /// `POST`, answered with 201 when something was created.
     pub const fn create(path: &'static str) -> Option<Route> {
         Some(Route { method: Method::Post, path, status: 201 })
     }
 
-    /// Deletes.
+    /// `DELETE`, answered with 204.
     pub const fn delete(path: &'static str) -> Option<Route> {
         Some(Route { method: Method::Delete, path, status: 204 })
     }
 }
 
-/// An op: the request struct itself. Its doc comment is the help text and the schema's
-/// description; its fields are the arguments on every surface.
-pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
-    /// Its name: the command-line verb. `agent list` is the verb `list` of `agent`.
+/// An op. The implementing type is its request: the doc comment is the help text and the schema's
+/// description, the fields are the arguments on every surface.
+pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
+    /// Its name, which is also the command: `agent list` is the command `list` of the family `agent`.
     const NAME: &'static str;
-    /// The words of the command line, where they are not its name.
+    /// The command, where it differs from the name.
     const COMMAND: &'static str = Self::NAME;
     /// Who may call it.
     const ACCESS: Access;
-    /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
+    /// Whether only a daemon can run it. Without a daemon it is refused, and no store is opened.
     const NEEDS_DAEMON: bool = false;
-    /// Whether it may wait long for a model or another machine. A daemon runs such ops apart from its
-    /// other requests.
+    /// Whether it may wait long for a model or another machine. A daemon runs such ops in a pool of
+    /// their own.
     const LONG_RUNNING: bool = false;
-    /// Whether it is about the memory of one tenant; else about the process as a whole.
-    const TENANTS: bool = true;
-    /// Whether a memory may begin with it: a profile that is not there is made for it, and for nothing
-    /// else.
-    const BEGINS: bool = false;
-    /// Whether a command that is an agent's model may call it: what reads. What an agent wants done it says in
-    /// its answer, which the permit layer judges.
+    /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
+    const PER_TENANT: bool = true;
+    /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
+    const CREATES_PROFILE: bool = false;
+    /// Whether an agent's model that is a command may call it. By default those ops that read: an
+    /// agent's writes go through its answer, which the permit layer checks.
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
-    /// How REST calls it; `None` keeps it off REST.
+    /// Its REST endpoint, if any.
     const ROUTE: Option<Route> = None;
-    /// What it is called as a tool of a model, over MCP; `None` keeps it away from models.
+    /// Its MCP tool name, if it is offered to models.
     const TOOL: Option<&'static str> = None;
     /// What it answers.
-    type Output: Serialize + DeserializeOwned + JsonSchema;
+    type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
-    /// Does it.
+    /// Runs it.
     fn run(self, ctx: &Ctx<'_>) -> Result<Self::Output>;
 
-    /// The answer as text for a person, ending with a newline unless empty.
+    /// The answer as text for a person: empty, or ending with a newline.
     fn show(output: &Self::Output) -> String;
 
-    /// Whether the text of this answer is the content of a file, which goes out as it is.
+    /// Whether the text of this answer is the content of a file and must be printed unchanged.
     fn verbatim(_output: &Self::Output) -> bool {
         false
     }
 
-    /// What a person is told beside this answer, on standard error.
-    fn aside(_output: &Self::Output) -> Option<String> {
+    /// A notice for standard error beside this answer.
+    fn notice(_output: &Self::Output) -> Option<String> {
         None
     }
 
-    /// How the process ends after this answer.
+    /// The exit status after this answer.
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
     }
 
-    /// Whether what an op makes is new; of interest where its route tells that.
+    /// Whether the op created something. Only routes with status 201 ask.
     fn is_new(_output: &Self::Output) -> bool {
         true
     }
 }
 
+/// An op's decoded answer with its type erased.
+pub trait OpOutput {
+    /// See [`Op::show`].
+    fn show(&self) -> String;
+    /// See [`Op::verbatim`].
+    fn verbatim(&self) -> bool;
+    /// See [`Op::notice`].
+    fn notice(&self) -> Option<String>;
+    /// See [`Op::exit`].
+    fn exit(&self) -> Exit;
+    /// See [`Op::is_new`].
+    fn is_new(&self) -> bool;
+}
+
+struct Decoded<O: Op>(O::Output);
+
+impl<O: Op> OpOutput for Decoded<O> {
+    fn show(&self) -> String {
+        O::show(&self.0)
+    }
+
+    fn verbatim(&self) -> bool {
+        O::verbatim(&self.0)
+    }
+
+    fn notice(&self) -> Option<String> {
+        O::notice(&self.0)
+    }
+
+    fn exit(&self) -> Exit {
+        O::exit(&self.0)
+    }
+
+    fn is_new(&self) -> bool {
+        O::is_new(&self.0)
+    }
+}
+
 /// An [`Op`] with its types erased.
 pub struct OpDef {
-    /// Its name.
+    /// See [`Op::NAME`].
     pub name: &'static str,
-    /// The words of the command line.
+    /// See [`Op::COMMAND`].
     pub command: &'static str,
-    /// Who may call it.
+    /// See [`Op::ACCESS`].
     pub access: Access,
-    /// Whether only a daemon can do it.
+    /// See [`Op::NEEDS_DAEMON`].
     pub needs_daemon: bool,
-    /// Whether it may wait long for a model or another machine.
+    /// See [`Op::LONG_RUNNING`].
     pub long_running: bool,
-    /// Whether it is about the memory of one tenant, and so takes the argument `tenant`.
-    pub tenants: bool,
-    /// Whether a memory may begin with it.
-    pub begins: bool,
-    /// Whether a command that is an agent's model may call it.
+    /// Whether it works on the memory of one tenant, and so takes the argument `tenant`.
+    pub per_tenant: bool,
+    /// See [`Op::CREATES_PROFILE`].
+    pub creates_profile: bool,
+    /// See [`Op::FOR_AGENTS`].
     pub for_agents: bool,
-    /// How REST calls it.
+    /// See [`Op::ROUTE`].
     pub route: Option<Route>,
-    /// What it is called as a tool of a model.
+    /// See [`Op::TOOL`].
     pub tool: Option<&'static str>,
-    /// Adds its arguments and its help to a command.
+    /// Adds its arguments and help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
-    /// The request a parsed command line spells.
+    /// The request of a parsed command line.
     pub parse: fn(&clap::ArgMatches) -> Result<Value>,
-    /// Does it.
+    /// Runs a request.
     pub run: fn(&Ctx<'_>, Value) -> Result<Value>,
-    /// The answer for a person.
-    pub show: fn(&Value) -> Result<String>,
-    /// Whether the text of the answer is the content of a file.
-    pub verbatim: fn(&Value) -> Result<bool>,
-    /// What a person is told beside the answer.
-    pub aside: fn(&Value) -> Result<Option<String>>,
-    /// How the process ends after this answer.
-    pub exit: fn(&Value) -> Result<Exit>,
-    /// Whether what it has made is new.
-    pub is_new: fn(&Value) -> Result<bool>,
+    /// Decodes an answer. An answer that does not fit is `internal`: the caller did nothing wrong.
+    pub decode: fn(&Value) -> Result<Box<dyn OpOutput>>,
     /// JSON Schema of the request.
     pub request_schema: fn() -> Schema,
     /// JSON Schema of the answer.
@@ -171,7 +200,7 @@ pub struct OpDef {
 }
 
 impl OpDef {
-    /// The erased form of an op.
+    /// Erases the types of an op.
     pub const fn of<O: Op>() -> OpDef {
         OpDef {
             name: O::NAME,
@@ -179,8 +208,8 @@ impl OpDef {
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
             long_running: O::LONG_RUNNING,
-            tenants: O::TENANTS,
-            begins: O::BEGINS,
+            per_tenant: O::PER_TENANT,
+            creates_profile: O::CREATES_PROFILE,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
             tool: O::TOOL,
@@ -192,47 +221,42 @@ impl OpDef {
             },
             run: |ctx, request| {
                 if !ctx.may_write && O::ACCESS != Access::Read {
-                    return Err(only_reads(O::NAME));
+                    return Err(read_only_caller(O::NAME));
                 }
-                let mut request = of_fields(request)?;
+                let mut request = require_object(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
-                let tenant = tenancy::take(O::NAME, O::TENANTS, &mut request, schema)?;
-                let request = decode::<O>(request)?;
+                let tenant = tenancy::take(O::NAME, O::PER_TENANT, &mut request, schema)?;
+                let request = decode_request::<O>(request)?;
                 if tenant.is_default() {
                     return encode(&request.run(ctx)?);
                 }
                 let memory = ctx.memory.of(&tenant);
                 encode(&request.run(&Ctx { memory: &memory, ..*ctx })?)
             },
-            show: |answer| Ok(O::show(&decode(answer.clone())?)),
-            verbatim: |answer| Ok(O::verbatim(&decode(answer.clone())?)),
-            aside: |answer| Ok(O::aside(&decode(answer.clone())?)),
-            exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
-            is_new: |answer| Ok(O::is_new(&decode(answer.clone())?)),
-            request_schema: || described::request(schema::<O>()),
+            decode: decode_output::<O>,
+            request_schema: || schema_defaults::extract(schema::<O>()),
             answer_schema: schema::<O::Output>,
         }
     }
 }
 
 impl OpDef {
-    /// Adds to the JSON Schema of its request what goes with it on every surface: the tenant.
+    /// Adds the argument `tenant` to the JSON Schema of the request, if the op takes one.
     pub fn add_tenant(&self, request: &mut Map<String, Value>, tenants: &TenantSchema) {
-        if self.tenants {
+        if self.per_tenant {
             tenancy::describe(request, tenants);
         }
     }
 }
 
-/// The JSON Schema of a type, in one piece: some clients do not follow references.
+/// The JSON Schema of a type with all subschemas inlined: some clients do not follow references.
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// The request, which must say what its values are for: a list of them would be taken in the order of
-/// the fields.
-fn of_fields(request: Value) -> Result<Value> {
+/// Refuses a request that is no object: serde would read a list as the fields in their order.
+fn require_object(request: Value) -> Result<Value> {
     if request.is_object() {
         return Ok(request);
     }
@@ -240,7 +264,7 @@ fn of_fields(request: Value) -> Result<Value> {
 }
 
 /// The error for a caller that may only read.
-fn only_reads(op: &str) -> Error {
+fn read_only_caller(op: &str) -> Error {
     Error::new(Code::Rejected, format!("`{op}` writes, and this caller may only read"))
         .hint("call it with the token for everything")
 }
@@ -250,27 +274,49 @@ fn encode<T: Serialize>(value: &T) -> Result<Value> {
         .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
-/// Decodes a request or an answer; an error names the field.
-fn decode<T: DeserializeOwned>(value: Value) -> Result<T> {
+/// Decodes a request; an error names the field.
+fn decode_request<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();
-        let field = match (path.as_str(), named(&message)) {
+        let field = match (path.as_str(), quoted_field(&message)) {
             (".", None) => None,
             (".", Some(name)) => Some(name.to_owned()),
             (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
             (path, _) => Some(path.to_owned()),
         };
-        let wrong = Error::invalid(wording::plain(&message));
+        let invalid = Error::invalid(serde_message::in_json_terms(&message));
         match field {
-            Some(field) => wrong.field(field),
-            None => wrong,
+            Some(field) => invalid.field(field),
+            None => invalid,
         }
     })
 }
 
-/// The field that is unknown or missing: serde names it in the message, and the path ends above it.
-fn named(message: &str) -> Option<&str> {
+fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
+    match serde_path_to_error::deserialize(answer) {
+        Ok(output) => Ok(Box::new(Decoded::<O>(output))),
+        Err(error) => Err(Error::internal(format!("the answer of `{}` cannot be decoded: {error}", O::NAME))),
+    }
+}
+
+/// The unknown or missing field: serde names it in the message, and the path ends above it.
+fn quoted_field(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("missing field `"))?;
     rest.split('`').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::find;
+    use poc_graph::error::Code;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_that_cannot_be_decoded_is_an_internal_error() {
+        let op = find("stats").unwrap();
+        let error = (op.decode)(&json!({ "nodes": "many" })).err().unwrap();
+        assert_eq!(error.code, Code::Internal);
+        assert!(error.message.contains("`stats`") && error.message.contains("nodes"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! `delete`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Route};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
@@ -8,8 +8,8 @@ use poc_notes::{delete, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Delete a note for good, with its edges and visits. `supersede` is the gentle way. What a
-/// chunk of a message says is still in its message: `forget` takes that.
+/// Permanently delete a note with its edges and visits. To replace a note and keep its history, use
+/// `supersede`; to delete a message with its chunks, use `forget`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {
@@ -19,10 +19,10 @@ pub(crate) struct Delete {
 
 /// What was deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Deleted {
+pub(crate) struct DeleteOutput {
     id: NodeId,
     key: String,
-    /// Edges that went with it.
+    /// Edges that were deleted with it.
     edges: usize,
 }
 
@@ -31,22 +31,22 @@ impl Op for Delete {
     const ACCESS: Access = Access::Destroy;
     const ROUTE: Option<Route> = Route::delete("/v1/nodes/{node}");
     const TOOL: Option<&'static str> = Some("graft_delete");
-    type Output = Deleted;
+    type Output = DeleteOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
         let deleted = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
             let node = resolve::named(tx, &self.node, "node")?;
             delete::apply(tx, node.id)
         })?;
-        let delete::Deleted { node, edges } = deleted.value;
-        Ok(Deleted { id: node.id, key: node.key, edges })
+        let delete::DeleteReport { node, edges } = deleted.value;
+        Ok(DeleteOutput { id: node.id, key: node.key, edges })
     }
 
-    fn show(output: &Deleted) -> String {
+    fn show(output: &DeleteOutput) -> String {
         format!(
             "deleted `{}` and {}; its history stays under its id, {}\n",
             output.key,
-            counted(output.edges as u64, "edge"),
+            plural(output.edges as u64, "edge"),
             output.id
         )
     }

@@ -1,13 +1,13 @@
 //! `demote`
 
-use super::reinforce::{self, Bumped};
+use super::reinforce::{self, ReinforceOutput};
 use super::{Access, Ctx, Op, Route};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Say that a note was misleading or wrong: it loses weight, never all of it. A note that
-/// was judged within the last minute loses nothing; the use is counted all the same.
+/// Report that a note was misleading or wrong. It loses some of its weight, but never all. A note that was
+/// rated within the last minute loses nothing more, but the use is counted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Demote {
@@ -20,13 +20,13 @@ impl Op for Demote {
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/demote");
     const TOOL: Option<&'static str> = Some("memory_demote");
-    type Output = Bumped;
+    type Output = ReinforceOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Bumped> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
         reinforce::bump(ctx, Self::NAME, &self.node, -ctx.memory.config.reinforce.delta)
     }
 
-    fn show(output: &Bumped) -> String {
+    fn show(output: &ReinforceOutput) -> String {
         reinforce::show(output)
     }
 }

@@ -1,6 +1,6 @@
 //! `explore`
 
-use super::argument::{self, Words};
+use super::argument::{self, TextArgument};
 use super::{Access, Ctx, Op, Route};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
@@ -10,41 +10,40 @@ use poc_search::retrieve::explore::{self, ExploreQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Wander from the notes nearest to a text along keyword and semantic edges, and tell the notes on
-/// the way with the edges that lead to them.
+/// Walk the graph outward from a text: start at the notes nearest to it and follow keyword and semantic
+/// edges. Returns the notes on the way and the edges that lead to them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Explore {
     /// Where to start: words or a sentence
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    text: Words,
-    /// Keywords of which the starts should have one
+    text: TextArgument,
+    /// Start only from notes with one of these keywords
     #[arg(
         long = "keyword",
         short = 'k',
         value_name = "WORD",
-        help = "A keyword the starts should have; repeat it for more"
+        help = "Start only from notes with this keyword; repeat it for more"
     )]
     #[serde(default)]
     keywords: Vec<String>,
-    /// Hops, 1 to 8 [default: 3]
+    /// Number of hops, 1 to 8 [default: 3]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 8))]
     depth: Option<usize>,
-    /// Ways that go on after each hop, 1 to 32 [default: 4]
+    /// Beam width: paths kept after each hop, 1 to 32 [default: 4]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 32))]
     beam: Option<usize>,
-    /// Notes that are enough, 1 to 256 [default: 12]
+    /// Stop after this many notes, 1 to 256 [default: 12]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     target_count: Option<usize>,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -52,33 +51,33 @@ pub(crate) struct Explore {
 
 /// The notes on the way, best first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Explored {
-    results: Vec<Visited>,
-    /// The edges between them that were walked.
-    edges: Vec<Walked>,
+pub(crate) struct ExploreOutput {
+    results: Vec<ExploreNode>,
+    /// The edges that were followed.
+    edges: Vec<ExploreEdge>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Visited {
+struct ExploreNode {
     id: NodeId,
     key: String,
     title: String,
-    /// The best score it was reached with; a start's is its cosine, and every step takes from it what
-    /// a weak edge, another meaning, the distance and likeness to the way so far cost: it may be below 0.
+    /// The best score of a path to the note. A start has its cosine; each step subtracts costs for a weak
+    /// edge, a change of topic, the distance and redundancy with the path. It may be negative.
     score: f64,
-    /// With the text, −1 to 1.
+    /// Cosine with the text, −1 to 1.
     cosine: f64,
-    /// Hops from a start.
+    /// Hops from a starting note.
     hop: usize,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Walked {
+struct ExploreEdge {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
@@ -90,13 +89,13 @@ impl Op for Explore {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/explore");
     const TOOL: Option<&'static str> = Some("graft_explore");
-    type Output = Explored;
+    type Output = ExploreOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Explored> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ExploreOutput> {
         let memory = ctx.memory;
         let config = &memory.config.explore;
-        let text = self.text.filled("text")?;
-        let keywords = keywords::normalized(&self.keywords)?;
+        let text = self.text.non_blank("text")?;
+        let keywords = keywords::normalize(&self.keywords)?;
         let wish = ExploreQuery {
             keywords: &keywords,
             depth: argument::count("depth", self.depth, ("explore.depth", config.depth))?,
@@ -109,14 +108,14 @@ impl Op for Explore {
             vector: &memory.embedder.embed_one(text)?,
         };
         let view = memory.store.view();
-        let seen = view.found_at(ctx.sight(self.quarantined));
+        let seen = view.visible_filter(ctx.visibility(self.quarantined));
         let found = explore::explore(&wish, &*memory.vectors, &view, config, &seen)?;
         let freshness = freshness::of(memory, &view);
-        let visited = |node: explore::Visited| {
+        let visited = |node: explore::ExploredNode| {
             let ix = view
                 .find(node.id)
                 .ok_or_else(|| Error::internal("a walk led to a note that is not there"))?;
-            Ok(Visited {
+            Ok(ExploreNode {
                 id: node.id,
                 key: view.key(ix).to_owned(),
                 title: memory.store.node(node.id)?.map(|node| node.title).unwrap_or_default(),
@@ -125,12 +124,17 @@ impl Op for Explore {
                 hop: node.hop,
             })
         };
-        Ok(Explored {
+        Ok(ExploreOutput {
             results: found.nodes.into_iter().map(visited).collect::<Result<_>>()?,
             edges: found
                 .edges
                 .into_iter()
-                .map(|explore::Walked { from, to, kind, strength }| Walked { from, to, kind, strength })
+                .map(|explore::TraversedEdge { from, to, kind, strength }| ExploreEdge {
+                    from,
+                    to,
+                    kind,
+                    strength,
+                })
                 .collect(),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -138,7 +142,7 @@ impl Op for Explore {
         })
     }
 
-    fn show(output: &Explored) -> String {
+    fn show(output: &ExploreOutput) -> String {
         if output.results.is_empty() {
             return "nothing found\n".to_owned();
         }

@@ -1,6 +1,6 @@
 //! `export`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_graph::error::{Error, Result};
 use poc_notes::export;
@@ -8,32 +8,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Write every note of one tenant out, with its edges and visits: as JSON Lines, or as a folder of
-/// Markdown. `import` reads either back as it was. Without a tenant it is the default one.
+/// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
+/// `import` restores either. Without a tenant the default tenant is exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {
-    /// A file for the JSON Lines; standard output when left out
+    /// Output file for JSON Lines; standard output if omitted
     #[arg(long, short, value_name = "FILE", value_parser = argument::path)]
     output: Option<PathBuf>,
-    /// A new folder for one Markdown file a note
+    /// New folder for Markdown, one file per note
     #[arg(long, value_name = "FOLDER", value_parser = argument::path, conflicts_with = "output")]
     markdown: Option<PathBuf>,
 }
 
-/// What was written.
+/// What was exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Exported {
+pub(crate) struct ExportOutput {
     nodes: u64,
     edges: u64,
-    /// How many other tenants have notes, none of which are part of this; told to who asks without a
+    /// How many other tenants have notes, which are not part of this export. Only set for a request without a
     /// tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other_tenants: Option<u64>,
     /// The file or folder that was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
-    /// The JSON Lines, when no file was named.
+    /// The JSON Lines, if no file was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lines: Option<String>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Exported {
 impl Op for Export {
     const NAME: &'static str = "export";
     const ACCESS: Access = Access::Person;
-    type Output = Exported;
+    type Output = ExportOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Exported> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ExportOutput> {
         let progress = |done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
         };
@@ -65,27 +65,27 @@ impl Op for Export {
         };
         let path = self.output.or(self.markdown);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
-        Ok(Exported { nodes: written.nodes, edges: written.edges, other_tenants, path, lines })
+        Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, path, lines })
     }
 
-    fn verbatim(output: &Exported) -> bool {
+    fn verbatim(output: &ExportOutput) -> bool {
         output.lines.is_some()
     }
 
-    fn aside(output: &Exported) -> Option<String> {
+    fn notice(output: &ExportOutput) -> Option<String> {
         let others = output.other_tenants.filter(|count| *count > 0)?;
         let (them, whose) = if others == 1 { ("has", "its") } else { ("have", "their") };
         Some(format!(
             "{} {them} notes that are not part of this: export each with {whose} `--tenant`",
-            counted(others, "other tenant")
+            plural(others, "other tenant")
         ))
     }
 
-    fn show(output: &Exported) -> String {
+    fn show(output: &ExportOutput) -> String {
         match (&output.lines, &output.path) {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
-                let (notes, edges) = (counted(output.nodes, "note"), counted(output.edges, "edge"));
+                let (notes, edges) = (plural(output.nodes, "note"), plural(output.edges, "edge"));
                 format!("{notes} and {edges} in {}\n", path.display())
             }
             (None, None) => String::new(),
@@ -93,7 +93,7 @@ impl Op for Export {
     }
 }
 
-/// How many tenants beside the default one have notes.
+/// How many tenants other than the default one have notes.
 fn others(ctx: &Ctx<'_>) -> Result<u64> {
     let tenants = ctx.memory.store.tenants()?;
     Ok(tenants.iter().filter(|(tenant, view)| !tenant.is_default() && view.node_count() > 0).count() as u64)

@@ -1,6 +1,6 @@
 //! `forget`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Route, argument};
 use poc_graph::MessageId;
 use poc_graph::error::{Error, Result};
@@ -9,29 +9,30 @@ use poc_notes::forget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Forget a message for good, or all messages written before a moment, with their chunks, vectors and
-/// edges. Notes that were stored otherwise stay, and so does what others made of the messages. A message
-/// that the remote has, too, comes back with the next synchronisation unless it is forgotten there.
+/// Permanently delete a message, or all messages written before a given time, with their chunks, vectors and
+/// edges. Other notes stay, including those that were derived from the messages. A message that the remote
+/// also has comes back with the next sync unless it is forgotten there too.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forget {
-    /// The message to forget
+    /// The message to delete
     #[arg(long, value_name = "ID", value_parser = argument::message, conflicts_with = "before")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
-    /// Forget the messages written before: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` for a month ago
+    /// Delete the messages written before this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` (30 days
+    /// ago)
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
 }
 
-/// How much was forgotten.
+/// How much was deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Forgotten {
+pub(crate) struct ForgetOutput {
     messages: usize,
     /// Chunks of the messages.
     nodes: usize,
-    /// Edges at the chunks.
+    /// Edges of the chunks.
     edges: usize,
     /// Vectors of the chunks.
     vectors: usize,
@@ -42,12 +43,12 @@ impl Op for Forget {
     const ACCESS: Access = Access::Retract;
     const ROUTE: Option<Route> = Route::post("/v1/forget");
     const TOOL: Option<&'static str> = Some("memory_forget");
-    type Output = Forgotten;
+    type Output = ForgetOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Forgotten> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ForgetOutput> {
         let cause = ctx.cause(Self::NAME);
         let forgotten = match (self.message_id, self.before) {
-            (Some(id), None) => forget::one(ctx.memory, id, cause)?,
+            (Some(id), None) => forget::message(ctx.memory, id, cause)?,
             (None, Some(before)) => {
                 let told = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
@@ -64,18 +65,18 @@ impl Op for Forget {
                     .field("message_id"));
             }
         };
-        let forget::Forgotten { messages, nodes, edges, vectors } = forgotten;
-        Ok(Forgotten { messages, nodes, edges, vectors })
+        let forget::ForgetReport { messages, nodes, edges, vectors } = forgotten;
+        Ok(ForgetOutput { messages, nodes, edges, vectors })
     }
 
-    fn show(output: &Forgotten) -> String {
+    fn show(output: &ForgetOutput) -> String {
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
             (output.edges, "edge"),
             (output.vectors, "vector"),
         ];
-        let counts: Vec<String> = counts.iter().map(|&(count, one)| counted(count as u64, one)).collect();
+        let counts: Vec<String> = counts.iter().map(|&(count, one)| plural(count as u64, one)).collect();
         format!("forgot {}\n", counts.join(", "))
     }
 }

@@ -1,38 +1,37 @@
 //! `get`
 
-use super::history::{self, Entry};
+use super::history::{self, HistoryEntry};
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
-use poc_notes::Reading;
-use poc_notes::edges::{self, Direction, End};
+use poc_notes::ReadSnapshot;
+use poc_notes::edges::{self, Direction, NeighborEdge};
 use poc_notes::freshness::AsOf;
 use poc_notes::interchange::Note;
-use poc_notes::message::{self, Origin as MessageOf};
-use poc_notes::{markdown, resolve, weigh};
+use poc_notes::message::{self, ChunkOrigin};
+use poc_notes::{markdown, resolve, weight};
 use poc_rank::decay::lambda;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Show a note with everything known about it, in whatever state it is.
+/// Show a note with everything known about it, whatever its state.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Get {
     /// Key or id of the note
     node: String,
-    /// As a Markdown file: front matter and body
+    /// Print the note as a Markdown file with front matter
     #[arg(long)]
     #[serde(default)]
     markdown: bool,
-    /// Show it as it was then: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for a week ago
+    /// Show the note as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -40,7 +39,7 @@ pub(crate) struct Get {
 
 /// A note with everything known about it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Shown {
+pub(crate) struct GetOutput {
     id: NodeId,
     key: String,
     title: String,
@@ -53,20 +52,20 @@ pub(crate) struct Shown {
     trust: Trust,
     author: Option<String>,
     source: Option<String>,
-    /// The message it is a part of.
+    /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    message: Option<MessageOf>,
+    message: Option<ChunkOrigin>,
     emotion: f32,
     created: Timestamp,
     modified: Timestamp,
     expires: Option<Timestamp>,
-    /// Whether it is past its date: no search finds it, whatever its state.
+    /// Whether it has expired: no search finds it, whatever its state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     expired: bool,
     state: State,
     origin: Origin,
     version: u32,
-    /// As decayed to now.
+    /// Decayed to now.
     weight: f64,
     accesses: u64,
     /// When it was last replayed.
@@ -74,26 +73,26 @@ pub(crate) struct Shown {
     /// Spaced-repetition interval in days.
     replay_interval: u16,
     /// By kind.
-    edges: BTreeMap<EdgeKind, Vec<End>>,
-    visits: Vec<Seen>,
+    edges: BTreeMap<EdgeKind, Vec<NeighborEdge>>,
+    visits: Vec<VisitRow>,
     /// Oldest first.
-    history: Vec<Entry>,
-    /// The note as a Markdown file, when asked for.
+    history: Vec<HistoryEntry>,
+    /// The note as a Markdown file, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     markdown: Option<String>,
-    /// Whether the answer is of the past.
+    /// Whether the answer shows a past state of the memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     past: bool,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
-/// The last visit by an agent.
+/// The last visit of one agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Seen {
+struct VisitRow {
     agent: String,
     at: Timestamp,
     outcome: VisitOutcome,
@@ -105,33 +104,33 @@ impl Op for Get {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/nodes/{node}");
     const TOOL: Option<&'static str> = Some("graft_get");
-    type Output = Shown;
+    type Output = GetOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Shown> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<GetOutput> {
         let memory = ctx.memory;
-        let reading = Reading::of(memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
+        let reading = ReadSnapshot::of(memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let node = reading.find(&self.node).map_err(|error| error.field("node"))?;
         let freshness = reading.freshness();
         let view = reading.view();
         let note = Note::read(&reading, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
         let (activity, now) = (note.activity(), freshness.as_of.at);
         let lambda = lambda(&memory.config.weight, node.category);
-        Ok(Shown {
-            weight: weigh::current(&activity, lambda, &memory.config.weight, now),
+        Ok(GetOutput {
+            weight: weight::current(&activity, lambda, &memory.config.weight, now),
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: edges::of(&reading, node.id, reading.sight())?,
+            edges: edges::of(&reading, node.id, reading.visibility())?,
             visits: note
                 .visits()
-                .map(|(agent, visit)| Seen {
+                .map(|(agent, visit)| VisitRow {
                     agent: agent.to_owned(),
                     at: visit.at,
                     outcome: visit.outcome,
                     version: visit.version,
                 })
                 .collect(),
-            history: reading.history(node.id)?.into_iter().map(Entry::from).collect(),
+            history: reading.history(node.id)?.into_iter().map(HistoryEntry::from).collect(),
             markdown: self.markdown.then(|| markdown::write(&note)).transpose()?,
             past: reading.is_past(),
             as_of: freshness.as_of,
@@ -147,7 +146,7 @@ impl Op for Get {
             provenance: node.provenance,
             trust: node.trust,
             author: node.author,
-            message: message::whole(&reading, node.id, node.source.as_deref())?,
+            message: message::origin_with_text(&reading, node.id, node.source.as_deref())?,
             source: node.source,
             emotion: node.emotion,
             created: node.created,
@@ -160,11 +159,11 @@ impl Op for Get {
         })
     }
 
-    fn verbatim(output: &Shown) -> bool {
+    fn verbatim(output: &GetOutput) -> bool {
         output.markdown.is_some()
     }
 
-    fn show(output: &Shown) -> String {
+    fn show(output: &GetOutput) -> String {
         if let Some(markdown) = &output.markdown {
             return markdown.clone();
         }
@@ -205,7 +204,7 @@ impl Op for Get {
         if !output.visits.is_empty() {
             text.push_str("\nvisits\n");
         }
-        for Seen { agent, at, outcome, version } in &output.visits {
+        for VisitRow { agent, at, outcome, version } in &output.visits {
             let _ = writeln!(text, "  {at}  v{version}  {outcome} by {agent}");
         }
         text.push_str("\nhistory\n");
@@ -217,7 +216,7 @@ impl Op for Get {
     }
 }
 
-/// Why an edge is there, behind it.
+/// The reason of an edge as a suffix of its line.
 pub(super) fn reason(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!("  ({reason})") }
 }

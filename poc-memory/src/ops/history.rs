@@ -5,7 +5,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
 use poc_notes::diff::FieldChange;
-use poc_notes::edges::{self, Direction, End};
+use poc_notes::edges::{self, Direction, NeighborEdge};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history;
 use schemars::JsonSchema;
@@ -13,41 +13,39 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Every change of a note: when, by whom, in which run, and what it changed. A deleted note has a
-/// history under its id.
+/// List every change of a note: when, by whom, in which run, and what it changed. The history of a deleted
+/// note is under its id.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
     /// Key or id of the note
     node: String,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
 }
 
-/// The changes of a note.
+/// The history of a note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Changes {
+pub(crate) struct HistoryOutput {
     id: NodeId,
     key: String,
     /// Oldest first.
-    changes: Vec<Entry>,
-    /// The ties that stand and that somebody made on purpose, by kind: links and supersessions, with when
-    /// and why.
+    changes: Vec<HistoryEntry>,
+    /// Its current explicit edges by kind: links and supersessions, with when and why they were made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    edges: BTreeMap<EdgeKind, Vec<End>>,
+    edges: BTreeMap<EdgeKind, Vec<NeighborEdge>>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 /// One change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Entry {
+pub(super) struct HistoryEntry {
     /// Number of the transaction.
     pub seq: u64,
     pub at: Timestamp,
@@ -55,26 +53,26 @@ pub(super) struct Entry {
     pub actor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What was called.
+    /// The op that made the change.
     pub op: String,
     /// `created`, `changed` or `deleted`.
     pub did: String,
-    /// The version after it; of a deletion the last one.
+    /// The version after the change; for a deletion the last version.
     pub version: u32,
-    /// What a change changed.
+    /// The fields that a change changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
 }
 
-impl From<history::Entry> for Entry {
-    fn from(entry: history::Entry) -> Self {
-        Entry {
+impl From<history::NodeChange> for HistoryEntry {
+    fn from(entry: history::NodeChange) -> Self {
+        HistoryEntry {
             seq: entry.seq,
             at: entry.cause.at,
             actor: entry.cause.actor,
             run: entry.cause.run,
             op: entry.cause.op,
-            did: entry.did.name().to_owned(),
+            did: entry.kind.name().to_owned(),
             version: entry.version,
             fields: entry.fields,
         }
@@ -86,29 +84,29 @@ impl Op for History {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::post("/v1/history");
     const TOOL: Option<&'static str> = Some("memory_history");
-    type Output = Changes;
+    type Output = HistoryOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Changes> {
-        let history = history::find(ctx.memory, &self.node, ctx.sight(self.quarantined))
+    fn run(self, ctx: &Ctx<'_>) -> Result<HistoryOutput> {
+        let history = history::find(ctx.memory, &self.node, ctx.visibility(self.quarantined))
             .map_err(|error| error.field("node"))?;
-        let sight = ctx.sight(self.quarantined);
-        let mut edges = edges::of(&ctx.memory.store, history.id, sight)?;
+        let visibility = ctx.visibility(self.quarantined);
+        let mut edges = edges::of(&ctx.memory.store, history.id, visibility)?;
         edges.retain(|kind, _| {
             !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
         });
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
-        Ok(Changes {
+        Ok(HistoryOutput {
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
             edges,
             id: history.id,
             key: history.key,
-            changes: history.entries.into_iter().map(Entry::from).collect(),
+            changes: history.entries.into_iter().map(HistoryEntry::from).collect(),
         })
     }
 
-    fn show(output: &Changes) -> String {
+    fn show(output: &HistoryOutput) -> String {
         let mut text = format!("{} ({})\n", output.key, output.id);
         for entry in &output.changes {
             text.push_str(&line(entry));
@@ -118,7 +116,7 @@ impl Op for History {
             }
         }
         for (kind, ends) in &output.edges {
-            for End { direction, key, created, provenance, reason, .. } in ends {
+            for NeighborEdge { direction, key, created, provenance, reason, .. } in ends {
                 let arrow = if *direction == Direction::Out { "→" } else { "←" };
                 let reason = super::get::reason(reason);
                 let _ = writeln!(text, "  {created}  {kind} {arrow} `{key}` by {provenance}{reason}");
@@ -129,8 +127,8 @@ impl Op for History {
 }
 
 /// One line about a change.
-pub(super) fn line(entry: &Entry) -> String {
+pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    let Entry { seq, at, version, did, actor, op, .. } = entry;
+    let HistoryEntry { seq, at, version, did, actor, op, .. } = entry;
     format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run})\n")
 }

@@ -1,22 +1,22 @@
-//! The process an op runs in.
+//! The process in which an op runs.
 
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
-use poc_agent::{Catalog, Change};
+use poc_agent::{Catalog, CatalogChange};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How far a long op has come.
+/// The progress of a long op.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What is being counted: `notes`.
+    /// The unit being counted: `notes`.
     pub what: String,
     /// Done so far.
     pub done: u64,
-    /// In all, once known.
+    /// The total, if known.
     pub total: Option<u64>,
 }
 
@@ -25,11 +25,10 @@ pub trait Host: Sync {
     /// The agents as last loaded.
     fn catalog(&self) -> Result<Arc<Catalog>>;
 
-    /// Looks at the files of agents and prompts now and believes what it sees: the agents from here on, and
-    /// how they differ from before.
-    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)>;
+    /// Reads the files of agents and prompts now. Returns the agents from now on and how they changed.
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)>;
 
-    /// Cancels the model calls of runs when this process is to end.
+    /// Cancels the model calls of runs when this process stops.
     fn calls(&self) -> CancellationToken;
 
     /// The models of this process.
@@ -38,20 +37,20 @@ pub trait Host: Sync {
     /// Limits how many agents run at once in this process.
     fn run_limiter(&self) -> RunLimiter;
 
-    /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
+    /// The daemon, if this process is one; otherwise `unavailable` with the command that starts one.
     fn daemon(&self) -> Result<&dyn Daemon>;
 }
 
-/// What a daemon can be asked about itself.
+/// Operations on the daemon itself.
 pub trait Daemon: Sync {
-    /// How it is.
+    /// Its status.
     fn status(&self) -> DaemonStatus;
 
-    /// Asks it to finish what runs and stop. Returns at once.
+    /// Makes it stop after finishing what runs. Returns immediately.
     fn stop(&self);
 }
 
-/// How a daemon is.
+/// The status of a daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonStatus {
     /// Process id.
@@ -64,13 +63,13 @@ pub struct DaemonStatus {
     pub store: String,
     /// The socket it serves.
     pub socket: String,
-    /// Where it serves REST, when it does: `http://127.0.0.1:9977`.
+    /// The address of REST, if served: `http://127.0.0.1:9977`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<String>,
-    /// Where it serves MCP over HTTP, when it does: `http://127.0.0.1:9977/mcp`.
+    /// The address of MCP over HTTP, if served: `http://127.0.0.1:9977/mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<String>,
-    /// Agents loaded, by state.
+    /// Number of loaded agents by state.
     pub agents: std::collections::BTreeMap<String, usize>,
     /// Runs in progress.
     pub running: Vec<String>,
@@ -78,12 +77,12 @@ pub struct DaemonStatus {
     pub next: Option<(String, Timestamp)>,
     /// When agents were last reloaded.
     pub reloaded: Option<Timestamp>,
-    /// What is wrong, one line each; empty when all is well.
+    /// Problems, one line each; empty if there are none.
     pub problems: Vec<String>,
-    /// What was found damaged when it opened the store, and what became of it.
+    /// Damage found when it opened the store, and how it was repaired.
     #[serde(default)]
     pub recovered: Vec<String>,
-    /// Tells the settings it started with from others.
+    /// Fingerprint of the settings it started with.
     #[serde(default)]
     pub settings: String,
 }

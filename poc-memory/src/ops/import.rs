@@ -1,73 +1,73 @@
 //! `import`
 
 use super::argument::{self, Input};
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::{Error, Exit, Result};
-use poc_notes::import::{self, Options, Place, Source};
+use poc_notes::import::{self, ImportOptions, ImportSource, SourceLocation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Lines about single notes that a person is shown.
+/// Single notes listed for a person.
 const SHOWN: usize = 10;
 
-/// Take notes in: a folder of Markdown with front matter and [[links]], one Markdown file, or JSON
-/// Lines. Repeating it changes nothing; a note that has changed becomes a new version.
+/// Import notes: a folder of Markdown with front matter and [[links]], one Markdown file, or JSON Lines.
+/// Importing again changes nothing; a changed note becomes a new version.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Import {
-    /// Folder or file, or the text of one
+    /// Folder, file, or the text of a file
     #[arg(
         value_name = "PATH",
         value_parser = argument::input,
         help = "Folder or file; `-` reads standard input"
     )]
     from: Input,
-    /// Type of notes that name none [default: semantic]
+    /// Type of the notes that set none [default: semantic]
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     node_type: Option<String>,
-    /// Keywords for every note
+    /// Keywords added to every note
     #[arg(
         long = "keyword",
         short = 'k',
         value_name = "WORD",
-        help = "A keyword for every note; repeat it for more"
+        help = "A keyword added to every note; repeat it for more"
     )]
     #[serde(default)]
     keywords: Vec<String>,
 }
 
-/// What became of the notes.
+/// What was imported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Imported {
+pub(crate) struct ImportOutput {
     inserted: u64,
-    /// New versions of notes that were there.
+    /// Existing notes that got a new version.
     updated: u64,
-    /// Notes that were there already.
+    /// Notes that were already stored.
     duplicates: u64,
-    /// New edges that the notes themselves name.
+    /// New edges from links in the notes.
     edges: u64,
-    /// Edges made to notes that share a keyword.
+    /// New edges to notes that share a keyword.
     keyword_edges: u64,
-    /// Edges made to notes alike in meaning.
+    /// New edges to similar notes.
     semantic_edges: u64,
-    failed: Vec<Failed>,
-    /// Links to notes that are not there.
-    unresolved: Vec<Unresolved>,
-    /// Fields no meaning is known for, and how many notes have them.
+    failed: Vec<FailedNote>,
+    /// Links to notes that do not exist.
+    unresolved: Vec<UnresolvedLink>,
+    /// Unknown fields, with the number of notes that have them.
     ignored: BTreeMap<String, u64>,
-    /// Notes past their date, which were not taken.
-    expired: Vec<Where>,
-    /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
+    /// Notes that were skipped because they have expired.
+    expired: Vec<SourcePlace>,
+    /// JSON Lines files inside a Markdown folder, which are listed but not imported.
     left_out: Vec<String>,
 }
 
-/// Where a note stands in the source.
+/// Where a note is in the source.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Where {
+struct SourcePlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,17 +75,17 @@ struct Where {
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Failed {
+struct FailedNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// What is wrong, and what would be right.
+    /// What is wrong and how to fix it.
     error: String,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Unresolved {
+struct UnresolvedLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,31 +97,31 @@ impl Op for Import {
     const NAME: &'static str = "import";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
-    const BEGINS: bool = true;
-    type Output = Imported;
+    const CREATES_PROFILE: bool = true;
+    type Output = ImportOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Imported> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ImportOutput> {
         let source = match self.from {
-            Input::Path(path) => Source::Path(path),
-            Input::Text(text) => Source::Text(text),
+            Input::Path(path) => ImportSource::Path(path),
+            Input::Text(text) => ImportSource::Text(text),
         };
-        let options = Options { node_type: self.node_type, keywords: self.keywords };
+        let options = ImportOptions { node_type: self.node_type, keywords: self.keywords };
         let report = import::import(ctx.memory, &source, &options, &|done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total });
         })?;
         let failed = report.failed.into_iter().map(|(place, error)| {
             let (line, file) = parts(place);
-            Failed { line, file, error: said(&error) }
+            FailedNote { line, file, error: error_with_hint(&error) }
         });
         let unresolved = report.unresolved.into_iter().map(|(place, link)| {
             let (line, file) = parts(place);
-            Unresolved { line, file, link }
+            UnresolvedLink { line, file, link }
         });
         let expired = report.expired.into_iter().map(|place| {
             let (line, file) = parts(place);
-            Where { line, file }
+            SourcePlace { line, file }
         });
-        Ok(Imported {
+        Ok(ImportOutput {
             inserted: report.inserted,
             updated: report.updated,
             duplicates: report.duplicates,
@@ -136,20 +136,20 @@ impl Op for Import {
         })
     }
 
-    fn show(output: &Imported) -> String {
-        let Imported { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
+    fn show(output: &ImportOutput) -> String {
+        let ImportOutput { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
         let edges = output.edges + output.keyword_edges + output.semantic_edges;
         let mut text = format!(
             "{inserted} inserted, {updated} updated, {}, {} failed, {}\n",
-            counted(*duplicates, "duplicate"),
+            plural(*duplicates, "duplicate"),
             failed.len(),
-            counted(edges, "edge"),
+            plural(edges, "edge"),
         );
         // Writing to a string cannot fail.
-        for Failed { line, file, error } in failed.iter().take(SHOWN) {
+        for FailedNote { line, file, error } in failed.iter().take(SHOWN) {
             let _ = writeln!(text, "failed     {}: {error}", place(*line, file.as_deref()));
         }
-        for Unresolved { line, file, link } in unresolved.iter().take(SHOWN) {
+        for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN) {
             let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
         }
         let left_out = failed.len().saturating_sub(SHOWN) + unresolved.len().saturating_sub(SHOWN);
@@ -157,9 +157,9 @@ impl Op for Import {
             let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
         }
         for (field, count) in ignored {
-            let _ = writeln!(text, "ignored    the field `{field}` of {}", counted(*count, "note"));
+            let _ = writeln!(text, "ignored    the field `{field}` of {}", plural(*count, "note"));
         }
-        if let Some((Where { line, file }, more)) = output.expired.split_first() {
+        if let Some((SourcePlace { line, file }, more)) = output.expired.split_first() {
             let first = place(*line, file.as_deref());
             let _ = writeln!(text, "left out   {first}{}: past its date", and_more(more.len(), "more note"));
         }
@@ -170,19 +170,19 @@ impl Op for Import {
         text
     }
 
-    fn exit(output: &Imported) -> Exit {
+    fn exit(output: &ImportOutput) -> Exit {
         if output.failed.is_empty() { Exit::Ok } else { Exit::Failed }
     }
 }
 
 fn and_more(count: usize, of: &str) -> String {
-    if count == 0 { String::new() } else { format!(" and {}", counted(count as u64, of)) }
+    if count == 0 { String::new() } else { format!(" and {}", plural(count as u64, of)) }
 }
 
-fn parts(place: Place) -> (Option<u64>, Option<String>) {
+fn parts(place: SourceLocation) -> (Option<u64>, Option<String>) {
     match place {
-        Place::Line(line) => (Some(line), None),
-        Place::File(file) => (None, Some(file)),
+        SourceLocation::Line(line) => (Some(line), None),
+        SourceLocation::File(file) => (None, Some(file)),
     }
 }
 
@@ -193,7 +193,7 @@ fn place(line: Option<u64>, file: Option<&str>) -> String {
     }
 }
 
-fn said(error: &Error) -> String {
+fn error_with_hint(error: &Error) -> String {
     match &error.hint {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),

@@ -2,9 +2,9 @@
 
 mod batch;
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Route, argument};
-use batch::{Notes, Outcome};
+use batch::{BatchNotes, InsertedNote};
 use poc_graph::error::{Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeId, normal_key};
@@ -12,109 +12,106 @@ use poc_notes::Draft;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Store a note, or many in one call. Its content is embedded, and it is tied to notes that share a
-/// keyword and to notes alike in meaning. A note that is there already is recognised and not stored
-/// twice.
+/// Store a note, or many in one call. It is embedded and linked to notes that share a keyword and to similar
+/// notes. A duplicate is recognised and not stored twice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = batch::describe)]
 pub(crate) struct Insert {
-    /// One line; the first line of the body when left out
+    /// Title, one line; if omitted, the first line of the body
     #[arg(
         long,
         short,
         value_name = "TEXT",
         value_parser = argument::text,
-        help = "One line; the first line of the body when left out. `-` reads standard input"
+        help = "Title, one line; if omitted, the first line of the body. `-` reads standard input"
     )]
     title: Option<String>,
-    /// Markdown
+    /// Text, in Markdown
     #[arg(
         long,
         short,
         value_name = "TEXT",
         value_parser = argument::text,
-        help = "Markdown. `-` reads standard input"
+        help = "Text, in Markdown. `-` reads standard input"
     )]
     body: Option<String>,
     /// Keywords
     #[arg(long = "keyword", short = 'k', value_name = "WORD", help = "A keyword; repeat it for more")]
     #[serde(default)]
     keywords: Vec<String>,
-    /// The name of the note; made from the title when left out
+    /// Unique name of the note; if omitted, derived from the title
     #[arg(long)]
     key: Option<String>,
-    /// Type: episodic, daily, weekly, monthly, semantic or one of the settings [default: semantic]
+    /// Type: episodic, daily, weekly, monthly, semantic, or one from the settings [default: semantic]
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     node_type: Option<String>,
-    /// How fast it fades [default: general]
+    /// Category, which sets how fast it decays [default: general]
     #[arg(long, value_parser = argument::category())]
     category: Option<Category>,
-    /// Who said it
+    /// Who wrote or said it
     #[arg(long, value_name = "NAME")]
     author: Option<String>,
-    /// Where it came from: a URL, a file, a ticket
+    /// Where it comes from: a URL, a file, a ticket
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
-    /// How much it moved somebody, 0 to 10 [default: 0]
+    /// Emotional intensity, 0 to 10 [default: 0]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f32>)]
     emotion: Option<f32>,
-    /// When it leaves retrieval by itself: a date or a time in RFC 3339
+    /// When it expires and leaves retrieval: a date or an RFC 3339 time
     #[arg(long, visible_alias = "expires-at", value_name = "TIME", value_parser = argument::time)]
     #[serde(alias = "expires_at")]
     expires: Option<Timestamp>,
-    /// Weight to start with [default: 1]
+    /// Initial weight [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     weight: Option<f64>,
-    /// Key or id of a note this one replaces
+    /// Key or id of a note that this one replaces
     #[arg(long, value_name = "NODE", conflicts_with = "update")]
     supersedes: Option<String>,
-    /// Make this a new version of the note that has the key; what is left out stays as it is, but for a
-    /// title that was taken from the body: it goes with the body. Where no note has the key, this is a new
-    /// one
+    /// Make this a new version of the note with this key. Omitted fields keep their values, except that a
+    /// title derived from the body follows the new body. If no note has the key, a new note is stored
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
-    /// Many notes instead of one, each with the fields of one. They are stored in their order, some
-    /// hundred in one transaction; one that is wrong is reported with its place and does not hinder the
-    /// others
+    /// Many notes instead of one, each with the fields of a single note. They are stored in order, a few
+    /// hundred per transaction. An invalid note is reported with its position; the others are stored
     #[arg(long, value_name = "FILE", value_parser = batch::lines, long_help = batch::HELP)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    notes: Option<Notes>,
+    notes: Option<BatchNotes>,
 }
 
-/// What became of the note; of many notes, what became of each.
+/// What became of the note, or of each of many notes.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Inserted {
+pub(crate) struct InsertOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Whether it was there already, and was left as it is.
+    /// Whether it was already stored, and was left unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     duplicate: Option<bool>,
-    /// Whether it is a new version of a note that was there.
+    /// Whether it is a new version of an existing note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keyword_edges: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     semantic_edges: Option<usize>,
-    /// Of many notes, in their order.
+    /// For a batch: one entry per note, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    notes: Option<Vec<Outcome>>,
+    notes: Option<Vec<InsertedNote>>,
 }
 
 impl Op for Insert {
     const NAME: &'static str = "insert";
     const ACCESS: Access = Access::Write;
-    const BEGINS: bool = true;
+    const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/insert");
     const TOOL: Option<&'static str> = Some("graft_insert");
-    type Output = Inserted;
+    type Output = InsertOutput;
 
-    fn run(mut self, ctx: &Ctx<'_>) -> Result<Inserted> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<InsertOutput> {
         let cause = ctx.cause(Self::NAME);
         if let Some(notes) = self.notes.take() {
             let notes = notes.of(&self, ctx)?;
@@ -123,11 +120,11 @@ impl Op for Insert {
             let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
-            let notes = stored.into_iter().enumerate().map(|(place, stored)| Outcome::of(place, stored));
-            return Ok(Inserted { notes: Some(notes.collect()), ..Inserted::default() });
+            let notes = stored.into_iter().enumerate().map(|(place, stored)| InsertedNote::of(place, stored));
+            return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
         }
         let done = poc_notes::insert::insert(ctx.memory, self.draft(ctx)?, cause)?;
-        Ok(Inserted {
+        Ok(InsertOutput {
             id: Some(done.id),
             key: Some(done.key),
             duplicate: Some(done.duplicate),
@@ -138,9 +135,9 @@ impl Op for Insert {
         })
     }
 
-    fn show(output: &Inserted) -> String {
+    fn show(output: &InsertOutput) -> String {
         if let Some(notes) = &output.notes {
-            return batch::told(notes);
+            return batch::summary(notes);
         }
         let key = output.key.as_deref().unwrap_or_default();
         if output.duplicate == Some(true) {
@@ -148,18 +145,18 @@ impl Op for Insert {
         }
         let done = if output.updated == Some(true) { "updated" } else { "inserted" };
         let edges = [(output.keyword_edges, "keyword edge"), (output.semantic_edges, "semantic edge")];
-        let [keyword, semantic] = edges.map(|(count, one)| counted(count.unwrap_or(0) as u64, one));
+        let [keyword, semantic] = edges.map(|(count, one)| plural(count.unwrap_or(0) as u64, one));
         format!("{done} `{key}` ({keyword}, {semantic})\n")
     }
 
-    fn exit(output: &Inserted) -> Exit {
+    fn exit(output: &InsertOutput) -> Exit {
         let failed = output.notes.iter().flatten().any(|note| note.error.is_some());
         if failed { Exit::Failed } else { Exit::Ok }
     }
 
-    fn is_new(output: &Inserted) -> bool {
+    fn is_new(output: &InsertOutput) -> bool {
         match &output.notes {
-            Some(notes) => notes.iter().any(Outcome::is_new),
+            Some(notes) => notes.iter().any(InsertedNote::is_new),
             None => output.duplicate == Some(false) && output.updated == Some(false),
         }
     }
@@ -176,7 +173,7 @@ impl Insert {
         };
         let updated = updated.map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
         for (node, field) in [(&old, "supersedes"), (&updated, "key")] {
-            node.as_ref().map_or(Ok(()), |node| ctx.allow(node, field))?;
+            node.as_ref().map_or(Ok(()), |node| ctx.require_visible(node, field))?;
         }
         Ok(Draft {
             title: self.title,

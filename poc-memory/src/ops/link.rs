@@ -3,51 +3,51 @@
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::EdgeKind;
 use poc_graph::error::{Error, Result};
-use poc_notes::link::{self, Linked};
+use poc_notes::link::{self, LinkOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tie one note to another, or take a tie away. A tie that is there stays as it is, unless another
-/// strength is asked for.
+/// Link one note to another, or remove a link. An existing link stays unchanged unless you give another
+/// strength.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Link {
-    /// Key or id of the note the tie starts at
+    /// Key or id of the note where the link starts
     from: String,
-    /// Key or id of the note it leads to
+    /// Key or id of the note where it ends
     to: String,
-    /// Above 0, at most 1 [default: 0.8]
+    /// Strength, above 0 and at most 1 [default: 0.8]
     #[arg(long, value_name = "NUMBER", conflicts_with = "remove", value_parser = argument::number::<f64>)]
     strength: Option<f64>,
-    /// What the tie means [default: link]
+    /// Kind of link [default: link]
     #[arg(long, value_parser = argument::kind())]
     kind: Option<EdgeKind>,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT", conflicts_with = "remove")]
     reason: Option<String>,
-    /// Take the tie away
+    /// Remove the link
     #[arg(long)]
     #[serde(default)]
     remove: bool,
 }
 
-/// What became of the tie.
+/// What became of the link.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Outcome {
-    /// Key of the note it starts at.
+pub(crate) struct LinkOutput {
+    /// Key of the note where it starts.
     from: String,
-    /// Key of the note it leads to.
+    /// Key of the note where it ends.
     to: String,
     kind: EdgeKind,
-    status: Status,
-    /// The strength of a tie that is there now.
+    status: LinkStatus,
+    /// The strength of the link; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strength: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Status {
+enum LinkStatus {
     Added,
     Changed,
     AlreadyPresent,
@@ -60,9 +60,9 @@ impl Op for Link {
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/link");
     const TOOL: Option<&'static str> = Some("memory_link");
-    type Output = Outcome;
+    type Output = LinkOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<LinkOutput> {
         let beside = [(self.strength.is_some(), "strength"), (self.reason.is_some(), "reason")];
         if let Some((_, field)) = beside.into_iter().find(|(given, _)| self.remove && *given) {
             return Err(Error::invalid("a tie that is taken away has none")
@@ -74,10 +74,11 @@ impl Op for Link {
         let kind = self.kind.unwrap_or(EdgeKind::Link);
         let strength = self.strength.unwrap_or(link::STRENGTH);
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (from, to) = (ctx.named(tx, &self.from, "from")?, ctx.named(tx, &self.to, "to")?);
+            let (from, to) =
+                (ctx.find_writable(tx, &self.from, "from")?, ctx.find_writable(tx, &self.to, "to")?);
             let (status, strength) = if self.remove {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
-                (if removed { Status::Removed } else { Status::NotPresent }, None)
+                (if removed { LinkStatus::Removed } else { LinkStatus::NotPresent }, None)
             } else {
                 let tie = link::Link {
                     src: from.id,
@@ -93,25 +94,27 @@ impl Op for Link {
                     None => Some(link::add(tx, &tie, now)?),
                 };
                 match linked {
-                    Some(Linked::Added) => (Status::Added, Some(strength)),
-                    None => (Status::Changed, Some(strength)),
-                    Some(Linked::AlreadyPresent(strength)) => (Status::AlreadyPresent, Some(strength)),
+                    Some(LinkOutcome::Added) => (LinkStatus::Added, Some(strength)),
+                    None => (LinkStatus::Changed, Some(strength)),
+                    Some(LinkOutcome::AlreadyPresent(strength)) => {
+                        (LinkStatus::AlreadyPresent, Some(strength))
+                    }
                 }
             };
-            Ok(Outcome { from: from.key, to: to.key, kind, status, strength })
+            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength })
         })?;
         Ok(done.value)
     }
 
-    fn show(output: &Outcome) -> String {
-        let Outcome { from, to, kind, status, strength } = output;
+    fn show(output: &LinkOutput) -> String {
+        let LinkOutput { from, to, kind, status, strength } = output;
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {
-            Status::Added => "added",
-            Status::Changed => "changed",
-            Status::AlreadyPresent => "already present",
-            Status::Removed => "removed",
-            Status::NotPresent => "not present",
+            LinkStatus::Added => "added",
+            LinkStatus::Changed => "changed",
+            LinkStatus::AlreadyPresent => "already present",
+            LinkStatus::Removed => "removed",
+            LinkStatus::NotPresent => "not present",
         };
         format!("{status}: `{from}` → `{to}` ({kind}{strength})\n")
     }

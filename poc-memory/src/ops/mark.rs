@@ -1,6 +1,6 @@
 //! `mark`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
@@ -8,27 +8,27 @@ use poc_notes::mark;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Strengthen what was stored since a moment, because something worth remembering has happened: the
-/// newest notes gain most, those at the far end nothing. At most 256 notes, the newest.
+/// Strengthen the notes stored since a given time, because something memorable happened. The newest notes
+/// gain most, the oldest nothing. At most the 256 newest notes are changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mark {
-    /// From when on: `30m` for half an hour ago, `2026-11-21T08:00:00Z`
+    /// Start of the period: `30m` (half an hour ago) or `2026-11-21T08:00:00Z`
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     since: Moment,
-    /// How much the newest gain, in uses; above 0
+    /// How much the newest note gains, in uses; above 0
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     strength: f64,
 }
 
-/// How many notes were reached.
+/// How many notes were strengthened.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Marked {
+pub(crate) struct MarkOutput {
     since: Timestamp,
-    /// Notes that gained.
+    /// Notes that gained weight.
     affected: usize,
-    /// Notes that were judged within the last minute and gained nothing.
+    /// Notes that were rated within the last minute and so gained nothing.
     skipped: usize,
 }
 
@@ -37,25 +37,27 @@ impl Op for Mark {
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/mark");
     const TOOL: Option<&'static str> = Some("memory_mark");
-    type Output = Marked;
+    type Output = MarkOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Marked> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let since = self.since.from(now);
         let marked = ctx
             .memory
             .store
-            .transact(cause, |tx| mark::mark(tx, since, self.strength, &ctx.memory.config, ctx.sight(false)))?
+            .transact(cause, |tx| {
+                mark::mark(tx, since, self.strength, &ctx.memory.config, ctx.visibility(false))
+            })?
             .value;
-        Ok(Marked { since, affected: marked.affected, skipped: marked.skipped })
+        Ok(MarkOutput { since, affected: marked.affected, skipped: marked.skipped })
     }
 
-    fn show(output: &Marked) -> String {
+    fn show(output: &MarkOutput) -> String {
         let skipped = match output.skipped {
             0 => String::new(),
             skipped => format!(", {skipped} skipped as judged just before"),
         };
-        format!("{} strengthened{skipped}\n", counted(output.affected as u64, "note"))
+        format!("{} strengthened{skipped}\n", plural(output.affected as u64, "note"))
     }
 }

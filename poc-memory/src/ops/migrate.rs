@@ -1,38 +1,38 @@
 //! `embed_migrate`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
-use poc_notes::migrate::{self, Watch};
+use poc_notes::migrate::{self, MigrationCallbacks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Make the vectors of all notes anew, of all tenants, with the embedder that the settings name. The old
-/// ones serve until none is missing; then the store has the new embedder from its next opening on. What
-/// was interrupted goes on where it was.
+/// Recompute the vectors of all notes, of all tenants, with the embedder in the settings. The old vectors are
+/// used until all new ones exist; the store switches when it is opened next. An interrupted migration resumes
+/// where it stopped.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmbedMigrate {}
 
-/// What was done.
+/// What was migrated.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Migrated {
-    /// The embedder the store had.
+pub(crate) struct EmbedMigrateOutput {
+    /// The embedder before.
     from: String,
-    /// The embedder it has from its next opening on; the same when there was nothing to do.
+    /// The embedder from the next opening on; the same as `from` if there was nothing to do.
     to: String,
-    /// Notes whose vectors were made now.
+    /// Notes whose vectors were computed now.
     notes: u64,
-    /// Notes that had theirs from before.
+    /// Notes whose new vectors already existed.
     had: u64,
-    /// Whether a daemon has the store open and goes on with the old vectors until it is started anew.
+    /// Whether a daemon has the store open and uses the old vectors until it is restarted.
     restart: bool,
 }
 
-/// That the settings name the embedder that they did when the daemon was started.
-fn still_meant(memory: &Memory) -> Result<()> {
+/// Fails if the embedder in the settings has changed since the daemon started.
+fn check_embedder_unchanged(memory: &Memory) -> Result<()> {
     let meant = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
     if Config::load(&memory.paths.config_file())?.embedder == *meant {
         return Ok(());
@@ -46,11 +46,11 @@ impl Op for EmbedMigrate {
     const COMMAND: &'static str = "embed migrate";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
-    type Output = Migrated;
+    type Output = EmbedMigrateOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Migrated> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<EmbedMigrateOutput> {
         let calls = ctx.host.calls();
-        let watch = Watch {
+        let watch = MigrationCallbacks {
             progress: &|done, total| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             },
@@ -61,32 +61,32 @@ impl Op for EmbedMigrate {
             },
         };
         if ctx.host.daemon().is_ok() {
-            still_meant(ctx.memory)?;
+            check_embedder_unchanged(ctx.memory)?;
         }
         let name = ctx.memory.embedder.name().to_owned();
         let done = migrate::migrate(ctx.memory, ctx.actor.name(), &watch)?;
         Ok(match done {
-            None => Migrated { from: name.clone(), to: name, notes: 0, had: 0, restart: false },
-            Some(done) => Migrated {
+            None => EmbedMigrateOutput { from: name.clone(), to: name, notes: 0, had: 0, restart: false },
+            Some(done) => EmbedMigrateOutput {
                 from: done.from,
                 to: done.to,
                 notes: done.notes,
-                had: done.had,
+                had: done.already_embedded,
                 restart: ctx.host.daemon().is_ok(),
             },
         })
     }
 
-    fn show(output: &Migrated) -> String {
-        let Migrated { from, to, notes, had, restart } = output;
+    fn show(output: &EmbedMigrateOutput) -> String {
+        let EmbedMigrateOutput { from, to, notes, had, restart } = output;
         if from == to && *notes == 0 {
             return format!("the vectors are those of `{to}`, which the settings name: nothing to do\n");
         }
         if from == to {
-            return format!("vectors of {} made that lacked them\n", counted(*notes, "note"));
+            return format!("vectors of {} made that lacked them\n", plural(*notes, "note"));
         }
         let before = if *had > 0 { format!(", {had} had theirs from before") } else { String::new() };
         let next = if *restart { "; start the daemon anew to use them" } else { "" };
-        format!("`{from}` → `{to}`: vectors of {} made{before}{next}\n", counted(*notes, "note"))
+        format!("`{from}` → `{to}`: vectors of {} made{before}{next}\n", plural(*notes, "note"))
     }
 }

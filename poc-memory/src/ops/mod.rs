@@ -1,4 +1,4 @@
-//! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
+//! The op table: one file per op, and the declaration from which all surfaces are derived.
 
 mod actor;
 mod agent;
@@ -12,7 +12,7 @@ mod daemon;
 mod def;
 mod delete;
 mod demote;
-mod described;
+
 mod explore;
 mod export;
 mod forget;
@@ -30,7 +30,9 @@ mod query;
 mod recall;
 mod reinforce;
 mod retrieve;
+mod schema_defaults;
 mod search;
+mod serde_message;
 mod stats;
 mod supersede;
 pub mod tenancy;
@@ -41,64 +43,63 @@ mod undo;
 mod view;
 mod visit;
 mod weight;
-mod wording;
+
 mod write;
 
 pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
-pub use def::{Access, Method, Op, OpDef, Route};
+pub use def::{Access, Method, Op, OpDef, OpOutput, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
-pub(crate) use text::{counted, table};
+pub(crate) use text::{plural, table};
 
 use poc_graph::error::Result;
-use poc_graph::{Node, Sight};
+use poc_graph::{Node, Visibility};
 use poc_notes::{Memory, resolve};
 use poc_store::{Cause, Tx};
 
-/// What an op runs with.
+/// The context in which an op runs.
 pub struct Ctx<'a> {
     /// The open memory.
     pub memory: &'a Memory,
-    /// The process around it: agents and, in the daemon, the daemon itself.
+    /// The surrounding process: the agents and, in the daemon, the daemon itself.
     pub host: &'a dyn Host,
     /// On whose behalf.
     pub actor: Actor,
-    /// Whether anything may be written. Without it ops that write are refused, and one that reads
-    /// leaves no trace: not even that a note was used.
+    /// Whether the caller may write. If not, ops that write are refused, and ops that read leave no trace,
+    /// not even a use count.
     pub may_write: bool,
-    /// Told how far a long op has come.
+    /// Called as a long op advances.
     pub progress: &'a dyn Fn(Progress),
 }
 
 impl Ctx<'_> {
-    /// What the caller sees: a person everything, a model what is quarantined only when it asks for it.
-    fn sight(&self, quarantined: bool) -> Sight {
-        Sight { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
+    /// What the caller sees: a person everything, a model quarantined notes only on request.
+    fn visibility(&self, quarantined: bool) -> Visibility {
+        Visibility { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
     }
 
-    /// That the caller may write over a node that a field names, or make it count for more or less: a
-    /// model does so with none that it is not shown.
-    fn allow(&self, node: &Node, field: &str) -> Result<()> {
-        if self.sight(false).admits(node.trust) {
+    /// Refuses to change a node that the caller does not see: a model may not change quarantined nodes.
+    fn require_visible(&self, node: &Node, field: &str) -> Result<()> {
+        if self.visibility(false).admits(node.trust) {
             return Ok(());
         }
         Err(resolve::quarantined().hint("a person decides about it").field(field))
     }
 
-    /// The node that a field names, if the caller may move it.
-    fn named(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+    /// The node that a field names, if the caller may change it.
+    fn find_writable(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
         let node = resolve::named(tx, name, field)?;
-        self.allow(&node, field)?;
+        self.require_visible(&node, field)?;
         Ok(node)
     }
 
-    /// The cause of the transaction an op makes.
+    /// The cause of an op's transaction.
     fn cause(&self, op: &str) -> Cause {
         self.memory.cause(self.actor.name(), op)
     }
 }
 
-/// Every op, in the order help lists them.
+/// All ops, in the order in which help lists them.
 pub const OPS: &[OpDef] = &[
     OpDef::of::<insert::Insert>(),
     OpDef::of::<import::Import>(),
@@ -127,36 +128,36 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<stats::Stats>(),
     OpDef::of::<consolidate::Consolidate>(),
     OpDef::of::<migrate::EmbedMigrate>(),
-    OpDef::of::<profile::Bind>(),
-    OpDef::of::<profile::Status>(),
+    OpDef::of::<profile::RemoteBind>(),
+    OpDef::of::<profile::RemoteStatus>(),
     OpDef::of::<profile::RemoteSync>(),
-    OpDef::of::<profile::Detach>(),
-    OpDef::of::<view::View>(),
-    OpDef::of::<pipeline::Check>(),
-    OpDef::of::<pipeline::Explain>(),
-    OpDef::of::<pipeline::List>(),
-    OpDef::of::<agent::List>(),
-    OpDef::of::<agent::Show>(),
-    OpDef::of::<agent::Explain>(),
-    OpDef::of::<agent::Check>(),
-    OpDef::of::<agent::Test>(),
-    OpDef::of::<agent::RunAgent>(),
-    OpDef::of::<agent::History>(),
-    OpDef::of::<agent::Inspect>(),
-    OpDef::of::<agent::Diff>(),
-    OpDef::of::<agent::Review>(),
-    OpDef::of::<agent::Apply>(),
-    OpDef::of::<agent::Reject>(),
-    OpDef::of::<agent::Undo>(),
-    OpDef::of::<agent::Pause>(),
-    OpDef::of::<agent::Resume>(),
-    OpDef::of::<agent::Reload>(),
-    OpDef::of::<agent::Schema>(),
-    OpDef::of::<daemon::Status>(),
-    OpDef::of::<daemon::Stop>(),
+    OpDef::of::<profile::RemoteDetach>(),
+    OpDef::of::<view::ViewRequest>(),
+    OpDef::of::<pipeline::PipelineCheck>(),
+    OpDef::of::<pipeline::PipelineExplain>(),
+    OpDef::of::<pipeline::PipelineList>(),
+    OpDef::of::<agent::AgentList>(),
+    OpDef::of::<agent::AgentShow>(),
+    OpDef::of::<agent::AgentExplain>(),
+    OpDef::of::<agent::AgentCheck>(),
+    OpDef::of::<agent::AgentTest>(),
+    OpDef::of::<agent::AgentRun>(),
+    OpDef::of::<agent::AgentHistory>(),
+    OpDef::of::<agent::AgentInspect>(),
+    OpDef::of::<agent::AgentDiff>(),
+    OpDef::of::<agent::AgentReview>(),
+    OpDef::of::<agent::AgentApply>(),
+    OpDef::of::<agent::AgentReject>(),
+    OpDef::of::<agent::AgentUndo>(),
+    OpDef::of::<agent::AgentPause>(),
+    OpDef::of::<agent::AgentResume>(),
+    OpDef::of::<agent::AgentReload>(),
+    OpDef::of::<agent::AgentSchema>(),
+    OpDef::of::<daemon::DaemonStatusRequest>(),
+    OpDef::of::<daemon::DaemonStop>(),
 ];
 
-/// The op with a name.
+/// The op with the given name.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     OPS.iter().find(|op| op.name == name)
 }

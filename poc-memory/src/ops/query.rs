@@ -1,65 +1,64 @@
 //! `query`
 
-use super::argument::Words;
-use super::retrieve::{self, Found};
-use super::text::degraded;
+use super::argument::TextArgument;
+use super::retrieve::{self, RetrieveHit};
+use super::text::degradations;
 use super::{Access, Ctx, Op, Route};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
-use poc_notes::{recognize, samples};
+use poc_notes::{known_note, samples};
 use poc_rank::gate::{Signals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Is there a note on this? Answers with the one note when the match is certain, with a candidate to verify
-/// when it is likely, and with what is nearest when there is none. Words that no note has count against a
-/// match. On the command line `query --calibrate` proposes thresholds (see `calibrate`).
+/// Check whether a note about something exists. Returns the note if the match is certain, a candidate to
+/// verify if it is likely, and otherwise the nearest notes. Words that no note contains count against a
+/// match. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
-    /// What may be known: words or a question
+    /// What to look up: words or a question
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: Words,
-    /// Only judge: no fallback, and the note does not count as used
+    query: TextArgument,
+    /// Only decide: return no fallback, and do not count the note as used
     #[arg(long)]
     #[serde(default)]
     signals_only: bool,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
 }
 
-/// What is known.
+/// The verdict and the matching note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answer {
-    /// How sure it is.
+pub(crate) struct QueryOutput {
+    /// How certain the match is.
     hit: Verdict,
-    /// The note; absent of a miss.
+    /// The matching note; absent for a miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// Its text; absent unless the match is certain.
+    /// Its text; only present if the match is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    /// How the question and what was found agree.
+    /// The signals the verdict is based on.
     signals: Signals,
-    /// Names in the question (`INC-90037`) that no note holds: no match is certain.
+    /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
-    /// Of a miss: what is nearest, unverified.
+    /// For a miss: the nearest notes, unverified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    fallback: Vec<Found>,
+    fallback: Vec<RetrieveHit>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
@@ -68,36 +67,36 @@ impl Op for Query {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/match");
     const TOOL: Option<&'static str> = Some("graft_query");
-    type Output = Answer;
+    type Output = QueryOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
-        let text = self.query.filled("query")?;
-        let (memory, sight) = (ctx.memory, ctx.sight(self.quarantined));
+    fn run(self, ctx: &Ctx<'_>) -> Result<QueryOutput> {
+        let text = self.query.non_blank("query")?;
+        let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
-        let known = recognize::recognize(memory, &view, text, sight)?;
+        let known = known_note::find(memory, &view, text, visibility)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
-            Verdict::Miss if !self.signals_only => retrieve::found(ctx, &view, known.found, None)?,
+            Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, None)?,
             _ => Vec::new(),
         };
         let counts = ctx.may_write && !self.signals_only;
         if counts {
-            samples::remember(memory, &known.seen);
+            samples::record_query(memory, &known.cosines);
         }
         let node = known.best.filter(|_| known.verdict > Verdict::Miss);
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
-            && let Err(error) = recognize::touch(memory, node.id, ctx.cause(Self::NAME))
+            && let Err(error) = known_note::touch(memory, node.id, ctx.cause(Self::NAME))
         {
             freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
         }
-        Ok(Answer {
+        Ok(QueryOutput {
             hit: known.verdict,
             id: node.as_ref().map(|node| node.id),
             key: node.as_ref().map(|node| node.key.clone()),
             title: node.as_ref().map(|node| node.title.clone()),
             body: node.filter(|_| known.verdict == Verdict::Strong).map(|node| node.body),
             signals: known.signals,
-            unheld: known.unheld,
+            unheld: known.unknown_names,
             fallback,
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -105,7 +104,7 @@ impl Op for Query {
         })
     }
 
-    fn show(output: &Answer) -> String {
+    fn show(output: &QueryOutput) -> String {
         let title = output.title.as_deref().unwrap_or_default();
         let key = output.key.as_deref().unwrap_or_default();
         let mut text = match output.hit {
@@ -130,6 +129,6 @@ impl Op for Query {
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }
-        text + &degraded(&output.degraded)
+        text + &degradations(&output.degraded)
     }
 }

@@ -1,106 +1,107 @@
 //! `recall`
 
-use super::argument::{self, Words};
-use super::text::{degraded, table};
+use super::argument::{self, TextArgument};
+use super::text::{degradations, table};
 use super::{Access, Ctx, Op, Route};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::freshness::{self, AsOf};
-use poc_notes::message::{self, Origin};
-use poc_notes::recall::{self, Wish};
+use poc_notes::message::{self, ChunkOrigin};
+use poc_notes::recall::{self, RecallOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Remember what matters to a text: notes near it in meaning that weigh much, and notes tied to those
-/// by having been written or remembered together. Remembering teaches: what comes to mind gains weight,
-/// and what comes to mind together is tied.
+/// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
+/// written or recalled together. Recalling teaches the memory: recalled notes gain weight, and notes recalled
+/// together are linked.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
     /// Words or a sentence
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: Words,
+    query: TextArgument,
     /// How many notes, at most 256 [default: 8]
     #[arg(long, short, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     k: Option<usize>,
-    /// Hops along ties from what was found, at most 8; 0 for none [default: 2]
+    /// Hops along edges from the nearest notes, at most 8; 0 follows none [default: 2]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8))]
     hops: Option<usize>,
-    /// How many of the nearest notes are weighed, at most 1000; never fewer than are wanted [default: 300]
+    /// How many of the nearest notes are scored, at most 1000 and at least the number requested [default:
+    /// 300]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     oversample: Option<usize>,
-    /// Learn nothing from it: the answer is the same, the memory stays as it is
+    /// Learn nothing: the answer is the same, and the memory does not change
     #[arg(long)]
     #[serde(default)]
     no_learn: bool,
 }
 
-/// What came to mind, best first.
+/// The recalled notes, best first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answer {
-    results: Vec<Remembered>,
-    /// Whether the memory has learned from it.
+pub(crate) struct RecallOutput {
+    results: Vec<RecallHit>,
+    /// Whether the memory learned from this recall.
     learned: bool,
-    /// Why it has not, when it was to.
+    /// Why learning failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
-/// A note that came to mind.
+/// A recalled note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Remembered {
+struct RecallHit {
     id: NodeId,
     key: String,
     title: String,
     #[serde(rename = "type")]
     node_type: String,
     text: String,
-    /// The message it is a part of.
+    /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    message: Option<Origin>,
+    message: Option<ChunkOrigin>,
     /// sim^α · graph · weight^β, with α 1 and β 0.5 unless the settings say otherwise.
     score: f64,
-    /// As decayed to now, with what this recall adds to it.
+    /// Decayed to now, including what this recall adds.
     weight: f64,
-    breakdown: Breakdown,
-    /// The ties that led to it; none for a note that was found by itself.
-    path: Vec<Step>,
+    breakdown: ScoreBreakdown,
+    /// The edges that led to it; empty for a note found by similarity.
+    path: Vec<PathStep>,
 }
 
-/// What the score is made of.
+/// The factors of the score.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Breakdown {
-    /// Likeness of the note that was found to the query, 0 to 1: (cosine + 1) / 2. Of a note that ties
-    /// led to, that of the note the ties begin at.
+struct ScoreBreakdown {
+    /// Similarity to the query, 0 to 1: (cosine + 1) / 2. For a note reached along edges, that of the note
+    /// where the path starts.
     sim: f64,
-    /// As above.
+    /// The note's weight.
     weight: f64,
-    /// What the ties leave of the likeness: 1 for a note found by itself, halved by each hop.
+    /// Graph factor: 1 for a note found by similarity, halved by each hop.
     graph: f64,
-    /// Hops.
+    /// Number of hops.
     depth: usize,
 }
 
-/// A tie on the way to a note.
+/// An edge on the path to a note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Step {
+struct PathStep {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
-    /// Weight of the tie, as decayed to now.
+    /// Weight of the edge, decayed to now.
     strength: f64,
 }
 
@@ -109,12 +110,12 @@ impl Op for Recall {
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/recall");
     const TOOL: Option<&'static str> = Some("memory_recall");
-    type Output = Answer;
+    type Output = RecallOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<RecallOutput> {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
-        let text = self.query.filled("query")?;
-        let wish = Wish {
+        let text = self.query.non_blank("query")?;
+        let wish = RecallOptions {
             k: argument::count("k", self.k, ("recall.k", config.k))?,
             hops: argument::count("hops", self.hops, ("recall.hops", config.hops))?,
             oversample: argument::count(
@@ -129,14 +130,14 @@ impl Op for Recall {
         let view = memory.store.view();
         let recalled = recall::recall(memory, &view, &wish, now)?;
         let freshness = freshness::of(memory, &view);
-        let remembered = |hit: recall::Hit| {
+        let remembered = |hit: recall::RecallHit| {
             let ix =
                 view.find(hit.id).ok_or_else(|| Error::internal("a note came to mind that is not there"))?;
             // Deleted since the view was taken: it was there as of the view, but its text is gone.
             let node = memory.store.node(hit.id)?;
             let source = node.as_ref().and_then(|node| node.source.clone());
             let (title, body) = node.map(|node| (node.title, node.body)).unwrap_or_default();
-            Ok(Remembered {
+            Ok(RecallHit {
                 id: hit.id,
                 key: view.key(ix).to_owned(),
                 node_type: view.type_name(ix).to_owned(),
@@ -145,7 +146,7 @@ impl Op for Recall {
                 message: message::origin(&memory.store, hit.id, source.as_deref())?,
                 score: hit.score,
                 weight: hit.weight,
-                breakdown: Breakdown {
+                breakdown: ScoreBreakdown {
                     sim: hit.likeness,
                     weight: hit.weight,
                     graph: hit.graph,
@@ -154,7 +155,7 @@ impl Op for Recall {
                 path: hit
                     .path
                     .into_iter()
-                    .map(|recall::Step { from, to, kind, strength }| Step { from, to, kind, strength })
+                    .map(|recall::PathHop { from, to, kind, strength }| PathStep { from, to, kind, strength })
                     .collect(),
             })
         };
@@ -166,21 +167,25 @@ impl Op for Recall {
         Ok(answer(results, learned.map(|learned| learned.map(drop)), freshness))
     }
 
-    fn show(output: &Answer) -> String {
+    fn show(output: &RecallOutput) -> String {
         let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
         let mut text = if rows.is_empty() { "nothing comes to mind\n".to_owned() } else { table(&rows) };
         if let Some(warning) = &output.warning {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "warning: {warning}");
         }
-        text + &degraded(&output.degraded)
+        text + &degradations(&output.degraded)
     }
 }
 
-/// The answer, also when learning from it failed.
-fn answer(results: Vec<Remembered>, learned: Option<Result<()>>, freshness: freshness::Freshness) -> Answer {
+/// The answer. A failure to learn is a warning, not an error.
+fn answer(
+    results: Vec<RecallHit>,
+    learned: Option<Result<()>>,
+    freshness: freshness::Freshness,
+) -> RecallOutput {
     let failed = learned.as_ref().and_then(|learned| learned.as_ref().err());
-    Answer {
+    RecallOutput {
         results,
         learned: matches!(learned, Some(Ok(()))),
         warning: failed.map(|error| format!("the memory has not learned from this: {}", error.line())),
@@ -190,7 +195,7 @@ fn answer(results: Vec<Remembered>, learned: Option<Result<()>>, freshness: fres
     }
 }
 
-fn row(hit: &Remembered) -> Vec<String> {
+fn row(hit: &RecallHit) -> Vec<String> {
     let through = match hit.path.last() {
         None => String::new(),
         Some(step) => format!("{} hops, by {}", hit.breakdown.depth, step.kind),
@@ -205,7 +210,7 @@ mod tests {
     use poc_graph::time::Timestamp;
 
     #[test]
-    fn what_came_to_mind_is_told_also_when_it_cannot_be_learned_from() {
+    fn recall_answers_even_if_learning_fails() {
         let as_of = AsOf { seq: 1, at: Timestamp(0) };
         let freshness = || freshness::Freshness { as_of, lag: 0, degraded: Vec::new() };
         let full = Error::new(Code::ReadOnly, "the store takes no more writes: no space left on device");

@@ -3,13 +3,13 @@
 use super::{Access, Ctx, Op, Route};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
-use poc_notes::weigh;
+use poc_notes::weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Say that a note was useful: it gains weight, the less the heavier it is. A note that was judged
-/// within the last minute gains nothing more; the use is counted all the same.
+/// Report that a note was useful. It gains weight; heavy notes gain less. A note that was rated within the
+/// last minute gains nothing more, but the use is counted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reinforce {
@@ -17,15 +17,15 @@ pub(crate) struct Reinforce {
     node: String,
 }
 
-/// What became of the weight.
+/// The weight before and after.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Bumped {
+pub(crate) struct ReinforceOutput {
     id: NodeId,
     key: String,
-    /// As decayed to now.
+    /// Decayed to now.
     before: f64,
     weight: f64,
-    /// Uses so far, this one among them.
+    /// Uses so far, including this one.
     accesses: u64,
     /// Whether the note was judged so shortly before that the weight only decayed.
     skipped_refractory: bool,
@@ -36,25 +36,25 @@ impl Op for Reinforce {
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/reinforce");
     const TOOL: Option<&'static str> = Some("memory_reinforce");
-    type Output = Bumped;
+    type Output = ReinforceOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Bumped> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
         bump(ctx, Self::NAME, &self.node, ctx.memory.config.reinforce.delta)
     }
 
-    fn show(output: &Bumped) -> String {
+    fn show(output: &ReinforceOutput) -> String {
         show(output)
     }
 }
 
 /// Moves the weight of a note by a delta.
-pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<Bumped> {
+pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<ReinforceOutput> {
     let cause = ctx.cause(op);
     let now = cause.at;
     let done = ctx.memory.store.transact(cause, |tx| {
-        let node = ctx.named(tx, name, "node")?;
-        let bumped = weigh::bump(tx, node.id, delta, &ctx.memory.config, now)?;
-        Ok(Bumped {
+        let node = ctx.find_writable(tx, name, "node")?;
+        let bumped = weight::bump(tx, node.id, delta, &ctx.memory.config, now)?;
+        Ok(ReinforceOutput {
             id: node.id,
             key: node.key,
             before: bumped.before,
@@ -67,8 +67,8 @@ pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<Bu
 }
 
 /// The weight for a person.
-pub(super) fn show(output: &Bumped) -> String {
-    let Bumped { key, before, weight, .. } = output;
+pub(super) fn show(output: &ReinforceOutput) -> String {
+    let ReinforceOutput { key, before, weight, .. } = output;
     let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
     if output.skipped_refractory {
         // Writing to a string cannot fail.

@@ -1,103 +1,101 @@
 //! `retrieve`
 
-use super::argument::{self, Words};
-use super::text::degraded;
+use super::argument::{self, TextArgument};
+use super::text::degradations;
 use super::{Access, Ctx, Op, Route};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
-use poc_search::retrieve::Hit;
+use poc_search::retrieve::RetrievalHit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Find notes by meaning and by words together, best first, with what they mention and what stands beside
-/// them. Each hit says which lists named it and what each signal adds to its score.
+/// Find notes by meaning and by words, best first, including notes that the best ones mention or are linked
+/// to. Each hit shows which lists ranked it and what each signal adds to its score.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retrieve {
     /// Words or a sentence
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: Words,
+    query: TextArgument,
     /// How many notes, at most 256 [default: 25]
     #[arg(long, short = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,
-    /// Show each signal's share of the scores, the note that led to each, and the passage that is nearest
+    /// Explain each hit: the share of each signal, the note that led to it, and its nearest passage
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
 }
 
-/// What was found, best first.
+/// The notes found, best first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answer {
-    results: Vec<Found>,
+pub(crate) struct RetrieveOutput {
+    results: Vec<RetrieveHit>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 /// A note that was found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Found {
+pub(crate) struct RetrieveHit {
     id: NodeId,
     key: String,
     title: String,
     #[serde(rename = "type")]
     node_type: String,
-    /// The sum of the shares: any number, the better the greater; fused by ranks, at most the weights' sum
-    /// / 61.
+    /// The sum of the shares; higher is better. With rank fusion at most the sum of the weights / 61.
     score: f64,
-    /// How likely it answers the question, 0–1, where a cross-encoder has judged it (`[rerank]`): those it has
-    /// judged come first, in this order.
+    /// Probability that it answers the question, 0–1, if a cross-encoder judged it (`[rerank]`). Judged notes
+    /// come first, in this order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     likelihood: Option<f64>,
-    /// As decayed to now.
+    /// Decayed to now.
     weight: f64,
-    /// Its rank, from 1, in each of the lists that named it: `meaning`, `words`; fused by ranks `meaning`,
+    /// Its rank, from 1, in each list that contains it: `meaning`, `words`; with rank fusion `meaning`,
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
-    /// What each signal adds to the score, where it adds anything: the lists, and `named`, `identifier`, `mention`,
+    /// What each signal adds to the score, without zeros: the lists, and `named`, `identifier`, `mention`,
     /// `shared`, `order`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
-    /// The note that its `mention` or `shared` comes from, when an explanation is asked for.
+    /// The note that its `mention` or `shared` comes from, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    led_by: Option<Lead>,
-    /// The passage that is nearest in meaning, when an explanation is asked for.
+    led_by: Option<LeadingNote>,
+    /// The passage nearest in meaning, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    nearest: Option<Nearest>,
+    nearest: Option<NearestPassage>,
 }
 
-/// A note that leads to another.
+/// A note that led to another.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Lead {
+pub(crate) struct LeadingNote {
     key: String,
-    /// The names that both have, without capitals and accents, the rarest first; none where one of the two
-    /// mentions the other.
+    /// The names that both contain, in lower case without accents, the rarest first; empty if one mentions
+    /// the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
 }
 
-/// The passage of a note that is nearest.
+/// The nearest passage of a note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Nearest {
-    /// 0 is the title, passages of the text follow.
+pub(crate) struct NearestPassage {
+    /// 0 is the title; the passages of the text follow.
     part: u16,
     /// Cosine of its vector with the question's, −1 to 1.
     cosine: f64,
-    /// What it says.
+    /// Its text.
     text: String,
 }
 
@@ -106,51 +104,56 @@ impl Op for Retrieve {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/search");
     const TOOL: Option<&'static str> = Some("graft_retrieve");
-    type Output = Answer;
+    type Output = RetrieveOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
-        let text = self.query.filled("query")?;
+    fn run(self, ctx: &Ctx<'_>) -> Result<RetrieveOutput> {
+        let text = self.query.non_blank("query")?;
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();
-        let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.sight(self.quarantined), &[])?.hits;
+        let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.visibility(self.quarantined), &[])?.hits;
         let freshness = freshness::of(ctx.memory, &view);
-        Ok(Answer {
-            results: found(ctx, &view, hits, self.explain.then_some(text))?,
+        Ok(RetrieveOutput {
+            results: to_hits(ctx, &view, hits, self.explain.then_some(text))?,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
         })
     }
 
-    fn show(output: &Answer) -> String {
+    fn show(output: &RetrieveOutput) -> String {
         let text =
             if output.results.is_empty() { "nothing found\n".to_owned() } else { lines(&output.results) };
-        text + &degraded(&output.degraded)
+        text + &degradations(&output.degraded)
     }
 }
 
-/// Hits with what is known about their notes; explained when it is said what was asked.
-pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: Option<&str>) -> Result<Vec<Found>> {
+/// Hits with the fields of their notes. `explain` is the question, if explanations are requested.
+pub(super) fn to_hits(
+    ctx: &Ctx<'_>,
+    view: &View,
+    hits: Vec<RetrievalHit>,
+    explain: Option<&str>,
+) -> Result<Vec<RetrieveHit>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
     let retriever = ctx.memory.retriever(view);
-    let lead = |hit: &Hit| {
+    let lead = |hit: &RetrievalHit| {
         let (text, from) = (explain?, hit.led_by?);
         let key = view.key(view.find(from)?).to_owned();
         let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
         let names = if by_name { retriever.names_in_common(hit.id, from, text) } else { Vec::new() };
         // Changed since the view was taken: they have none in common any more.
-        (!by_name || !names.is_empty()).then_some(Lead { key, names })
+        (!by_name || !names.is_empty()).then_some(LeadingNote { key, names })
     };
-    let of = |hit: Hit| {
+    let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
         let near = hit.near.filter(|_| explain.is_some()).zip(node.as_ref());
-        Ok(Found {
+        Ok(RetrieveHit {
             id: hit.id,
             key: view.key(ix).to_owned(),
             led_by: lead(&hit),
-            nearest: near.map(|(near, node)| Nearest {
+            nearest: near.map(|(near, node)| NearestPassage {
                 part: near.part,
                 cosine: near.cosine,
                 text: parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default().to_owned(),
@@ -168,8 +171,8 @@ pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: Option<
     hits.into_iter().map(of).collect()
 }
 
-/// Hits for a person.
-pub(super) fn lines(found: &[Found]) -> String {
+/// Hits as text for a person.
+pub(super) fn lines(found: &[RetrieveHit]) -> String {
     // Fused ranks are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
@@ -189,20 +192,20 @@ pub(super) fn lines(found: &[Found]) -> String {
         text.push_str(line);
         text.push('\n');
         if is_explained {
-            text.push_str(&explained(hit, digits));
+            text.push_str(&explanation(hit, digits));
         }
     }
     text
 }
 
-/// Characters of a passage that are shown to a person.
+/// Characters of a passage in text output.
 const SHOWN: usize = 160;
 
-fn explained(hit: &Found, digits: usize) -> String {
+fn explanation(hit: &RetrieveHit, digits: usize) -> String {
     let shares: Vec<String> =
         hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
     let mut shares = format!("         {}\n", shares.join("  "));
-    if let Some(Lead { key, names }) = &hit.led_by {
+    if let Some(LeadingNote { key, names }) = &hit.led_by {
         shares.push_str(&match names.as_slice() {
             [] => format!("         tied by a mention to {key}\n"),
             names => format!("         in common with {key}: {}\n", names.join(", ")),

@@ -1,14 +1,14 @@
 //! `search`
 
-use super::text::degraded;
+use super::text::degradations;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, NodeId, View};
-use poc_notes::Reading;
+use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
 use poc_rank::decay::weight_at;
-use poc_search::query::{Explanation, FIELDS, Kind, Pair, Pipeline, Scored, vocabulary};
+use poc_search::query::{Explanation, FIELDS, Kind, Pair, Pipeline, ScoredNode, vocabulary};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,23 +16,23 @@ use std::fmt::Write as _;
 
 const EXAMPLES: &str = "\
 Examples:
-  poc-memory search btree journal              by meaning and by words
+  poc-memory search btree journal               by meaning and by words
   poc-memory search btree journal -p 'hybrid | limit:3'
-  poc-memory search btree journal -p spread    what names or says the words (`match:`), and what is
-                                               tied to it
-  poc-memory search -p type:episodic -p '!visited:linker' -p sort:priority -p limit:20
+  poc-memory search btree journal -p spread     notes with the words (`match:`),
+                                                and notes linked to them
+  poc-memory search -p type:episodic -p '!visited:linker' -p limit:20
   poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain
 
-`--help` lists every word of the language.";
+`--help` lists every stage of the language.";
 
-/// The words of the language, by what they do.
+/// The stages of the language, grouped by what they do.
 fn language() -> String {
     let mut text = format!("{}\n", EXAMPLES.rsplit_once("\n\n").map_or(EXAMPLES, |(examples, _)| examples));
     for (kind, heading) in [
-        (Kind::Generator, "Generators stand first and produce the notes"),
-        (Kind::Filter, "Filters keep some of them; `!` in front keeps the others"),
-        (Kind::Transform, "Transforms order and cut"),
-        (Kind::Algorithm, "Algorithms start from them and walk the graph"),
+        (Kind::Generator, "Generators come first and produce the notes"),
+        (Kind::Filter, "Filters keep the notes that match; `!` in front keeps the others"),
+        (Kind::Transform, "Transforms sort and limit the notes"),
+        (Kind::Algorithm, "Algorithms start from the notes and walk the graph"),
     ] {
         let _ = writeln!(text, "\n{heading}:");
         for stage in vocabulary().iter().filter(|stage| stage.kind() == kind) {
@@ -47,40 +47,39 @@ fn language() -> String {
     text
 }
 
-/// Find notes by words, by a pipeline such as `all | type:episodic | sort:priority | limit:20`, or by
-/// words that a pipeline such as `spread` goes on from.
+/// Find notes by words, by a pipeline such as `all | type:episodic | sort:priority | limit:20`, or by both:
+/// the pipeline then starts from the notes that match the words.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[command(
-    about = "Find notes with a pipeline: `search btree journal -p spread`, or `search -p 'all | type:episodic | sort:priority | limit:20'`",
+    about = "Find notes by words, with a pipeline, or both: `search btree journal`, `search -p 'all | type:episodic | limit:20'`",
     long_about = None,
     after_help = EXAMPLES,
     after_long_help = language()
 )]
 pub(crate) struct Search {
-    /// Words to look for: the text of the pipeline's first stage where it takes one, else a `match:`
-    /// in front
+    /// Words to search for: the argument of the pipeline's first stage if it takes a text, otherwise of a
+    /// `match:` stage in front
     #[serde(default)]
     terms: Vec<String>,
-    /// Stages, in order; a text may be several with `|` between them
+    /// Stages in order; one text may contain several, separated by `|`
     #[arg(
         long = "pipeline",
         short,
         value_name = "STAGE",
-        help = "A stage, or several with `|` between them; repeat it for more"
+        help = "A stage, or several separated by `|`; repeat it for more"
     )]
     #[serde(default)]
     pipeline: Vec<String>,
-    /// Say what each stage does, how many notes it takes and gives, and how long it needs
+    /// Explain each stage: what it does, how many notes go in and come out, and its time
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Ask the memory as it was then: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for a week ago
+    /// Search the memory as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
-    /// a person always
+    /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -88,41 +87,41 @@ pub(crate) struct Search {
 
 /// What was found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Found {
-    results: Vec<Hit>,
-    /// Notes alike in text that live in different communities.
+pub(crate) struct SearchOutput {
+    results: Vec<SearchHit>,
+    /// Pairs of similar notes in different communities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pairs: Vec<Alike>,
+    pairs: Vec<SimilarPair>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     explain: Option<Explanation>,
-    /// The field that the results are sorted by, where the pipeline says so.
+    /// The field that the pipeline sorts by, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sorted_by: Option<String>,
-    /// Whether the answer is of the past.
+    /// Whether the answer shows a past state of the memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     past: bool,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Hit {
+struct SearchHit {
     id: NodeId,
     key: String,
     title: String,
     #[serde(rename = "type")]
     node_type: String,
     score: f64,
-    /// As decayed to now.
+    /// Decayed to now.
     weight: f64,
     modified: Timestamp,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Alike {
+struct SimilarPair {
     a: String,
     b: String,
     similarity: f64,
@@ -133,9 +132,9 @@ impl Op for Search {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline");
     const TOOL: Option<&'static str> = Some("memory_search");
-    type Output = Found;
+    type Output = SearchOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Found> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<SearchOutput> {
         let mut stages = self.pipeline;
         let is_plain = stages.is_empty();
         if is_plain {
@@ -152,11 +151,12 @@ impl Op for Search {
             let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
             is_plain.then(plain).flatten().unwrap_or(error)
         })?;
-        let reading = Reading::of(ctx.memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
+        let reading =
+            ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;
         let results = set.items.iter().map(|item| hit(ctx, &reading, *item)).collect::<Result<_>>()?;
         let freshness = reading.freshness();
-        Ok(Found {
+        Ok(SearchOutput {
             results,
             pairs: set.pairs.iter().map(|pair| alike(reading.view(), *pair)).collect(),
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
@@ -168,8 +168,8 @@ impl Op for Search {
         })
     }
 
-    fn show(output: &Found) -> String {
-        let longest = |width: fn(&Hit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
+    fn show(output: &SearchOutput) -> String {
+        let longest = |width: fn(&SearchHit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
         let key = longest(|hit| hit.key.chars().count()).min(40);
         let node_type = longest(|hit| hit.node_type.chars().count());
         // Fused ranks are small and close together.
@@ -197,14 +197,14 @@ impl Op for Search {
         if output.past {
             let _ = writeln!(text, "as of {}", output.as_of);
         }
-        text + &degraded(&output.degraded)
+        text + &degradations(&output.degraded)
     }
 }
 
-fn hit(ctx: &Ctx<'_>, reading: &Reading<'_>, item: Scored) -> Result<Hit> {
+fn hit(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, item: ScoredNode) -> Result<SearchHit> {
     let (view, ix) = (reading.view(), item.ix);
     let id = view.id(ix).ok_or_else(|| Error::internal("a pipeline found a note that is not there"))?;
-    Ok(Hit {
+    Ok(SearchHit {
         id,
         key: view.key(ix).to_owned(),
         // Deleted since the view was taken: it was there as of the view, but its title is gone.
@@ -216,7 +216,7 @@ fn hit(ctx: &Ctx<'_>, reading: &Reading<'_>, item: Scored) -> Result<Hit> {
     })
 }
 
-fn alike(view: &View, pair: Pair) -> Alike {
+fn alike(view: &View, pair: Pair) -> SimilarPair {
     let key = |ix: Ix| view.key(ix).to_owned();
-    Alike { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
+    SimilarPair { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
 }

@@ -15,51 +15,51 @@ use spread::{Cosines, Spread};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Count notes, edges and keywords, and say how much room they take.
+/// Count notes, edges and keywords, and show how much space they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stats {}
 
-/// How much there is.
+/// Counts, sizes and the shape of the graph.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Counts {
+pub(crate) struct StatsOutput {
     /// Notes in any state.
     nodes: u64,
-    /// Notes that searches see.
+    /// Notes that searches can find.
     live: u64,
     edges: u64,
-    /// Different keywords of live notes.
+    /// Distinct keywords of live notes.
     keywords: u64,
     by_type: BTreeMap<String, u64>,
     by_state: BTreeMap<String, u64>,
     by_edge_kind: BTreeMap<String, u64>,
-    /// Notes of each tenant, by name. Told to who asks without a tenant; a tenant learns nothing of
-    /// others.
+    /// Notes of each tenant, by name. Only set for a request without a tenant: tenants learn nothing about
+    /// each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by_tenant: Option<BTreeMap<String, u64>>,
-    /// Of live notes, as decayed to now.
+    /// Average weight of live notes, decayed to now.
     average_weight: f64,
-    /// Size of the log on disk, in bytes, with what all tenants have. This and the other sizes are told
-    /// to who asks without a tenant.
+    /// Size of the log on disk in bytes, for all tenants. This and the other sizes are only set for a request
+    /// without a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log_bytes: Option<u64>,
-    /// Size of the records on disk, in bytes.
+    /// Size of the records on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     record_bytes: Option<u64>,
-    /// Size of the saved indexes on disk, in bytes.
+    /// Size of the saved indexes on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
-    /// Transactions the answers of each index do not know, by its name.
+    /// How many transactions each index is behind, by name.
     lags: BTreeMap<String, u64>,
     cosines: Cosines,
-    /// How many notes each agent would look at now; null where that must be searched for. Agents work for
-    /// the default tenant alone.
+    /// How many notes each agent would process now; null if that needs a search. Agents only work for the
+    /// default tenant.
     backlog: BTreeMap<String, Option<usize>>,
     graph: Shape,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What is not as it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
@@ -68,9 +68,9 @@ impl Op for Stats {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/stats");
     const TOOL: Option<&'static str> = Some("graft_stats");
-    type Output = Counts;
+    type Output = StatsOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Counts> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<StatsOutput> {
         let view = ctx.memory.store.view();
         let counted = stats::count(ctx.memory, &view)?;
         let mut freshness = freshness::of(ctx.memory, &view);
@@ -78,7 +78,7 @@ impl Op for Stats {
             freshness.degraded.push(format!("agents: {error}"));
             BTreeMap::new()
         });
-        Ok(Counts {
+        Ok(StatsOutput {
             nodes: counted.nodes,
             live: counted.live,
             edges: counted.edges,
@@ -98,14 +98,14 @@ impl Op for Stats {
                 query: Spread::from(&counted.query_cosines),
             },
             backlog,
-            graph: Shape::of(&view, &ctx.memory.config.structure.rules()),
+            graph: Shape::of(&view, &ctx.memory.config.structure.options()),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
         })
     }
 
-    fn show(output: &Counts) -> String {
+    fn show(output: &StatsOutput) -> String {
         let by = |counts: &BTreeMap<String, u64>| {
             let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }

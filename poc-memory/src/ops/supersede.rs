@@ -6,28 +6,28 @@ use poc_notes::{resolve, supersede};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Replace a note by another: the old one leaves retrieval and stays in history, the new one gets
-/// its explicit links.
+/// Replace a note by another. The old one leaves retrieval but keeps its history; the new one takes over its
+/// explicit links.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Supersede {
     /// Key or id of the note to retire
     old: String,
-    /// Key or id of the note that takes its place
+    /// Key or id of its replacement
     new: String,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
 /// What was replaced.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Superseded {
+pub(crate) struct SupersedeOutput {
     /// Key of the retired note.
     old: String,
-    /// Key of the note in its place.
+    /// Key of its replacement.
     new: String,
-    /// Links the new note has got from the old one.
+    /// Links that the new note took over.
     links: usize,
 }
 
@@ -35,21 +35,21 @@ impl Op for Supersede {
     const NAME: &'static str = "supersede";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/supersede");
-    type Output = Superseded;
+    type Output = SupersedeOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Superseded> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<SupersedeOutput> {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let reason = self.reason.as_deref().unwrap_or_default();
         let done = ctx.memory.store.transact(cause, |tx| {
             let (old, new) = (resolve::named(tx, &self.old, "old")?, resolve::named(tx, &self.new, "new")?);
             let done = supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, now)?;
-            Ok(Superseded { old: old.key, new: new.key, links: done.links })
+            Ok(SupersedeOutput { old: old.key, new: new.key, links: done.links })
         })?;
         Ok(done.value)
     }
 
-    fn show(output: &Superseded) -> String {
+    fn show(output: &SupersedeOutput) -> String {
         format!("`{}` supersedes `{}` and has {} of its links\n", output.new, output.old, output.links)
     }
 }

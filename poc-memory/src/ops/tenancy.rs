@@ -1,4 +1,4 @@
-//! Whose memory a request is about: the argument `tenant`, which every op takes on every surface.
+//! The argument `tenant`, which every op takes on every surface and which selects a tenant's memory.
 
 use poc_config::TenantSchema;
 use poc_graph::Tuple;
@@ -8,16 +8,15 @@ use serde_json::{Map, Value};
 /// The name of the argument.
 pub const FIELD: &str = "tenant";
 
-/// Takes the tenant off the arguments of an op. One that is about the process as a whole
-/// (`is_tenants` is not set) has none.
+/// Removes the tenant from the arguments of an op. An op that is not `per_tenant` has none.
 ///
 /// # Errors
-/// `invalid_argument` with the field `tenant` or `tenant.KEY`, or what [`TenantSchema::validate`]
-/// says.
-pub(super) fn take(op: &str, is_tenants: bool, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
+/// `invalid_argument` with the field `tenant` or `tenant.KEY`, and the errors of
+/// [`TenantSchema::validate`].
+pub(super) fn take(op: &str, per_tenant: bool, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
     let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD));
     let tuple = given.as_ref().map(decode).transpose()?.unwrap_or_default();
-    if is_tenants {
+    if per_tenant {
         schema.validate(&tuple)?;
     } else if !tuple.is_default() {
         return Err(Error::invalid(format!("`{op}` is about all of the memory and takes no tenant"))
@@ -45,11 +44,11 @@ fn decode(given: &Value) -> Result<Tuple> {
     Tuple::new(pairs.iter().map(pair).collect::<Result<Vec<_>>>()?)
 }
 
-/// The argument that texts of the form `key=value` spell.
+/// Parses texts of the form `key=value` into the argument.
 ///
 /// # Errors
 /// `invalid_argument` when one has no `=` or a key comes twice.
-pub fn spelt<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
+pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
     let mut pairs = Map::new();
     for text in texts {
         let text = text.as_ref();
@@ -58,7 +57,7 @@ pub fn spelt<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
         })?;
         let key = key.trim();
         if pairs.insert(key.to_owned(), value.into()).is_some() {
-            // Says so in the words it has everywhere.
+            // Produces the same error as everywhere else.
             Tuple::new([(key, "x"), (key, "x")])?;
         }
     }

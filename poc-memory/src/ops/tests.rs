@@ -18,10 +18,10 @@ mod view;
 use super::*;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
-use poc_agent::{Catalog, Change};
+use poc_agent::{Catalog, CatalogChange};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Span;
-use poc_notes::testing::Scratch;
+use poc_notes::testing::TestMemory;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Host for Nobody {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(Arc::default())
     }
-    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
         Ok((Arc::default(), Vec::new()))
     }
     fn calls(&self) -> CancellationToken {
@@ -65,7 +65,7 @@ fn say(memory: &Memory, line: &str) -> String {
             format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
         }
         Ok((op, answer)) => {
-            let text = (op.show)(&answer).unwrap();
+            let text = (op.decode)(&answer).unwrap().show();
             let plain = |word: &str| {
                 if word.len() == 32 && word.starts_with("01") { "ID".into() } else { word.to_owned() }
             };
@@ -90,8 +90,8 @@ fn words(line: &str) -> Vec<&str> {
         .collect()
 }
 
-fn filled() -> Scratch {
-    let memory = Scratch::new();
+fn filled() -> TestMemory {
+    let memory = TestMemory::new();
     json(&memory, "insert --key btree -t 'B-tree splits' -b 'A split writes two pages.' -k Storage");
     json(
         &memory,
@@ -103,7 +103,7 @@ fn filled() -> Scratch {
 }
 
 #[test]
-fn a_note_is_shown_with_all_that_is_known() {
+fn get_shows_everything_about_a_note() {
     let memory = filled();
     json(&memory, "visit linker journal");
     json(&memory, "insert --update --key journal --author Ann");
@@ -179,7 +179,7 @@ fn a_note_is_shown_with_all_that_is_known() {
 }
 
 #[test]
-fn verbs_say_what_they_did() {
+fn text_answers_of_ops_that_write() {
     let memory = filled();
     let mut told = String::new();
     for line in [
@@ -257,7 +257,7 @@ fn verbs_say_what_they_did() {
 }
 
 #[test]
-fn a_note_past_its_date_says_so() {
+fn an_expired_note_is_marked_as_expired() {
     let memory = filled();
     json(&memory, "insert -t Fair --expires 2026-11-23");
     assert!(!say(&memory, "get fair").contains("past"));
@@ -272,10 +272,10 @@ fn a_note_past_its_date_says_so() {
 }
 
 #[test]
-fn an_import_counts_the_edges_that_an_insert_of_the_same_notes_counts() {
+fn import_and_insert_count_the_same_edges() {
     let notes = "{\"title\": \"Tea\", \"body\": \"Ann takes green tea.\", \"keywords\": [\"tea\"]}\n\
                  {\"title\": \"Teas\", \"body\": \"Ann takes green teas.\", \"keywords\": [\"tea\"]}\n";
-    let (one, other) = (Scratch::new(), Scratch::new());
+    let (one, other) = (TestMemory::new(), TestMemory::new());
     let told = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
         let file = memory.folder().join("notes.jsonl");
         std::fs::write(&file, notes).unwrap();
@@ -287,7 +287,7 @@ fn an_import_counts_the_edges_that_an_insert_of_the_same_notes_counts() {
 }
 
 #[test]
-fn a_search_lists_what_it_found() {
+fn search_lists_its_results() {
     let memory = filled();
     insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc'"), @r"
     1.000  btree    semantic  B-tree splits
@@ -313,7 +313,7 @@ fn a_search_lists_what_it_found() {
 }
 
 #[test]
-fn counts_equal_a_count_by_hand() {
+fn stats_equal_a_count_by_hand() {
     let memory = filled();
     json(&memory, "insert -t Soup --supersedes btree");
     let mut counted = json(&memory, "stats");
@@ -329,7 +329,7 @@ fn counts_equal_a_count_by_hand() {
 }
 
 #[test]
-fn an_export_goes_to_a_file_a_folder_or_the_answer() {
+fn export_writes_to_a_file_a_folder_or_the_answer() {
     let memory = filled();
     let (file, folder) = (memory.folder().join("all.jsonl"), memory.folder().join("all"));
     let lines = say(&memory, "export");
@@ -345,7 +345,7 @@ fn an_export_goes_to_a_file_a_folder_or_the_answer() {
 }
 
 #[test]
-fn an_import_that_failed_in_part_says_so_and_ends_so() {
+fn a_partly_failed_import_reports_it_and_exits_with_failure() {
     let memory = filled();
     let file = memory.folder().join("notes.jsonl");
     std::fs::write(&file, "{\"body\": \"good\", \"colour\": 1}\n{\"body\": 7}\nnonsense\n").unwrap();
@@ -356,12 +356,12 @@ fn an_import_that_failed_in_part_says_so_and_ends_so() {
     ignored    the field `colour` of 1 note
     ");
     let (op, answer) = call(&memory, &line).unwrap();
-    assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
+    assert_eq!((op.decode)(&answer).unwrap().exit(), Exit::Failed);
     assert_eq!(answer["failed"][0]["line"], 3);
 }
 
 #[test]
-fn a_wrong_request_names_its_field() {
+fn an_invalid_request_names_the_field() {
     let memory = filled();
     let ctx =
         Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
@@ -389,7 +389,7 @@ fn a_wrong_request_names_its_field() {
 }
 
 #[test]
-fn whether_something_is_known() {
+fn query_returns_strong_weak_or_miss() {
     let memory = filled();
     let known = json(&memory, "query 'b-tree splits'");
     assert_eq!((&known["hit"], &known["key"]), (&"STRONG".into(), &"btree".into()));
@@ -411,7 +411,7 @@ fn whether_something_is_known() {
 }
 
 #[test]
-fn another_ticket_than_the_one_asked_for_is_not_known() {
+fn query_does_not_match_another_ticket_number() {
     let memory = filled();
     json(&memory, "insert --key outage -t 'INC-90037' -b 'Ticket INC-90037: the store was full.'");
     for asked in
@@ -433,7 +433,7 @@ fn another_ticket_than_the_one_asked_for_is_not_known() {
 }
 
 #[test]
-fn an_explanation_names_who_led_to_a_note() {
+fn an_explanation_names_the_leading_note() {
     let memory = filled();
     json(&memory, "insert --key bubye -b 'A river that flows through Zimbabwe.'");
     json(&memory, "insert --key harare -t Harare -b 'The town where the government of Zimbabwe sits.'");
@@ -454,7 +454,7 @@ fn an_explanation_names_who_led_to_a_note() {
 }
 
 #[test]
-fn a_key_is_known_however_little_its_note_says() {
+fn query_matches_an_exact_key() {
     let memory = filled();
     json(&memory, "insert --key people/lin -b 'Leads the storage team.'");
     json(&memory, "insert --key handbook -b 'Who is on call: people/lin.'");
@@ -494,7 +494,7 @@ fn a_key_is_known_however_little_its_note_says() {
 }
 
 #[test]
-fn words_and_meaning_find_and_the_graph_leads_on() {
+fn retrieve_finds_by_words_by_meaning_and_along_edges() {
     let memory = filled();
     let found = json(&memory, "retrieve journal");
     assert_eq!(found["results"][0]["key"], "journal");
@@ -524,11 +524,11 @@ fn words_and_meaning_find_and_the_graph_leads_on() {
     give a number from 1 to 8
     ");
     insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
-    assert_eq!(say(&Scratch::new(), "classify soup"), "no keyword fits\n");
+    assert_eq!(say(&TestMemory::new(), "classify soup"), "no keyword fits\n");
 }
 
 #[test]
-fn what_programs_may_call_is_declared_once_and_soundly() {
+fn routes_and_tools_are_unique_and_valid() {
     let fields = |op: &OpDef| -> Vec<String> {
         let schema = (op.request_schema)();
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,19 +1,19 @@
-//! How parts of answers look to a person.
+//! Text output of common parts of answers.
 
 use poc_graph::error::{Error, PipelineDiagnostics};
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A problem of an agent file or of a pipeline.
+/// An error or warning about an agent file or a pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct Problem {
+pub(in crate::ops) struct Diagnostic {
     /// What is wrong.
     pub(in crate::ops) message: String,
-    /// What would be right.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::ops) hint: Option<String>,
-    /// The file it stands in.
+    /// The file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::ops) file: Option<String>,
     /// Line, from 1.
@@ -22,15 +22,15 @@ pub(in crate::ops) struct Problem {
     /// Column in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::ops) column: Option<u32>,
-    /// The pipelines that are wrong, with every problem at its place.
+    /// The invalid pipelines, with the positions of all errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::ops) pipelines: Vec<PipelineDiagnostics>,
 }
 
-impl From<&Error> for Problem {
-    fn from(error: &Error) -> Problem {
+impl From<&Error> for Diagnostic {
+    fn from(error: &Error) -> Diagnostic {
         let at = error.at.clone().unwrap_or_default();
-        Problem {
+        Diagnostic {
             message: error.message.clone(),
             hint: error.hint.clone(),
             file: at.file,
@@ -42,7 +42,7 @@ impl From<&Error> for Problem {
 }
 
 /// `FILE:LINE:COLUMN: MESSAGE`, then the hint on a line of its own.
-pub(in crate::ops) fn problem(problem: &Problem) -> String {
+pub(in crate::ops) fn diagnostic_text(problem: &Diagnostic) -> String {
     let place: Vec<String> = [
         problem.file.clone(),
         problem.line.map(|line| line.to_string()),
@@ -56,7 +56,7 @@ pub(in crate::ops) fn problem(problem: &Problem) -> String {
     format!("{place}{}{hint}\n", problem.message)
 }
 
-/// An instant to the minute, in UTC; `-` for none.
+/// A time to the minute in UTC; `-` for none.
 pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
     match at.and_then(Timestamp::utc) {
         Some(at) => at.format("%Y-%m-%d %H:%MZ").to_string(),
@@ -64,12 +64,12 @@ pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
     }
 }
 
-/// Words of a model's or a note's in one line, so that they are not taken for lines of ours.
+/// Text of a model or a note on one line, so that it cannot imitate lines of the output.
 pub(in crate::ops) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Rows with their columns below each other.
+/// Rows with aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -89,12 +89,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// What makes an answer poorer than it should be, a line each.
-pub(in crate::ops) fn degraded(problems: &[String]) -> String {
+/// The degradations of an answer, one line each.
+pub(in crate::ops) fn degradations(problems: &[String]) -> String {
     problems.iter().map(|problem| format!("degraded: {problem}\n")).collect()
 }
 
 /// `1 edge`, `2 edges`.
-pub(crate) fn counted(count: u64, one: &str) -> String {
+pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

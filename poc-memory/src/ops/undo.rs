@@ -1,6 +1,6 @@
 //! `undo`
 
-use super::agent::undo::{self, Refused};
+use super::agent::undo::{self, RefusedAction};
 use super::{Access, Ctx, Op};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -8,32 +8,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Put back what a change or a run changed. A change that was built on since is left as it is and
-/// reported; of a run the rest goes back. To undo a change is itself one, and can be undone; a run that is
-/// undone stays so.
+/// Undo a change or an agent's run. A change that later changes build on is left alone and reported; the rest
+/// of a run is undone. Undoing a change is itself a change and can be undone; undoing a run cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
-    /// Number of a change, as `history` shows it; or id of a run, or its first digits
+    /// Number of a change, as `history` shows it, or id of a run or its first digits
     what: String,
 }
 
-/// What was put back.
+/// What was undone.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Undone {
-    /// The change, if it was one.
+pub(crate) struct UndoOutput {
+    /// The number, if a change was undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change: Option<u64>,
-    /// The run, if it was one.
+    /// The id, if a run was undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
-    /// What was undone, in words.
+    /// Descriptions of what was undone.
     undone: Vec<String>,
-    /// What was left as it is.
-    refused: Vec<Refused>,
+    /// What was left unchanged, and why.
+    refused: Vec<RefusedAction>,
 }
 
-/// The number of a change. The id of a run starts with a 0, and will for centuries.
+/// The number of a change. Ids of runs start with a 0 (they begin with a time), and will for centuries.
 fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|_| !what.starts_with('0'))
 }
@@ -41,9 +40,9 @@ fn change(what: &str) -> Option<u64> {
 impl Op for Undo {
     const NAME: &'static str = "undo";
     const ACCESS: Access = Access::Person;
-    type Output = Undone;
+    type Output = UndoOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
         let (change, run, items) = match change(&self.what) {
             Some(seq) => {
                 let item = poc_notes::undo::undo(ctx.memory, seq).map_err(|error| error.field("what"))?;
@@ -55,22 +54,22 @@ impl Op for Undo {
             }
         };
         let (undone, refused) = undo::sorted(items);
-        Ok(Undone { change, run, undone, refused })
+        Ok(UndoOutput { change, run, undone, refused })
     }
 
-    fn show(output: &Undone) -> String {
+    fn show(output: &UndoOutput) -> String {
         let mut text = String::new();
         for what in &output.undone {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "undone: {what}");
         }
-        for Refused { action, reason } in &output.refused {
+        for RefusedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text
     }
 
-    fn exit(output: &Undone) -> Exit {
+    fn exit(output: &UndoOutput) -> Exit {
         if output.refused.is_empty() { Exit::Ok } else { Exit::Rejected }
     }
 }

@@ -4,101 +4,101 @@ use super::{Access, Ctx, Op, Route, argument, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Moment;
 use poc_graph::{EdgeKind, Ix, NodeId, State};
-use poc_notes::Reading;
-use poc_notes::drawing::{self, Bounds, Drawing};
+use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
+use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits};
 use poc_rank::decay::weight_at;
 use poc_search::query::Pipeline;
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lay the graph out to be drawn: notes with a place in the plane and one in space, and the edges
-/// among them. The same graph is laid out the same way each time.
+/// Compute a layout of the graph: notes with positions in 2D and 3D, and the edges between them. The same
+/// graph always gets the same layout.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct View {
-    /// A stage of the pipeline that chooses the notes, or several with `|` between them; without any,
-    /// those with most ties are shown
+pub(crate) struct ViewRequest {
+    /// Stages of a pipeline that selects the notes, separated by `|`; without any, the notes with the most
+    /// edges
     #[arg(long = "pipeline", short, value_name = "STAGE")]
     #[serde(default)]
     pipeline: Vec<String>,
-    /// Notes shown at most, 1 to 10000 [default: 2000]
+    /// Maximum number of notes, 1 to 10000 [default: 2000]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<usize>,
-    /// Edges shown at most, 0 to 100000: the strongest, each note's own first [default: 10000]
+    /// Maximum number of edges, 0 to 100000: the strongest, those of each note first [default: 10000]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     max_edges: Option<usize>,
-    /// Show the memory as it was then: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for a week ago
+    /// Show the memory as of this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` (a week ago)
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
 }
 
-/// What to draw.
+/// The layout.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Drawn {
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
-    /// Notes that were chosen; more than are shown when there is no room for all.
+pub(crate) struct ViewOutput {
+    nodes: Vec<ViewNode>,
+    edges: Vec<ViewEdge>,
+    /// Notes selected, of which at most `limit` are returned.
     node_count: usize,
-    /// Edges among the notes shown; more than are shown when there is no room for all.
+    /// Edges between the returned notes, of which at most `max_edges` are returned.
     edge_count: usize,
-    /// Another number stands for another state of the memory.
+    /// Changes with every change of the memory.
     graph_version: u64,
-    /// Whether the answer is of the past.
+    /// Whether the answer shows a past state of the memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     past: bool,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes this answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
-/// A note and where to draw it. Tied notes are about 1 apart.
+/// A note with its position. Linked notes are about 1 apart.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Node {
+struct ViewNode {
     id: NodeId,
     key: String,
     title: String,
     #[serde(rename = "type")]
     node_type: String,
     state: State,
-    /// 0 is the largest; null for a note that is in none.
+    /// 0 is the largest; null for a note without a community.
     community: Option<u32>,
-    /// As decayed to now.
+    /// Decayed to now.
     weight: f64,
-    /// How many live notes it is tied to.
+    /// How many live notes it has edges to.
     degree: u32,
-    /// In the plane: x, y.
+    /// In 2D: x, y.
     position: [f64; 2],
-    /// In space: x, y, z.
+    /// In 3D: x, y, z.
     position_3d: [f64; 3],
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Edge {
+struct ViewEdge {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
-    /// 0 to 1; a weight w that learning gave counts as w / (1 + w).
+    /// 0 to 1; a learned weight w counts as w / (1 + w).
     strength: f64,
 }
 
-impl Op for View {
+impl Op for ViewRequest {
     const NAME: &'static str = "view";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/view");
-    type Output = Drawn;
+    type Output = ViewOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Drawn> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<ViewOutput> {
         let config = &ctx.memory.config.view;
-        let bounds = Bounds {
+        let bounds = LayoutLimits {
             notes: argument::count("limit", self.limit, ("view.limit", config.limit))?,
             edges: argument::count("max_edges", self.max_edges, ("view.max-edges", config.max_edges))?,
         };
@@ -106,20 +106,20 @@ impl Op for View {
             [] => None,
             stages => Some(Pipeline::from_parts(&[], stages, &ctx.memory.names.load())?),
         };
-        let reading = Reading::of(ctx.memory, self.at)?;
-        let drawing = drawing::draw(ctx.memory, &reading, pipeline.as_ref(), bounds)?;
+        let reading = ReadSnapshot::of(ctx.memory, self.at)?;
+        let drawing = graph_layout::lay_out(ctx.memory, &reading, pipeline.as_ref(), bounds)?;
         let freshness = reading.freshness();
-        let edge = |edge: &drawing::Drawn| Edge {
+        let edge = |edge: &graph_layout::LayoutEdge| ViewEdge {
             from: edge.from,
             to: edge.to,
             kind: edge.kind,
             strength: rounded(f64::from(edge.strength), 1e6),
         };
-        Ok(Drawn {
+        Ok(ViewOutput {
             nodes: nodes(ctx, &reading, &drawing)?,
             edges: drawing.edges.iter().map(edge).collect(),
-            node_count: drawing.chosen,
-            edge_count: drawing.joining,
+            node_count: drawing.matched,
+            edge_count: drawing.edge_count,
             graph_version: freshness.as_of.seq,
             past: reading.is_past(),
             as_of: freshness.as_of,
@@ -128,19 +128,19 @@ impl Op for View {
         })
     }
 
-    /// It is for programs: JSON in any case.
-    fn show(output: &Drawn) -> String {
+    /// Programs read it, so it is always JSON.
+    fn show(output: &ViewOutput) -> String {
         let value = serde_json::to_value(output).map(versioned);
         value.map_or_else(|error| error.to_string(), |value| format!("{value}\n"))
     }
 }
 
-fn nodes(ctx: &Ctx<'_>, reading: &Reading<'_>, drawing: &Drawing) -> Result<Vec<Node>> {
+fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Result<Vec<ViewNode>> {
     let view = reading.view();
     let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: &[f64; 3]| {
         let id = view.id(ix).zip(view.state(ix));
         let (id, state) = id.ok_or_else(|| Error::internal("a note to draw is not there"))?;
-        Ok(Node {
+        Ok(ViewNode {
             id,
             key: view.key(ix).to_owned(),
             // Deleted since the view was taken: it was there as of the view, but its title is gone.
@@ -154,12 +154,12 @@ fn nodes(ctx: &Ctx<'_>, reading: &Reading<'_>, drawing: &Drawing) -> Result<Vec<
             position_3d: space.map(|x| rounded(x, 1e3)),
         })
     };
-    let Drawing { nodes, communities, layout, .. } = drawing;
+    let GraphLayout { nodes, communities, layout, .. } = drawing;
     let all = nodes.iter().zip(communities).zip(layout.plane.iter().zip(&layout.space));
     all.map(|((&ix, &community), (plane, space))| node(ix, community, plane, space)).collect()
 }
 
-/// To 1/`parts`. A zero has no sign.
+/// Rounds to 1/`parts`; never returns −0.
 fn rounded(x: f64, parts: f64) -> f64 {
     (x * parts).round() / parts + 0.0
 }

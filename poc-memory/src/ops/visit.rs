@@ -1,6 +1,6 @@
 //! `visit`
 
-use super::text::counted;
+use super::text::plural;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::VisitOutcome;
 use poc_graph::error::{Error, Result};
@@ -8,7 +8,7 @@ use poc_notes::{resolve, visit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Record that an agent has seen notes, as its own runs do.
+/// Record that an agent has visited notes, as its own runs do.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Visit {
@@ -17,14 +17,14 @@ pub(crate) struct Visit {
     /// Keys or ids of the notes
     #[arg(required = true, value_name = "NODE")]
     nodes: Vec<String>,
-    /// What came of it [default: processed]
+    /// Outcome of the visit [default: processed]
     #[arg(long, value_parser = argument::outcome())]
     outcome: Option<VisitOutcome>,
 }
 
-/// What was recorded.
+/// The recorded visits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Visited {
+pub(crate) struct VisitOutput {
     agent: String,
     outcome: VisitOutcome,
     /// Keys of the notes.
@@ -35,9 +35,9 @@ impl Op for Visit {
     const NAME: &'static str = "visit";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/visit");
-    type Output = Visited;
+    type Output = VisitOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Visited> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<VisitOutput> {
         if self.nodes.is_empty() {
             return Err(Error::invalid("no note is named").hint("name one or more").field("nodes"));
         }
@@ -53,10 +53,10 @@ impl Op for Visit {
             }
             Ok(keys)
         })?;
-        Ok(Visited { agent: self.agent, outcome, nodes: done.value })
+        Ok(VisitOutput { agent: self.agent, outcome, nodes: done.value })
     }
 
-    fn show(output: &Visited) -> String {
-        format!("{} {} by `{}`\n", counted(output.nodes.len() as u64, "note"), output.outcome, output.agent)
+    fn show(output: &VisitOutput) -> String {
+        format!("{} {} by `{}`\n", plural(output.nodes.len() as u64, "note"), output.outcome, output.agent)
     }
 }

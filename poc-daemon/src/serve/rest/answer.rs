@@ -141,7 +141,7 @@ impl IntoResponse for HttpError {
 pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response, Error> {
     Ok(match StatusCode::from_u16(route.status) {
         Ok(StatusCode::NO_CONTENT) => StatusCode::NO_CONTENT.into_response(),
-        Ok(StatusCode::CREATED) if (op.is_new)(&answer)? => {
+        Ok(StatusCode::CREATED) if (op.decode)(&answer)?.is_new() => {
             (StatusCode::CREATED, json(&ops::versioned(answer))).into_response()
         }
         _ => json(&ops::versioned(answer)),

@@ -361,9 +361,9 @@ mod tests {
         insta::assert_snapshot!(
             format!("{}\n{}\n{}", run["summary"], run["parameters"], run["requestBody"]["content"]),
             @r#"
-        "Run an agent now, whatever its schedule says; in a daemon as soon as there is a place (`[agents] max-concurrent-runs`), before slots that wait"
+        "Run an agent now, regardless of its schedule"
         [{"name":"agent","in":"path","required":true,"schema":{"type":"string"},"description":"Name of the agent"}]
-        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"propose":{"type":"boolean","description":"Leave everything for a person to decide: see `agent review`","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null},"record":{"type":"boolean","description":"Answer with the run as one of the agent's `[[tests]]`, to be put at the end of its file","default":false},"set":{"type":"object","additionalProperties":{"type":"string"},"description":"Values for parameters of its pipeline, in place of those of its file"}}}}}
+        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Write nothing; report what would be applied","default":false},"propose":{"type":"boolean","description":"Propose all actions instead of applying them: see `agent review`","default":false},"force":{"type":"boolean","description":"Also process notes that were visited and have not changed since","default":false},"target":{"type":["string","null"],"description":"Key or id of a note; process only this one","default":null},"record":{"type":"boolean","description":"Print the run as a `[[tests]]` entry for the end of the agent's file","default":false},"set":{"type":"object","additionalProperties":{"type":"string"},"description":"Values of pipeline parameters, overriding those in its file"}}}}}
         "#
         );
         let explore = &document["paths"]["/v1/explore"]["get"];
@@ -371,11 +371,11 @@ mod tests {
             explore["parameters"].as_array().unwrap().iter().map(Value::to_string).collect();
         insta::assert_snapshot!(parameters.join("\n"), @r#"
         {"name":"text","in":"query","required":true,"schema":{"type":"string","pattern":"\\S"},"description":"Where to start: words or a sentence"}
-        {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"Keywords of which the starts should have one"}
-        {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Hops, 1 to 8"}
-        {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Ways that go on after each hop, 1 to 32"}
-        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Notes that are enough, 1 to 256"}
-        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,\na person always"}
+        {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"Start only from notes with one of these keywords"}
+        {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Number of hops, 1 to 8"}
+        {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Beam width: paths kept after each hop, 1 to 32"}
+        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Stop after this many notes, 1 to 256"}
+        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which nobody has vouched for. A person always sees them"}
         {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
         "#);
     }

@@ -78,7 +78,7 @@ impl Fields {
             }
         }
         if !tenant.is_empty() {
-            request.insert(tenancy::FIELD.into(), tenancy::spelt(&tenant)?);
+            request.insert(tenancy::FIELD.into(), tenancy::parse_pairs(&tenant)?);
         }
         Ok(())
     }

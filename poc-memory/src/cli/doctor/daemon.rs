@@ -1,6 +1,6 @@
-//! The daemon: whether one runs, is of this release, and knows the settings as they are.
+//! Checks whether a daemon runs, has this release and uses the current settings.
 
-use super::{Finding, State};
+use super::{CheckState, Diagnostic};
 use crate::cli::daemon::{self, RESTART};
 use crate::cli::session::Session;
 use crate::client::Client;
@@ -9,24 +9,24 @@ use poc_config::Config;
 
 const CHECK: &str = "daemon";
 
-/// The findings, and the daemon when one answers.
-pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<Finding>, Option<Client>) {
+/// The diagnostics, and the daemon if one answers.
+pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<Diagnostic>, Option<Client>) {
     match daemon::ask(&session.paths, config) {
         Ok(None) => {
-            let none = Finding::new(CHECK, State::Note, "none runs: agents run on demand only")
+            let none = Diagnostic::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
                 .hint("start it with `poc-daemon`");
             (vec![none], None)
         }
         Ok(Some((client, status))) => (read(&status, config), Some(client)),
-        Err(error) => (vec![Finding::of(CHECK, State::Failed, &error)], None),
+        Err(error) => (vec![Diagnostic::of(CHECK, CheckState::Failed, &error)], None),
     }
 }
 
-fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<Finding> {
+fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<Diagnostic> {
     let version = env!("CARGO_PKG_VERSION");
     let running = format!("runs since {}, pid {}, version {}", status.started, status.pid, status.version);
-    let mut findings = vec![Finding::new(CHECK, State::Ok, running)];
-    let warning = |message: String| Finding::new(CHECK, State::Warning, message);
+    let mut findings = vec![Diagnostic::new(CHECK, CheckState::Ok, running)];
+    let warning = |message: String| Diagnostic::new(CHECK, CheckState::Warning, message);
     if status.version != version {
         findings
             .push(warning(format!("it is of release {}, this is {version}", status.version)).hint(RESTART));
@@ -45,7 +45,7 @@ mod tests {
     use poc_graph::time::Timestamp;
 
     #[test]
-    fn a_daemon_of_other_settings_or_another_release_is_told() {
+    fn a_daemon_with_other_settings_or_release_is_a_warning() {
         let config = Config::defaults().unwrap();
         let status = DaemonStatus {
             pid: 7,
@@ -66,13 +66,13 @@ mod tests {
         let states = |status: &DaemonStatus, config: &Config| {
             read(status, Some(config)).iter().map(|finding| finding.state).collect::<Vec<_>>()
         };
-        assert_eq!(states(&status, &config), [State::Ok]);
+        assert_eq!(states(&status, &config), [CheckState::Ok]);
         let changed = Config::layered(Some(("c", "[text]\nk1 = 1.5\n")), std::iter::empty()).unwrap();
-        assert_eq!(states(&status, &changed), [State::Ok, State::Warning]);
+        assert_eq!(states(&status, &changed), [CheckState::Ok, CheckState::Warning]);
         let pipelines =
             Config::layered(Some(("c", "[pipelines]\na = \"all\"\n")), std::iter::empty()).unwrap();
-        assert_eq!(states(&status, &pipelines), [State::Ok], "a daemon follows changes of these");
+        assert_eq!(states(&status, &pipelines), [CheckState::Ok], "a daemon follows changes of these");
         let old = DaemonStatus { version: "0.0.1".into(), ..status };
-        assert_eq!(states(&old, &config), [State::Ok, State::Warning]);
+        assert_eq!(states(&old, &config), [CheckState::Ok, CheckState::Warning]);
     }
 }

@@ -1,13 +1,13 @@
-//! The embedder: whether it turns a text into a vector.
+//! Checks that the embedder embeds a text.
 
-use super::{Finding, State};
+use super::{CheckState, Diagnostic};
 use poc_config::Config;
 use poc_notes::recorded_embedder;
 use std::path::Path;
 
 const CHECK: &str = "embedder";
 
-pub(super) fn check(config: &Config, store: &Path) -> Vec<Finding> {
+pub(super) fn check(config: &Config, store: &Path) -> Vec<Diagnostic> {
     let tried = poc_embed::open(&config.embedder).and_then(|embedder| {
         let vector = embedder.embed_one("a note")?;
         Ok((embedder.name().to_owned(), vector.len()))
@@ -15,14 +15,18 @@ pub(super) fn check(config: &Config, store: &Path) -> Vec<Finding> {
     let theirs = recorded_embedder(store).ok().flatten();
     vec![match tried {
         Ok((name, dimensions)) => match theirs.filter(|theirs| *theirs != name) {
-            None => Finding::new(CHECK, State::Ok, format!("`{name}` makes vectors of {dimensions} numbers")),
-            Some(theirs) => Finding::new(
+            None => Diagnostic::new(
                 CHECK,
-                State::Warning,
+                CheckState::Ok,
+                format!("`{name}` makes vectors of {dimensions} numbers"),
+            ),
+            Some(theirs) => Diagnostic::new(
+                CHECK,
+                CheckState::Warning,
                 format!("the vectors of the store are those of `{theirs}`, the settings name `{name}`"),
             )
             .hint("`poc-memory embed migrate` makes them anew"),
         },
-        Err(error) => Finding::of(CHECK, State::Failed, &error),
+        Err(error) => Diagnostic::of(CHECK, CheckState::Failed, &error),
     }]
 }

@@ -1,37 +1,37 @@
-//! The folders: made, ours, private, writable, and on a disk with room.
+//! Checks that the folders exist, belong to the user, are private and writable, and have free disk space.
 
-use super::{Finding, State};
+use super::{CheckState, Diagnostic};
 use poc_config::paths::Paths;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const CHECK: &str = "folders";
-/// Below this much room a store soon cannot write: two segments of its log.
+/// Minimum free space in bytes: two log segments.
 const LEAST_ROOM: u64 = 128 << 20;
 
-pub(super) fn check(paths: &Paths) -> Vec<Finding> {
+pub(super) fn check(paths: &Paths) -> Vec<Diagnostic> {
     let folders = paths.folders();
-    let mut findings: Vec<Finding> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
+    let mut findings: Vec<Diagnostic> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
     let secrets = [paths.token(), paths.read_token(), paths.socket()];
     findings.extend(secrets.iter().filter_map(|file| check_secret(file)));
     if findings.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
-        findings.push(Finding::new(CHECK, State::Ok, shown.join(", ")));
+        findings.push(Diagnostic::new(CHECK, CheckState::Ok, shown.join(", ")));
     }
     findings
 }
 
-/// What is wrong with a folder.
-fn check_folder(folder: &Path) -> Option<Finding> {
+/// The problem of a folder, if any.
+fn check_folder(folder: &Path) -> Option<Diagnostic> {
     let name = folder.display();
-    let failed = |message: String| Some(Finding::new(CHECK, State::Failed, message));
+    let failed = |message: String| Some(Diagnostic::new(CHECK, CheckState::Failed, message));
     let metadata = match std::fs::metadata(folder) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Some(Finding::new(
+            return Some(Diagnostic::new(
                 CHECK,
-                State::Note,
+                CheckState::Note,
                 format!("`{name}` is made when it is first needed"),
             ));
         }
@@ -48,23 +48,31 @@ fn check_folder(folder: &Path) -> Option<Finding> {
     }
     let room = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
     (room < LEAST_ROOM).then(|| {
-        Finding::new(CHECK, State::Warning, format!("the disk of `{name}` has {} MiB left", room >> 20))
-            .hint("make room: a store that cannot write takes no more notes")
+        Diagnostic::new(
+            CHECK,
+            CheckState::Warning,
+            format!("the disk of `{name}` has {} MiB left", room >> 20),
+        )
+        .hint("make room: a store that cannot write takes no more notes")
     })
 }
 
-/// What is wrong with a file that only its owner may use; nothing when it is not there.
-fn check_secret(file: &Path) -> Option<Finding> {
+/// The problem of a private file, if any; an absent file has none.
+fn check_secret(file: &Path) -> Option<Diagnostic> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
-fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<Finding> {
+fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<Diagnostic> {
     let name = path.display();
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Some(Finding::new(CHECK, State::Warning, format!("`{name}` belongs to another user")));
+        return Some(Diagnostic::new(
+            CHECK,
+            CheckState::Warning,
+            format!("`{name}` belongs to another user"),
+        ));
     }
     (metadata.mode() & 0o077 != 0).then(|| {
-        Finding::new(CHECK, State::Warning, format!("other users may look into `{name}`"))
+        Diagnostic::new(CHECK, CheckState::Warning, format!("other users may look into `{name}`"))
             .hint(format!("`chmod {mode} '{name}'`"))
     })
 }
@@ -76,25 +84,25 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_folder_that_others_may_read_is_told() {
+    fn a_file_that_others_can_read_is_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
         let states = |paths| check(paths).iter().map(|finding| finding.state).collect::<Vec<_>>();
-        assert!(states(&paths).iter().all(|state| *state == State::Note), "nothing is there yet");
+        assert!(states(&paths).iter().all(|state| *state == CheckState::Note), "nothing is there yet");
         paths.create().unwrap();
-        assert_eq!(states(&paths), [State::Ok]);
+        assert_eq!(states(&paths), [CheckState::Ok]);
         std::fs::write(paths.token(), "x").unwrap();
         std::fs::set_permissions(paths.token(), Permissions::from_mode(0o644)).unwrap();
         let found = check(&paths);
-        assert_eq!((found.len(), found[0].state), (1, State::Warning));
+        assert_eq!((found.len(), found[0].state), (1, CheckState::Warning));
         assert!(found[0].hint.as_deref().unwrap().starts_with("`chmod 600"), "{found:?}");
     }
 
     #[test]
-    fn a_file_in_place_of_a_folder_is_told() {
+    fn a_file_in_place_of_a_folder_fails() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("memory");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(check_folder(&file).unwrap().state, State::Failed);
+        assert_eq!(check_folder(&file).unwrap().state, CheckState::Failed);
     }
 }

@@ -1,5 +1,5 @@
-//! `doctor`: everything that can be in the way of somebody new, looked at in the order in which one
-//! thing needs another. Each check is a file; none changes anything but what opening the memory makes.
+//! `doctor`: checks the installation in the order of dependencies. Each check has its own file and changes
+//! nothing except what opening the memory creates.
 
 mod agents;
 mod daemon;
@@ -12,86 +12,86 @@ mod store;
 
 pub(super) use settings::problems;
 
-use super::local::Local;
+use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
 use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
 
-/// Check folders, settings, store, indexes, embedder, cross-encoder, models, daemon and agents, and say what would
-/// help
+/// Check the installation: folders, settings, store, indexes, embedder, cross-encoder, models, daemon and
+/// agents, with hints how to fix problems
 #[derive(Debug, clap::Args)]
 pub(super) struct Doctor {
-    /// Also ask the providers of models whether they can be reached
+    /// Also check that model providers can be reached
     #[arg(long)]
     online: bool,
 }
 
-/// How something stands.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
-    /// As it should be.
+enum CheckState {
+    /// In order.
     Ok,
-    /// Not there, and not needed.
+    /// Absent, but not required.
     Note,
-    /// It works, and is probably not meant so.
+    /// It works, but probably not as intended.
     Warning,
     /// It does not work.
     Failed,
 }
 
-impl State {
+impl CheckState {
     fn name(self) -> &'static str {
         match self {
-            State::Ok => "ok",
-            State::Note => "note",
-            State::Warning => "warning",
-            State::Failed => "failed",
+            CheckState::Ok => "ok",
+            CheckState::Note => "note",
+            CheckState::Warning => "warning",
+            CheckState::Failed => "failed",
         }
     }
 }
 
-/// What a check found.
+/// One finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Finding {
-    /// What was looked at.
+struct Diagnostic {
+    /// The check.
     check: &'static str,
-    state: State,
+    state: CheckState,
     message: String,
-    /// What would help.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-impl Finding {
-    fn new(check: &'static str, state: State, message: impl Into<String>) -> Finding {
-        Finding { check, state, message: message.into(), hint: None }
+impl Diagnostic {
+    fn new(check: &'static str, state: CheckState, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { check, state, message: message.into(), hint: None }
     }
 
-    fn of(check: &'static str, state: State, error: &Error) -> Finding {
-        Finding { hint: error.hint.clone(), ..Finding::new(check, state, error.to_string()) }
+    fn of(check: &'static str, state: CheckState, error: &Error) -> Diagnostic {
+        Diagnostic { hint: error.hint.clone(), ..Diagnostic::new(check, state, error.to_string()) }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Finding {
-        Finding { hint: Some(hint.into()), ..self }
+    fn hint(self, hint: impl Into<String>) -> Diagnostic {
+        Diagnostic { hint: Some(hint.into()), ..self }
     }
 }
 
 /// What `doctor` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    /// Whether nothing has failed.
+pub(super) struct DoctorOutput {
+    /// Whether no check failed.
     healthy: bool,
-    findings: Vec<Finding>,
+    findings: Vec<Diagnostic>,
 }
 
-impl Local for Doctor {
+impl LocalCommand for Doctor {
     const NAME: &'static str = "doctor";
     const FOR_AGENTS: bool = true;
-    type Output = Report;
+    type Output = DoctorOutput;
 
-    fn run(self, session: &Session) -> Result<Report> {
+    fn run(self, session: &Session) -> Result<DoctorOutput> {
         profile::must_exist(session)?;
         let mut findings = folders::check(&session.paths);
         let (found, config) = settings::check(session);
@@ -107,21 +107,24 @@ impl Local for Doctor {
             findings.extend(found);
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }
-        // Whoever reads the settings finds fault with them: once is enough.
+        // Several checks read the settings; each problem of theirs is listed once.
         findings.retain(|finding| finding.check == settings::CHECK || !told.contains(&finding.message));
-        Ok(Report { healthy: findings.iter().all(|finding| finding.state != State::Failed), findings })
+        Ok(DoctorOutput {
+            healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
+            findings,
+        })
     }
 
-    fn show(report: &Report) -> String {
+    fn show(report: &DoctorOutput) -> String {
         let mut text = String::new();
-        for Finding { check, state, message, hint } in &report.findings {
+        for Diagnostic { check, state, message, hint } in &report.findings {
             text.push_str(&format!("{:<8} {check:<9} {message}\n", state.name()));
             if let Some(hint) = hint {
                 text.push_str(&format!("{:<18} hint: {hint}\n", ""));
             }
         }
         let count = |state| report.findings.iter().filter(|finding| finding.state == state).count();
-        text.push_str(&match (count(State::Failed), count(State::Warning)) {
+        text.push_str(&match (count(CheckState::Failed), count(CheckState::Warning)) {
             (0, 0) => "all is well\n".to_owned(),
             (0, warnings) => format!("it works; warnings: {warnings}\n"),
             (failed, warnings) => format!("failed: {failed}, warnings: {warnings}\n"),
@@ -129,7 +132,7 @@ impl Local for Doctor {
         text
     }
 
-    fn exit(report: &Report) -> Exit {
+    fn exit(report: &DoctorOutput) -> Exit {
         if report.healthy { Exit::Ok } else { Exit::Failed }
     }
 }
@@ -141,15 +144,15 @@ mod tests {
     #[test]
     fn the_report_reads_well() {
         let findings = vec![
-            Finding::new("folders", State::Ok, "`/m` is private"),
-            Finding::new("models", State::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),
-            Finding::of(
+            Diagnostic::new("folders", CheckState::Ok, "`/m` is private"),
+            Diagnostic::new("models", CheckState::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),
+            Diagnostic::of(
                 "settings",
-                State::Failed,
+                CheckState::Failed,
                 &Error::config("unknown key `k2`").hint("did you mean `k1`?"),
             ),
         ];
-        let report = Report { healthy: false, findings };
+        let report = DoctorOutput { healthy: false, findings };
         insta::assert_snapshot!(Doctor::show(&report), @r"
         ok       folders   `/m` is private
         note     models    `opus` has no key

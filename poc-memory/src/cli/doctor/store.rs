@@ -1,9 +1,9 @@
 //! The store: whether it opens, what was found damaged, and how far its indexes are.
 
-use super::{Finding, State};
+use super::{CheckState, Diagnostic};
 use crate::client::Client;
 use crate::dispatch::Connection;
-use crate::ops::{self, counted};
+use crate::ops::{self, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
@@ -18,12 +18,12 @@ pub(super) fn check(
     paths: &Paths,
     config: Config,
     daemon: Option<Client>,
-) -> (Vec<Finding>, Option<Connection>) {
-    let mut findings = put_away(&paths.store().join("quarantine"));
+) -> (Vec<Diagnostic>, Option<Connection>) {
+    let mut findings = check_quarantine(&paths.store().join("quarantine"));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if !paths.store().join("log").exists() => {
-            findings.push(Finding::new(CHECK, State::Note, "it is made with the first note"));
+            findings.push(Diagnostic::new(CHECK, CheckState::Note, "it is made with the first note"));
             return (findings, None);
         }
         None => {
@@ -42,7 +42,7 @@ pub(super) fn check(
         Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
             let message = format!("not counted: {}", error.message);
             let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
-            findings.push(Finding::new(CHECK, State::Note, message).hint(hint));
+            findings.push(Diagnostic::new(CHECK, CheckState::Note, message).hint(hint));
             Ok((Value::Null, connection))
         }
         counts => Ok((counts?, connection)),
@@ -50,13 +50,16 @@ pub(super) fn check(
     match counted {
         Ok((counts, connection)) => {
             findings.extend(
-                connection.recovered().into_iter().map(|note| Finding::new(CHECK, State::Warning, note)),
+                connection
+                    .recovered()
+                    .into_iter()
+                    .map(|note| Diagnostic::new(CHECK, CheckState::Warning, note)),
             );
             findings.extend(read(&counts, &config.tenant_schema));
             (findings, Some(connection))
         }
         Err(error) => {
-            findings.push(Finding::of(CHECK, State::Failed, &error));
+            findings.push(Diagnostic::of(CHECK, CheckState::Failed, &error));
             (findings, None)
         }
     }
@@ -69,7 +72,7 @@ fn count(connection: &mut Connection) -> Result<Value> {
     }
 }
 
-fn read(counts: &Value, schema: &TenantSchema) -> Vec<Finding> {
+fn read(counts: &Value, schema: &TenantSchema) -> Vec<Diagnostic> {
     if counts.is_null() {
         return Vec::new();
     }
@@ -88,26 +91,27 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<Finding> {
         several => format!(
             "notes {} of {}",
             several.iter().map(|(_, count)| count).sum::<u64>(),
-            counted(several.len() as u64, "tenant")
+            plural(several.len() as u64, "tenant")
         ),
     };
-    let mut findings = vec![Finding::new(CHECK, State::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
+    let mut findings =
+        vec![Diagnostic::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
     findings.extend(
         degraded
             .filter_map(Value::as_str)
-            .map(|problem| Finding::new(CHECK, State::Warning, problem.to_owned())),
+            .map(|problem| Diagnostic::new(CHECK, CheckState::Warning, problem.to_owned())),
     );
-    findings.extend(tenants.iter().filter_map(|(name, count)| shut_out(name, *count, schema)));
+    findings.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     findings
 }
 
 /// That notes of a tenant cannot be reached because the schema refuses it.
-fn shut_out(name: &str, count: u64, schema: &TenantSchema) -> Option<Finding> {
+fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<Diagnostic> {
     let refused = schema.validate(&tuple(name)?).err()?;
     let whose = if name == "default" { "the default tenant" } else { name };
     let message =
-        format!("`[tenant-schema]` shuts out {} of {whose}: {}", counted(count, "note"), refused.message);
-    Some(Finding::new(CHECK, State::Warning, message).hint(
+        format!("`[tenant-schema]` shuts out {} of {whose}: {}", plural(count, "note"), refused.message);
+    Some(Diagnostic::new(CHECK, CheckState::Warning, message).hint(
         "without the schema `poc-memory export` takes them out, `poc-memory --tenant key=value import` puts them where \
          they belong",
     ))
@@ -123,7 +127,7 @@ fn tuple(name: &str) -> Option<Tuple> {
 }
 
 /// What recovery has put aside at this or an earlier open.
-fn put_away(quarantine: &Path) -> Vec<Finding> {
+fn check_quarantine(quarantine: &Path) -> Vec<Diagnostic> {
     let entries = std::fs::read_dir(quarantine).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -132,7 +136,7 @@ fn put_away(quarantine: &Path) -> Vec<Finding> {
         return Vec::new();
     }
     let message = format!("damaged parts were put aside: {}", names.join(", "));
-    vec![Finding::new(CHECK, State::Warning, message).hint(format!(
+    vec![Diagnostic::new(CHECK, CheckState::Warning, message).hint(format!(
         "nothing reads them any more; delete `{}` when you do not miss anything",
         quarantine.display()
     ))]

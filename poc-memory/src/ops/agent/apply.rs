@@ -1,6 +1,6 @@
 //! `agent apply`
 
-use super::undo::{Refused, sorted};
+use super::undo::{RefusedAction, sorted};
 use crate::ops::{Access, Ctx, Op};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
@@ -9,48 +9,48 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Do what a run of an agent has proposed. What was edited, superseded or deleted since, or is protected by
-/// now, is left and comes off the list.
+/// Apply the actions that a run of an agent proposed. An action is dropped if its notes were edited,
+/// superseded, deleted or protected since.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Apply {
+pub(crate) struct AgentApply {
     /// Id of the run, or its first digits
     run: String,
-    /// Numbers of the actions, as `agent review` shows them; all when left out
+    /// Numbers of the actions, as `agent review` shows them; if omitted, all
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     #[serde(default)]
     only: Vec<u16>,
 }
 
-/// What was done.
+/// What was applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Decided {
+pub(crate) struct AgentApplyOutput {
     run: RunId,
-    /// Actions that were done, in words.
+    /// Descriptions of the applied actions.
     applied: Vec<String>,
-    /// Actions that could no longer be done.
-    refused: Vec<Refused>,
+    /// Actions that could no longer be applied, and why.
+    refused: Vec<RefusedAction>,
 }
 
-impl Op for Apply {
+impl Op for AgentApply {
     const NAME: &'static str = "agent apply";
     const ACCESS: Access = Access::Person;
-    const TENANTS: bool = false;
-    type Output = Decided;
+    const PER_TENANT: bool = false;
+    type Output = AgentApplyOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Decided> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentApplyOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
         let (applied, refused) = sorted(review::approve(ctx.memory, run, &self.only)?);
-        Ok(Decided { run, applied, refused })
+        Ok(AgentApplyOutput { run, applied, refused })
     }
 
-    fn show(output: &Decided) -> String {
+    fn show(output: &AgentApplyOutput) -> String {
         let mut text = String::new();
         for action in &output.applied {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "applied: {action}");
         }
-        for Refused { action, reason } in &output.refused {
+        for RefusedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:    {action}: {reason}");
         }
         if !output.applied.is_empty() {
@@ -59,7 +59,7 @@ impl Op for Apply {
         text
     }
 
-    fn exit(output: &Decided) -> Exit {
+    fn exit(output: &AgentApplyOutput) -> Exit {
         if output.refused.is_empty() { Exit::Ok } else { Exit::Rejected }
     }
 }

@@ -1,85 +1,88 @@
 //! `agent check`
 
-use crate::ops::text::{Problem, problem};
+use crate::ops::text::{Diagnostic, diagnostic_text};
 use crate::ops::{Access, Ctx, Op};
-use poc_agent::circle::circles;
-use poc_agent::{Catalog, trial};
+use poc_agent::feedback_loop::feedback_loops;
+use poc_agent::{Catalog, test_runner};
 use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Read agent files and templates now and report everything that is wrong with them.
+/// Check agent files and templates and report all errors and warnings.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Check {
-    /// Name of the agent; all when missing
+pub(crate) struct AgentCheck {
+    /// Name of the agent; if omitted, all agents
     agent: Option<String>,
 }
 
-/// What was found.
+/// The errors and warnings.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
-    agents: Vec<Checked>,
-    /// What is wrong with the folder of agents and the saved pipelines.
+pub(crate) struct AgentCheckOutput {
+    agents: Vec<CheckedAgent>,
+    /// Problems of the agents folder and the saved pipelines.
     problems: Vec<String>,
 }
 
 /// One agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Checked {
+struct CheckedAgent {
     name: String,
-    /// What keeps the file from being used, or its tests from being played.
-    errors: Vec<Problem>,
-    /// What is probably not meant.
-    warnings: Vec<Problem>,
+    /// Errors that prevent the file from being used or its tests from running.
+    errors: Vec<Diagnostic>,
+    /// Valid, but probably not intended.
+    warnings: Vec<Diagnostic>,
 }
 
-impl Op for Check {
+impl Op for AgentCheck {
     const NAME: &'static str = "agent check";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
-    type Output = Report;
+    const PER_TENANT: bool = false;
+    type Output = AgentCheckOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentCheckOutput> {
         let catalog = Catalog::read(ctx.memory)?;
         let agents = catalog.named(self.agent.as_deref())?;
         let types: Vec<&str> = ctx.memory.config.node_types().collect();
         let definitions: Vec<_> =
             catalog.agents.values().filter_map(|entry| entry.definition.as_deref()).collect();
-        let circles = circles(&definitions, &types);
+        let circles = feedback_loops(&definitions, &types);
         let agents = agents.map(|(name, entry)| {
-            let good = entry.sound();
+            let good = entry.valid_definition();
             let warnings = good.map_or_else(Vec::new, |definition| {
                 let models = definition.execution.models().filter_map(|name| {
                     let key = if *name == definition.execution.model { "model" } else { "fallback" };
                     let missing = Error::config(poc_models::missing(&ctx.memory.config, name)?);
-                    Some(missing.at(definition.at(&format!("execution.{key}"), 0)))
+                    Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
                 });
                 let circle = circles.get(name).cloned();
                 let all = definition.warnings().into_iter().chain(models).chain(circle);
-                all.map(|warning| Problem::from(&warning)).collect()
+                all.map(|warning| Diagnostic::from(&warning)).collect()
             });
-            let tests = good.map_or_else(Vec::new, |definition| trial::check(ctx.memory, definition));
-            let errors = entry.errors.iter().chain(&tests).map(Problem::from).collect();
-            Checked { name: name.clone(), errors, warnings }
+            let tests =
+                good.map_or_else(Vec::new, |definition| test_runner::check_tests(ctx.memory, definition));
+            let errors = entry.errors.iter().chain(&tests).map(Diagnostic::from).collect();
+            CheckedAgent { name: name.clone(), errors, warnings }
         });
-        Ok(Report { agents: agents.collect(), problems: catalog.problems.clone() })
+        Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
 
-    fn show(output: &Report) -> String {
+    fn show(output: &AgentCheckOutput) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.errors.is_empty() {
                 text.push_str(&format!("{}: ok\n", agent.name));
             }
-            text.extend(agent.errors.iter().map(problem));
-            text.extend(agent.warnings.iter().map(|warning| format!("warning: {}", problem(warning))));
+            text.extend(agent.errors.iter().map(diagnostic_text));
+            text.extend(
+                agent.warnings.iter().map(|warning| format!("warning: {}", diagnostic_text(warning))),
+            );
         }
         text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
         text
     }
 
-    fn exit(output: &Report) -> Exit {
+    fn exit(output: &AgentCheckOutput) -> Exit {
         if output.agents.iter().all(|agent| agent.errors.is_empty()) { Exit::Ok } else { Exit::Config }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::diff::{self, Key, Sorted};
+use poc_agent::diff::{self, KeyDiff, ListDiff};
 use poc_agent::ledger::{self, Run};
 use poc_agent::run::{Transcript, transcript};
 use poc_graph::error::Result;
@@ -13,51 +13,49 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// What differs between two runs, of one agent or of two: the agent's version, the model, the notes, the
-/// prompt, the reply, and what became of it.
+/// Compare two runs, of one agent or of two: the agent's version, the model, the notes, the prompt, the reply
+/// and the actions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Diff {
+pub(crate) struct AgentDiff {
     /// Id of a run, or its first digits
     first: String,
     /// Id of the run to compare it with, or its first digits
     second: String,
 }
 
-/// Two runs and what differs.
+/// Two runs and their differences.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Compared {
-    first: Side,
-    second: Side,
-    /// Keys of the agent's file with another value; empty when both ran the same, absent when a file is no
-    /// longer kept. When they ran different versions and no key differs, it is a template or a saved
-    /// pipeline that does.
-    definition: Option<Vec<Changed>>,
+pub(crate) struct AgentDiffOutput {
+    first: DiffSide,
+    second: DiffSide,
+    /// Keys of the agent's file that differ; absent if a file is no longer stored. If the versions differ but
+    /// no key does, a template or a saved pipeline differs.
+    definition: Option<Vec<ChangedKey>>,
     /// Keys of the notes they read.
-    nodes: Lists,
-    /// Notes of both that were edited in between.
-    edited: Vec<Edited>,
-    /// What the models were told from run to run, as a unified diff; empty when the same, absent when no
-    /// longer kept.
+    nodes: ListComparison,
+    /// Notes read by both that were edited in between.
+    edited: Vec<EditedNote>,
+    /// System prompts as a unified diff; empty if equal, absent if no longer stored.
     system: Option<String>,
-    /// The rendered templates, in the same way.
+    /// Rendered templates as a unified diff.
     prompt: Option<String>,
-    /// The answers, in the same way.
+    /// Replies as a unified diff.
     reply: Option<String>,
-    /// Actions in words, each with what became of it.
-    actions: Lists,
+    /// Actions with their outcomes, as text.
+    actions: ListComparison,
 }
 
 /// One of the two runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Side {
+struct DiffSide {
     run: RunId,
     agent: String,
     started: Timestamp,
     status: String,
     /// Fingerprint of the agent's version that ran.
     fingerprint: String,
-    /// `apply`, `propose` or `observe`; absent when it came to nothing before that was known.
+    /// `apply`, `propose` or `observe`; absent if the run ended before it was known.
     mode: Option<String>,
     model: String,
     tokens_in: Option<u64>,
@@ -66,43 +64,43 @@ struct Side {
     cost: Option<f64>,
 }
 
-/// A key of an agent's file.
+/// A key of the agent's file that differs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Changed {
+struct ChangedKey {
     key: String,
-    /// As TOML writes it; absent when the file did not have it.
+    /// The value in TOML; absent if the file does not have the key.
     first: Option<String>,
     second: Option<String>,
 }
 
-/// What the two have of a kind.
+/// A comparison of two lists.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Lists {
-    /// In the first run alone.
+struct ListComparison {
+    /// Only in the first run.
     first: Vec<String>,
-    /// In the second alone.
+    /// Only in the second run.
     second: Vec<String>,
     /// In both.
     both: Vec<String>,
 }
 
-/// A note that both read.
+/// A note that both read in different versions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Edited {
+struct EditedNote {
     key: String,
     /// The version that the first run read.
     first: u32,
     second: u32,
 }
 
-impl Op for Diff {
+impl Op for AgentDiff {
     const NAME: &'static str = "agent diff";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{first}/diff/{second}");
-    type Output = Compared;
+    type Output = AgentDiffOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Compared> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentDiffOutput> {
         let found = |id: &str, field: &'static str| {
             let run = ledger::find(ctx.memory, id).map_err(|error| error.field(field))?;
             let transcript = transcript(ctx.memory, &run)?;
@@ -113,22 +111,25 @@ impl Op for Diff {
         let both = said.as_ref().zip(answered.as_ref());
         let key = |id: &NodeId| key(ctx.memory, *id);
         let (nodes, edited) = diff::nodes(&first, &second);
-        let edited =
-            edited.iter().map(|(id, first, second)| Edited { key: key(id), first: *first, second: *second });
-        Ok(Compared {
+        let edited = edited.iter().map(|(id, first, second)| EditedNote {
+            key: key(id),
+            first: *first,
+            second: *second,
+        });
+        Ok(AgentDiffOutput {
             definition: definition((&first, said.as_ref()), (&second, answered.as_ref())),
-            nodes: Lists::of(nodes, key),
+            nodes: ListComparison::of(nodes, key),
             edited: edited.collect(),
             system: both.map(|(one, other)| diff::lines(&one.system, &other.system)),
             prompt: both.map(|(one, other)| diff::prompts(&one.prompt, &other.prompt)),
             reply: both.map(|(one, other)| diff::replies(one, other)),
-            actions: Lists::of(diff::actions(&first, &second), String::clone),
-            first: Side::of(first),
-            second: Side::of(second),
+            actions: ListComparison::of(diff::actions(&first, &second), String::clone),
+            first: DiffSide::of(first),
+            second: DiffSide::of(second),
         })
     }
 
-    fn show(output: &Compared) -> String {
+    fn show(output: &AgentDiffOutput) -> String {
         let (first, second) = (&output.first, &output.second);
         let mut text = format!("--- {}\n+++ {}\n", first.line(), second.line());
         let mut line = |name: &str, first: &str, second: &str| {
@@ -139,15 +140,15 @@ impl Op for Diff {
         };
         line("agent", &first.agent, &second.agent);
         line("version", &short(&first.fingerprint), &short(&second.fingerprint));
-        for Changed { key, first, second } in output.definition.iter().flatten() {
-            line(&format!("  {key}"), said(first), said(second));
+        for ChangedKey { key, first, second } in output.definition.iter().flatten() {
+            line(&format!("  {key}"), value_or_dash(first), value_or_dash(second));
         }
-        line("mode", said(&first.mode), said(&second.mode));
+        line("mode", value_or_dash(&first.mode), value_or_dash(&second.mode));
         line("model", &first.model, &second.model);
         line("status", &first.status, &second.status);
         line("tokens", &first.tokens(), &second.tokens());
         line("cost", &first.dollars(), &second.dollars());
-        for Edited { key, first, second } in &output.edited {
+        for EditedNote { key, first, second } in &output.edited {
             line(&format!("note {key}, version"), &first.to_string(), &second.to_string());
         }
         if output.is_empty() {
@@ -170,20 +171,21 @@ impl Op for Diff {
     }
 }
 
-impl Compared {
-    /// Whether there is nothing of either run to compare.
+impl AgentDiffOutput {
+    /// Whether neither run has anything to compare.
     fn is_empty(&self) -> bool {
-        let none =
-            |lists: &Lists| [&lists.first, &lists.second, &lists.both].iter().all(|list| list.is_empty());
+        let none = |lists: &ListComparison| {
+            [&lists.first, &lists.second, &lists.both].iter().all(|list| list.is_empty())
+        };
         none(&self.nodes) && none(&self.actions) && self.prompt.is_none() && self.reply.is_none()
     }
 }
 
-/// The keys in which the two files differ; `None` when a file that may differ is not kept.
+/// The keys in which the two files differ; `None` if the versions differ and a file is no longer stored.
 fn definition(
     (first, said): (&Run, Option<&Transcript>),
     (second, answered): (&Run, Option<&Transcript>),
-) -> Option<Vec<Changed>> {
+) -> Option<Vec<ChangedKey>> {
     if first.fingerprint == second.fingerprint {
         return Some(Vec::new());
     }
@@ -191,7 +193,7 @@ fn definition(
     let kept = |text: &String| !text.is_empty();
     let (one, other) = (file(said).filter(kept)?, file(answered).filter(kept)?);
     let keys = diff::keys(&one, &other).into_iter();
-    Some(keys.map(|Key { key, first, second }| Changed { key, first, second }).collect())
+    Some(keys.map(|KeyDiff { key, first, second }| ChangedKey { key, first, second }).collect())
 }
 
 fn key(memory: &Memory, id: NodeId) -> String {
@@ -203,13 +205,13 @@ fn short(fingerprint: &str) -> String {
     fingerprint.chars().take(12).collect()
 }
 
-fn said(value: &Option<String>) -> &str {
+fn value_or_dash(value: &Option<String>) -> &str {
     value.as_deref().unwrap_or("-")
 }
 
-impl Side {
-    fn of(run: Run) -> Side {
-        Side {
+impl DiffSide {
+    fn of(run: Run) -> DiffSide {
+        DiffSide {
             run: run.id,
             started: run.started,
             status: run.status.name().to_owned(),
@@ -237,10 +239,10 @@ impl Side {
     }
 }
 
-impl Lists {
-    fn of<T>(sorted: Sorted<T>, word: impl Fn(&T) -> String) -> Lists {
+impl ListComparison {
+    fn of<T>(sorted: ListDiff<T>, word: impl Fn(&T) -> String) -> ListComparison {
         let words = |list: Vec<T>| list.iter().map(&word).collect();
-        Lists { first: words(sorted.first), second: words(sorted.second), both: words(sorted.both) }
+        ListComparison { first: words(sorted.first), second: words(sorted.second), both: words(sorted.both) }
     }
 
     fn show(&self, name: &str, text: &mut String) {

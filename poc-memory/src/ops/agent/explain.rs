@@ -1,130 +1,130 @@
 //! `agent explain`
 
-mod told;
+mod text;
 
-use super::history::{self, Row as Past};
-use super::list::{self, Row};
+use super::history::{self, RunRow};
+use super::list::{self, AgentRow};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger::{self, Reason};
-use poc_agent::run::{self, Options};
-use poc_agent::{Definition, due, selection};
+use poc_agent::run::{self, RunOptions};
+use poc_agent::{Definition, selection, slot_planner};
 use poc_graph::error::Result;
 use poc_search::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Past runs that are told.
+/// Past runs listed.
 const TOLD: usize = 5;
 
-/// Whether an agent would run now, why not, and when it will: its schedule, what each stage of its pipeline
-/// gives, what of that is stale, what it may do, what a run would cost, and what became of the last ones.
-/// Nothing is written and no model is asked.
+/// Explain whether an agent would run now, and if not, why: its schedule, what each stage of its pipeline
+/// returns, which notes are stale, what it may do, what a run would cost, and how the last runs ended.
+/// Nothing is written and no model is called.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Explain {
+pub(crate) struct AgentExplain {
     /// Name of the agent
     agent: String,
 }
 
-/// How an agent stands.
+/// Whether an agent would run, and what it would do.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Explained {
-    agent: Row,
-    /// Whether it would run if a slot came now.
+pub(crate) struct AgentExplainOutput {
+    agent: AgentRow,
+    /// Whether it would run if a slot were due now.
     would_run: bool,
     /// What keeps it from running now.
     obstacles: Vec<Obstacle>,
-    /// What it finds; absent when its file or its pipeline is wrong.
+    /// What its pipeline returns; absent if its file or pipeline is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    finds: Option<Finds>,
-    /// What it may do; absent when its file is wrong.
+    finds: Option<SelectionSummary>,
+    /// What it may do; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    may: Option<May>,
-    /// What a run would take; absent when its file is wrong.
+    may: Option<PermitSummary>,
+    /// What a run would cost; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    costs: Option<Costs>,
-    /// Runs that failed one after the other, up to now.
+    costs: Option<CostEstimate>,
+    /// Consecutive failed runs up to now.
     failures: u32,
-    /// After so many it rests; 0 is never.
+    /// The number of consecutive failures that pauses it; 0 is never.
     pause_after: u32,
-    /// The last runs, newest first, with those that were skipped.
-    past: Vec<Past>,
+    /// The last runs, newest first, including skipped ones.
+    past: Vec<RunRow>,
 }
 
-/// Something in the way.
+/// A reason not to run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Obstacle {
-    /// As in the rows of runs: `paused`, `not-stale`, `over-budget` …
+    /// The reason code of a skipped run: `paused`, `not-stale`, `over-budget` …
     reason: String,
-    /// In words.
+    /// As text.
     why: String,
 }
 
-/// What the pipeline gives.
+/// What the pipeline returns.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Finds {
+struct SelectionSummary {
     pipeline: String,
     stages: Explanation,
     results: usize,
-    /// Of these, notes that agents are not shown.
+    /// Results that agents are not shown.
     kept_away: usize,
-    /// Never looked at.
+    /// Notes it never visited.
     never: usize,
-    /// Edited since it looked.
+    /// Notes edited since its visit.
     changed: usize,
-    /// Looked at too long ago.
+    /// Notes whose visit is older than the window.
     old: usize,
-    /// Looked at not long ago.
+    /// Notes visited within the window.
     fresh: usize,
-    /// How long a visit keeps a note fresh; absent: until it changes.
+    /// How long a visit keeps a note fresh; if absent, until the note changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<String>,
-    /// Fewer results than this skip the run.
+    /// With fewer results the run is skipped.
     min_results: usize,
-    /// Fewer stale notes than this skip the run.
+    /// With fewer stale notes the run is skipped.
     min_stale: usize,
-    /// Notes one run takes at most.
+    /// Maximum notes of one run.
     max_results: usize,
 }
 
 /// What the permit allows.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct May {
+struct PermitSummary {
     mode: String,
-    /// Actions of one run, of all kinds.
+    /// Maximum actions of one run, of all kinds.
     max_actions: usize,
-    actions: Vec<Allowed>,
-    /// Filters; what passes one may be linked and nothing else.
+    actions: Vec<ActionLimit>,
+    /// Filters of protected notes, which may be linked but not changed otherwise.
     protect: Vec<String>,
-    /// Notes of the next prompt that do.
+    /// Protected notes in the next prompt.
     protected: usize,
 }
 
-/// One action.
+/// An action that the permit allows.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Allowed {
+struct ActionLimit {
     action: String,
     max: usize,
-    /// Whether it is left for a person.
+    /// Whether it needs a person's approval.
     proposed: bool,
 }
 
-/// What a run takes, and what there is.
+/// What a run would cost, and what is left of the budgets.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Costs {
-    /// The models, in the order they are asked.
-    models: Vec<Asked>,
+struct CostEstimate {
+    /// The models, in the order in which they are tried.
+    models: Vec<ModelRow>,
     /// Notes in the next prompt.
     notes: usize,
-    /// Of these, notes that are cut, and so do not count as visited.
+    /// Notes that are truncated and therefore do not count as visited.
     cut: usize,
-    /// Tokens of the next prompt, at four characters each.
+    /// Estimated tokens of the next prompt, at four characters per token.
     tokens: usize,
-    /// US dollars one attempt of the first call takes at most; absent when it costs nothing, or nobody knows.
+    /// Maximum cost in US dollars of one attempt of the first call; absent if free or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     most_usd: Option<f64>,
     runs_today: u32,
-    /// 0 is without bound.
+    /// 0 means unlimited.
     max_runs_per_day: u32,
     usd_today: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,31 +136,31 @@ struct Costs {
     max_usd_per_day_of_all: f64,
 }
 
-/// A model an agent names.
+/// A model that the agent names.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Asked {
+struct ModelRow {
     name: String,
-    /// US dollars for a million tokens read and written.
+    /// US dollars per million input tokens and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prices: Option<(f64, f64)>,
-    /// What keeps it from being called, with the line that helps.
+    /// Why it cannot be called, and how to fix that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missing: Option<String>,
 }
 
-impl Op for Explain {
+impl Op for AgentExplain {
     const NAME: &'static str = "agent explain";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}/explain");
-    type Output = Explained;
+    type Output = AgentExplainOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Explained> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentExplainOutput> {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
         let (memory, name) = (ctx.memory, &self.agent);
         let (state, now) = (ledger::state(memory, name)?, memory.now());
-        let mut explained = Explained {
+        let mut explained = AgentExplainOutput {
             agent: list::row(memory, name, entry)?,
             would_run: false,
             obstacles: Vec::new(),
@@ -191,14 +191,14 @@ impl Op for Explain {
             explained
                 .block(Reason::Overlap, format!("it is running, since {} (run {})", run.started, run.id));
         }
-        if let Some(until) = due::resting(definition, &state, now) {
+        if let Some(until) = slot_planner::cooldown_until(definition, &state, now) {
             explained.block(
                 Reason::Cooldown,
                 format!("its last run ended less than {} ago: until {until}", definition.schedule.cooldown),
             );
         }
         let options =
-            Options { models: ctx.host.models(), cancellation: ctx.host.calls(), ..Options::default() };
+            RunOptions { models: ctx.host.models(), cancellation: ctx.host.calls(), ..RunOptions::default() };
         let forecast = run::forecast(memory, definition, &options)?;
         for (reason, why) in &forecast.obstacles {
             explained.block(*reason, why.as_str());
@@ -210,14 +210,14 @@ impl Op for Explain {
         Ok(explained)
     }
 
-    fn show(output: &Explained) -> String {
+    fn show(output: &AgentExplainOutput) -> String {
         output.text()
     }
 }
 
-fn finds(definition: &Definition, survey: selection::Survey) -> Finds {
+fn finds(definition: &Definition, survey: selection::Survey) -> SelectionSummary {
     let selection::Survey { stages, results, kept_away, never, changed, old, fresh } = survey;
-    Finds {
+    SelectionSummary {
         pipeline: definition.query.pipeline.to_string(),
         stages,
         results,
@@ -233,16 +233,16 @@ fn finds(definition: &Definition, survey: selection::Survey) -> Finds {
     }
 }
 
-fn may(definition: &Definition, protected: usize) -> May {
+fn may(definition: &Definition, protected: usize) -> PermitSummary {
     use poc_agent::definition::{ActionKind, Mode};
     let limits = &definition.limits;
-    let allowed = |&kind: &ActionKind| Allowed {
+    let allowed = |&kind: &ActionKind| ActionLimit {
         action: kind.name().to_owned(),
         max: limits.max(kind),
         proposed: definition.mode == Mode::Propose
             || kind == ActionKind::Supersede && !limits.supersede_apply,
     };
-    May {
+    PermitSummary {
         mode: definition.mode.name().to_owned(),
         max_actions: limits.max_actions,
         actions: definition.execution.actions.iter().map(allowed).collect(),
@@ -251,17 +251,17 @@ fn may(definition: &Definition, protected: usize) -> May {
     }
 }
 
-fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Costs {
+fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> CostEstimate {
     let config = &ctx.memory.config;
     let asked = |name: &str| {
         let model = config.models.get(name);
-        Asked {
+        ModelRow {
             name: name.to_owned(),
             prices: model.and_then(|model| model.input_price.zip(model.output_price)),
             missing: poc_models::missing(config, name),
         }
     };
-    Costs {
+    CostEstimate {
         models: definition.execution.models().map(asked).collect(),
         notes: forecast.nodes,
         cut: forecast.cut,
@@ -277,7 +277,7 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
     }
 }
 
-impl Explained {
+impl AgentExplainOutput {
     fn block(&mut self, reason: Reason, why: impl Into<String>) {
         self.obstacles.push(Obstacle { reason: reason.name().to_owned(), why: why.into() });
     }

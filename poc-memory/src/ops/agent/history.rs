@@ -11,38 +11,38 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Runs shown when no number is given.
+/// Runs listed by default.
 const SHOWN: usize = 20;
 
-/// Past runs, newest first: also those that were skipped, with the reason.
+/// List past runs, newest first, including skipped ones with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct History {
-    /// Name of the agent; all when missing
+pub(crate) struct AgentHistory {
+    /// Name of the agent; if omitted, all agents
     #[serde(default)]
     agent: Option<String>,
-    /// How many runs to show (20)
+    /// Number of runs to list [default: 20]
     #[arg(long, value_name = "N")]
     #[serde(default)]
     limit: Option<usize>,
 }
 
-/// The runs.
+/// The past runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Runs {
-    runs: Vec<Row>,
+pub(crate) struct AgentHistoryOutput {
+    runs: Vec<RunRow>,
 }
 
 /// One run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Row {
+pub(super) struct RunRow {
     run: RunId,
     agent: String,
-    /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    /// What triggered it: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
     occasion: String,
-    /// The slot it was for, or when it was due; absent when somebody asked for it.
+    /// The slot it was for, or when it was due; absent for a manual run.
     scheduled_at: Option<Timestamp>,
-    /// The failed run it repeats.
+    /// The failed run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rerun_of: Option<RunId>,
     started: Timestamp,
@@ -50,16 +50,16 @@ pub(super) struct Row {
     status: String,
     reason: Option<String>,
     message: Option<String>,
-    /// What stood for the parameters of its pipeline.
+    /// Values of the parameters of its pipeline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     set: BTreeMap<String, String>,
-    /// Actions applied.
+    /// Applied actions.
     applied: usize,
-    /// Actions not applied.
+    /// Rejected actions.
     rejected: usize,
-    /// Actions that wait for a person.
+    /// Actions that wait for approval.
     proposed: usize,
-    /// Applied actions that were undone since.
+    /// Applied actions that were undone later.
     undone: usize,
     model: String,
     tokens_in: Option<u64>,
@@ -68,14 +68,14 @@ pub(super) struct Row {
     cost: Option<f64>,
 }
 
-impl Op for History {
+impl Op for AgentHistory {
     const NAME: &'static str = "agent history";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/runs");
-    type Output = Runs;
+    type Output = AgentHistoryOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Runs> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentHistoryOutput> {
         let limit = self.limit.unwrap_or(SHOWN);
         if limit == 0 {
             return Err(Error::invalid("no runs are asked for")
@@ -88,10 +88,10 @@ impl Op for History {
             ctx.host.catalog()?.entry(agent)?;
         }
         runs.truncate(limit);
-        Ok(Runs { runs: runs.into_iter().map(|run| row(ctx.memory, run)).collect() })
+        Ok(AgentHistoryOutput { runs: runs.into_iter().map(|run| row(ctx.memory, run)).collect() })
     }
 
-    fn show(output: &Runs) -> String {
+    fn show(output: &AgentHistoryOutput) -> String {
         if output.runs.is_empty() {
             return "no runs yet\n".to_owned();
         }
@@ -132,10 +132,10 @@ fn count(run: &Run, state: ActionState) -> usize {
     run.actions.iter().filter(|action| action.state == state).count()
 }
 
-pub(super) fn row(memory: &Memory, run: Run) -> Row {
-    let run = ledger::as_it_stands(memory, run);
+pub(super) fn row(memory: &Memory, run: Run) -> RunRow {
+    let run = ledger::with_current_status(memory, run);
     let applied = run.applied().count();
-    Row {
+    RunRow {
         run: run.id,
         occasion: run.trigger.name().to_owned(),
         scheduled_at: run.scheduled_at,
@@ -158,8 +158,8 @@ pub(super) fn row(memory: &Memory, run: Run) -> Row {
     }
 }
 
-impl Row {
-    /// In a line, without its agent.
+impl RunRow {
+    /// The run as one line, without the agent's name.
     pub(super) fn line(&self) -> String {
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let again = if self.rerun_of.is_some() { ", again" } else { "" };

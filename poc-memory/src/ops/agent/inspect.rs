@@ -1,6 +1,6 @@
 //! `agent inspect`
 
-use super::outcome::Outcome;
+use super::outcome::AgentRunOutput;
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger;
 use poc_agent::run::transcript;
@@ -9,84 +9,84 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// One run in full: the prompt, what the model answered, and what became of each action.
+/// Show a run in full: the prompt, the model's replies, and the outcome of each action.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Inspect {
+pub(crate) struct AgentInspect {
     /// Id of the run, or its first digits
     run: String,
 }
 
-/// A run.
+/// A run in full.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Inspected {
-    /// What became of it.
-    outcome: Outcome,
+pub(crate) struct AgentInspectOutput {
+    /// Its result.
+    outcome: AgentRunOutput,
     /// Fingerprint of the agent's version that ran.
     fingerprint: String,
-    /// The nodes it read, each with the version.
+    /// Keys of the notes it read, each with the version.
     versions: Vec<(String, u32)>,
-    /// What the model was told from run to run; absent when no longer kept.
+    /// The system prompt; absent if no longer stored.
     system: Option<String>,
     /// The rendered template.
     prompt: Option<String>,
-    /// What the model answered, turn by turn.
-    replies: Vec<Reply>,
-    /// What each call of a model took, also of those that came to nothing.
+    /// The model's replies, turn by turn.
+    replies: Vec<ReplyRow>,
+    /// Tokens and cost of each model call, including failed ones.
     #[serde(default)]
-    calls: Vec<Called>,
+    calls: Vec<CallRow>,
 }
 
 /// One call of a model.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Called {
+struct CallRow {
     /// The model's name in the settings.
     model: String,
-    /// Tokens read, when known.
+    /// Input tokens, if known.
     tokens_in: Option<u64>,
-    /// Tokens written, when known.
+    /// Output tokens, if known.
     tokens_out: Option<u64>,
-    /// US dollars, when known.
+    /// US dollars, if known.
     cost: Option<f64>,
-    /// Whether the provider told nothing and this is what it may have been at most.
+    /// Whether the provider reported nothing and the numbers are upper bounds.
     estimated: bool,
 }
 
-/// One answer of the model.
+/// One reply of the model.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Reply {
+struct ReplyRow {
     text: String,
     /// What was wrong with it.
     problems: Vec<String>,
 }
 
-impl Op for Inspect {
+impl Op for AgentInspect {
     const NAME: &'static str = "agent inspect";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{run}");
-    type Output = Inspected;
+    type Output = AgentInspectOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Inspected> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentInspectOutput> {
         let run = ledger::find(ctx.memory, &self.run)?;
-        let outcome = Outcome::of(ctx.memory, &run);
+        let outcome = AgentRunOutput::of(ctx.memory, &run);
         let versions = run.selected.iter().map(|(_, version)| *version);
         let versions = outcome.nodes.iter().cloned().zip(versions).collect();
         let (mut system, mut prompt, mut replies) = (None, None, Vec::new());
         if let Some(transcript) = transcript(ctx.memory, &run)? {
             (system, prompt) = (Some(transcript.system), Some(transcript.prompt));
             let turns = transcript.turns.into_iter();
-            replies = turns.map(|turn| Reply { text: turn.reply, problems: turn.problems }).collect();
+            replies = turns.map(|turn| ReplyRow { text: turn.reply, problems: turn.problems }).collect();
         }
         let called = |call: ledger::Call| {
             let ledger::Call { model, tokens_in, tokens_out, cost, estimated } = call;
-            Called { model, tokens_in, tokens_out, cost, estimated }
+            CallRow { model, tokens_in, tokens_out, cost, estimated }
         };
         let (calls, fingerprint) = (run.calls.into_iter().map(called).collect(), run.fingerprint);
-        Ok(Inspected { outcome, fingerprint, versions, system, prompt, replies, calls })
+        Ok(AgentInspectOutput { outcome, fingerprint, versions, system, prompt, replies, calls })
     }
 
-    fn show(output: &Inspected) -> String {
+    fn show(output: &AgentInspectOutput) -> String {
         let mut text = output.outcome.show();
         for call in &output.calls {
             let _ = writeln!(text, "  {}", call.line());
@@ -111,7 +111,7 @@ impl Op for Inspect {
     }
 }
 
-impl Called {
+impl CallRow {
     fn line(&self) -> String {
         let mut line = format!("call of {}", self.model);
         for (count, what) in [(self.tokens_in, "in"), (self.tokens_out, "out")] {

@@ -1,10 +1,10 @@
 //! `agent list`
 
-use crate::ops::text::{Problem, minute, problem, table};
+use crate::ops::text::{Diagnostic, diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::ledger::{AgentState, Repeat};
+use poc_agent::ledger::{AgentState, PendingRerun};
 use poc_agent::schedule::local_zone;
-use poc_agent::{Entry, agenda, due, ledger, selection};
+use poc_agent::{CatalogEntry, ledger, scheduler, selection, slot_planner};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -12,76 +12,76 @@ use poc_notes::freshness::{self, AsOf, Freshness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The agents: how their files stand, when they run next, what became of their last run and how
-/// much there is for them to do.
+/// List the agents: the state of their files, when they run next, how their last run ended, and how many
+/// notes wait for them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct List {}
+pub(crate) struct AgentList {}
 
 /// The agents.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Agents {
-    agents: Vec<Row>,
-    /// What is wrong with the folder of agents as a whole.
+pub(crate) struct AgentListOutput {
+    agents: Vec<AgentRow>,
+    /// Problems of the agents folder as a whole.
     problems: Vec<String>,
     as_of: AsOf,
-    /// Transactions the slowest index is behind.
+    /// How many transactions the slowest index is behind.
     lag: u64,
-    /// What makes the answer poorer than it should be.
+    /// Problems that may make this answer incomplete.
     degraded: Vec<String>,
 }
 
 /// One agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Row {
+pub(super) struct AgentRow {
     pub(super) name: String,
     pub(super) description: String,
-    /// `ok`, `last-good` (the file is broken, its last good version goes on), `invalid`, `disabled`,
+    /// `ok`, `last-good` (the file is broken, its last valid version is used), `invalid`, `disabled`,
     /// `paused` or `on-demand`.
     pub(super) state: String,
     /// As written in the file.
     pub(super) schedule: Option<String>,
     /// When it is due next.
     pub(super) next: Option<Timestamp>,
-    /// Since when it is running; absent when it is not.
+    /// When the current run started; absent if none is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) running: Option<Timestamp>,
-    /// When its last run ended. What was skipped or missed is no run.
+    /// When its last run ended. Skipped and missed slots do not count.
     pub(super) last: Option<Timestamp>,
-    /// How that run ended.
+    /// The status of that run.
     pub(super) last_status: Option<String>,
-    /// Why and how long it rests; absent when it does not.
+    /// Why and how long it is paused; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<String>,
-    /// That its last run failed and is repeated, and when; absent when it is not.
+    /// When its last, failed run is repeated; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rerun: Option<String>,
-    /// Nodes it would look at now.
+    /// Notes it would process now.
     pub(super) stale: Option<usize>,
-    /// The model it names.
+    /// Its model.
     pub(super) model: Option<String>,
-    /// What keeps it from running as its file says, in a line.
+    /// What keeps it from running, in one line.
     pub(super) error: Option<String>,
-    /// All that is wrong with its file.
-    pub(super) errors: Vec<Problem>,
+    /// All errors in its file.
+    pub(super) errors: Vec<Diagnostic>,
 }
 
-impl Op for List {
+impl Op for AgentList {
     const NAME: &'static str = "agent list";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents");
-    type Output = Agents;
+    type Output = AgentListOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Agents> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentListOutput> {
         let catalog = ctx.host.catalog()?;
         let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
         let Freshness { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
-        Ok(Agents { agents, problems, as_of, lag, degraded })
+        Ok(AgentListOutput { agents, problems, as_of, lag, degraded })
     }
 
-    fn show(output: &Agents) -> String {
+    fn show(output: &AgentListOutput) -> String {
         let mut rows =
             vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
         for agent in &output.agents {
@@ -109,7 +109,7 @@ impl Op for List {
                 (Some(error), true) => text.push_str(&format!("\n{}: {error}\n", agent.name)),
                 (_, false) => {
                     text.push_str(&format!("\n{}:\n", agent.name));
-                    text.extend(agent.errors.iter().map(problem));
+                    text.extend(agent.errors.iter().map(diagnostic_text));
                 }
                 (None, true) => {}
             }
@@ -119,25 +119,25 @@ impl Op for List {
     }
 }
 
-/// How an agent stands.
-pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
+/// Whether an agent would run, and what it would do.
+pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<AgentRow> {
     let definition = entry.definition.as_deref();
     let (state, now) = (ledger::state(memory, name)?, memory.now());
     let (last, paused) = (state.last(), entry.paused(&state, now));
-    let next = agenda::next(name, entry, &state, now, local_zone());
+    let next = scheduler::next(name, entry, &state, now, local_zone());
     let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
     let model = definition.map(|definition| definition.execution.model.clone());
-    // One that can be called is enough.
+    // One callable model is enough.
     let missing = || {
         let missing = |name| poc_models::missing(&memory.config, name);
         let all: Option<Vec<_>> = definition?.execution.models().map(missing).collect();
         all?.into_iter().next()
     };
     let first = entry.errors.first().map(Error::line);
-    Ok(Row {
+    Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.standing(paused.as_ref()).to_owned(),
+        state: entry.status(paused.as_ref()).to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         running: ledger::running_since(memory, name, &state)?,
@@ -148,15 +148,15 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
         stale,
         error: first.or_else(missing),
         model,
-        errors: entry.errors.iter().map(Problem::from).collect(),
+        errors: entry.errors.iter().map(Diagnostic::from).collect(),
     })
 }
 
-/// What there is to say about a failed run that is to be repeated.
-fn rerun(name: &str, entry: &Entry, state: &AgentState) -> Option<String> {
+/// A sentence about a failed run that will be repeated.
+fn rerun(name: &str, entry: &CatalogEntry, state: &AgentState) -> Option<String> {
     let definition = entry.definition.as_deref().filter(|definition| definition.enabled)?;
-    let at = due::rerun(name, definition, entry.since, state)?;
-    let Repeat { run, times, .. } = state.repeat()?;
+    let at = slot_planner::rerun_at(name, definition, entry.since, state)?;
+    let PendingRerun { run, times, .. } = state.pending_rerun()?;
     let most = definition.retry.rerun.len();
     Some(format!(
         "the run {run} failed and is repeated at {at}, unless a slot comes first ({} of {most})",

@@ -1,4 +1,4 @@
-//! Verbs about agents and their runs.
+//! Ops on agents and their runs.
 
 mod apply;
 mod check;
@@ -19,20 +19,20 @@ mod show;
 mod test;
 pub(super) mod undo;
 
-pub(crate) use apply::Apply;
-pub(crate) use check::Check;
-pub(crate) use diff::Diff;
-pub(crate) use explain::Explain;
-pub(crate) use history::History;
-pub(crate) use inspect::Inspect;
-pub(crate) use list::List;
-pub(crate) use pause::Pause;
-pub(crate) use reject::Reject;
-pub(crate) use reload::Reload;
-pub(crate) use resume::Resume;
-pub(crate) use review::Review;
-pub(crate) use run::RunAgent;
-pub(crate) use schema::Schema;
-pub(crate) use show::Show;
-pub(crate) use test::Test;
-pub(crate) use undo::Undo;
+pub(crate) use apply::AgentApply;
+pub(crate) use check::AgentCheck;
+pub(crate) use diff::AgentDiff;
+pub(crate) use explain::AgentExplain;
+pub(crate) use history::AgentHistory;
+pub(crate) use inspect::AgentInspect;
+pub(crate) use list::AgentList;
+pub(crate) use pause::AgentPause;
+pub(crate) use reject::AgentReject;
+pub(crate) use reload::AgentReload;
+pub(crate) use resume::AgentResume;
+pub(crate) use review::AgentReview;
+pub(crate) use run::AgentRun;
+pub(crate) use schema::AgentSchema;
+pub(crate) use show::AgentShow;
+pub(crate) use test::AgentTest;
+pub(crate) use undo::AgentUndo;

@@ -1,7 +1,7 @@
-//! A run as answers show it.
+//! The result of a run in answers.
 
-use crate::ops::text::{counted, minute, one_line};
-use poc_agent::ledger::{self, ActionRow, ActionState, Run};
+use crate::ops::text::{minute, one_line, plural};
+use poc_agent::ledger::{self, ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
 use poc_notes::Memory;
@@ -10,42 +10,42 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Outcome {
+pub(crate) struct AgentRunOutput {
     pub(super) run: RunId,
     pub(super) agent: String,
     /// Whether nothing was written.
     pub(super) dry_run: bool,
-    /// `ok`, `noop` (nothing was asked for), `proposed` (all of it is left for a person), `rejected` (a person
-    /// wanted none of it), `partial` (some actions were rejected, or turned down), `failed`, `timed-out`,
-    /// `interrupted`, `skipped`, `missed` or `running`.
+    /// `ok`, `noop` (no actions), `proposed` (all actions wait for approval), `rejected` (a person rejected
+    /// all actions), `partial` (some actions were rejected), `failed`, `timed-out`, `interrupted`, `skipped`,
+    /// `missed` or `running`.
     pub(super) status: String,
     /// Why it was skipped or failed, as a stable code.
     pub(super) reason: Option<String>,
-    /// What went wrong, in words.
+    /// What went wrong, as text.
     pub(super) message: Option<String>,
-    /// What stood for the parameters of its pipeline.
+    /// Values of the parameters of its pipeline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) set: BTreeMap<String, String>,
-    /// Nodes the model was shown to work on.
+    /// Number of notes the model worked on.
     pub(super) selected: usize,
     /// Their keys.
     pub(super) nodes: Vec<String>,
-    /// What the model said about its reply.
+    /// The model's remarks on its reply.
     pub(super) notes: String,
-    pub(super) applied: Vec<Applied>,
-    /// Actions left for a person, as `agent review` numbers them.
-    pub(super) proposed: Vec<Proposed>,
-    pub(super) rejected: Vec<Rejected>,
-    /// Actions that were rejected as well: of very many the first are kept.
+    pub(super) applied: Vec<AppliedAction>,
+    /// Actions that wait for approval, as `agent review` numbers them.
+    pub(super) proposed: Vec<ProposedAction>,
+    pub(super) rejected: Vec<RejectedAction>,
+    /// Further rejected actions that are not listed.
     pub(super) left_out: u32,
-    /// Keys of the nodes that count as visited.
+    /// Keys of the notes that count as visited.
     pub(super) visited: Vec<String>,
-    /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    /// What triggered it: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
     pub(super) occasion: String,
     pub(super) scheduled_at: Option<Timestamp>,
-    /// The failed run it repeats.
+    /// The failed run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rerun_of: Option<RunId>,
     pub(super) started: Timestamp,
@@ -55,69 +55,69 @@ pub(crate) struct Outcome {
     pub(super) tokens_out: Option<u64>,
     /// US dollars.
     pub(super) cost: Option<f64>,
-    /// The run as one of `[[tests]]`, when that was asked for.
+    /// The run as a `[[tests]]` entry, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) recorded: Option<String>,
-    /// What is wrong with the agent's file, whose last good version was run.
+    /// The error in the agent's file, if its last valid version ran instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outdated: Option<String>,
-    /// Why it could not be written down.
+    /// Why it could not be recorded as a test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unrecorded: Option<String>,
 }
 
 /// An action that was applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Applied {
+pub(super) struct AppliedAction {
     /// Its number in the run, from 1.
     pub(super) number: usize,
-    /// In words.
+    /// As text.
     pub(super) action: String,
-    /// Why, in the model's words.
+    /// The model's reason.
     pub(super) why: String,
-    /// Whether it was undone since.
+    /// Whether it was undone later.
     pub(super) undone: bool,
 }
 
-/// An action that is or was left for a person.
+/// An action that needs or needed approval.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Proposed {
+pub(super) struct ProposedAction {
     /// Its number in the run, from 1.
     pub(super) number: usize,
-    /// In words.
+    /// As text.
     pub(super) action: String,
-    /// Why, in the model's words.
+    /// The model's reason.
     pub(super) why: String,
-    /// `proposed`: it waits; `rejected`: somebody did not want it; `stale`: when it was to be applied, what
-    /// it is about had changed.
+    /// `proposed`: it waits; `rejected`: a person rejected it; `stale`: its notes had changed when it was to
+    /// be applied.
     pub(super) state: String,
-    /// What the person said, or what had changed.
+    /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
 }
 
 /// An action that was not applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Rejected {
-    /// In words.
+pub(super) struct RejectedAction {
+    /// As text.
     pub(super) action: String,
-    /// Why, in the model's words.
+    /// The model's reason.
     pub(super) why: String,
     /// A stable code. `already-present` and `observed` are no failures.
     pub(super) reason: String,
-    /// What the rejection is about.
+    /// Details of the rejection.
     pub(super) detail: String,
 }
 
-impl Outcome {
-    pub(super) fn of(memory: &Memory, run: &Run) -> Outcome {
-        let run = &ledger::as_it_stands(memory, run.clone());
+impl AgentRunOutput {
+    pub(super) fn of(memory: &Memory, run: &Run) -> AgentRunOutput {
+        let run = &ledger::with_current_status(memory, run.clone());
         let view = memory.store.view();
         let key = |id: &NodeId| match view.find(*id) {
             Some(ix) => view.key(ix).to_owned(),
             None => id.to_string(),
         };
-        Outcome {
+        AgentRunOutput {
             run: run.id,
             agent: run.agent.clone(),
             dry_run: false,
@@ -148,26 +148,26 @@ impl Outcome {
         }
     }
 
-    /// The outcome for a person: the test and nothing else, when the run was to be recorded.
+    /// The text for a person: only the test if the run was recorded, otherwise the summary.
     pub(super) fn show(&self) -> String {
         match self.is_record() {
             true => self.recorded.clone().unwrap_or_default(),
-            false => self.told(),
+            false => self.summary(),
         }
     }
 
-    /// Whether the run was to be recorded: what is shown is then meant for a file.
+    /// Whether recording was requested, so that the text is meant for a file.
     pub(super) fn is_record(&self) -> bool {
         self.recorded.is_some() || self.unrecorded.is_some()
     }
 
-    /// What became of the run, for a person.
-    pub(super) fn told(&self) -> String {
+    /// A summary of the run for a person.
+    pub(super) fn summary(&self) -> String {
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
         let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
         if self.selected > 0 {
-            let read = counted(self.selected as u64, "note");
+            let read = plural(self.selected as u64, "note");
             let _ = write!(text, ", {read} read, {} visited", self.visited.len());
         }
         text.push('\n');
@@ -220,12 +220,12 @@ pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
     each.join(", ")
 }
 
-fn applied((number, row): (usize, &ActionRow)) -> Option<Applied> {
+fn applied((number, row): (usize, &ActionRecord)) -> Option<AppliedAction> {
     let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.undone());
-    row.applied().then_some(Applied { number, action, why, undone })
+    row.applied().then_some(AppliedAction { number, action, why, undone })
 }
 
-fn proposed((number, row): (usize, &ActionRow)) -> Option<Proposed> {
+fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
     let state = match row.state {
         ActionState::Proposed => "proposed",
         ActionState::Rejected => "rejected",
@@ -233,11 +233,11 @@ fn proposed((number, row): (usize, &ActionRow)) -> Option<Proposed> {
         ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
     };
     let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());
-    Some(Proposed { number, action, why, state: state.to_owned(), detail })
+    Some(ProposedAction { number, action, why, state: state.to_owned(), detail })
 }
 
-fn rejected(row: &ActionRow) -> Option<Rejected> {
-    Some(Rejected {
+fn rejected(row: &ActionRecord) -> Option<RejectedAction> {
+    Some(RejectedAction {
         action: row.summary.clone(),
         why: row.why.clone(),
         reason: row.rejected.clone()?,

@@ -7,43 +7,43 @@ use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Turn down what a run of an agent has proposed.
+/// Reject the actions that a run of an agent proposed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reject {
+pub(crate) struct AgentReject {
     /// Id of the run, or its first digits
     run: String,
-    /// Numbers of the actions, as `agent review` shows them; all when left out
+    /// Numbers of the actions, as `agent review` shows them; if omitted, all
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     #[serde(default)]
     only: Vec<u16>,
-    /// Why not
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     #[serde(default)]
     note: Option<String>,
 }
 
-/// What was turned down.
+/// What was rejected.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Declined {
+pub(crate) struct AgentRejectOutput {
     run: RunId,
-    /// The actions in words.
+    /// Descriptions of the actions.
     rejected: Vec<String>,
 }
 
-impl Op for Reject {
+impl Op for AgentReject {
     const NAME: &'static str = "agent reject";
     const ACCESS: Access = Access::Person;
-    const TENANTS: bool = false;
-    type Output = Declined;
+    const PER_TENANT: bool = false;
+    type Output = AgentRejectOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Declined> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentRejectOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
         let note = self.note.unwrap_or_default();
-        Ok(Declined { run, rejected: review::reject(ctx.memory, run, &self.only, &note)? })
+        Ok(AgentRejectOutput { run, rejected: review::reject(ctx.memory, run, &self.only, &note)? })
     }
 
-    fn show(output: &Declined) -> String {
+    fn show(output: &AgentRejectOutput) -> String {
         output.rejected.iter().map(|action| format!("turned down: {action}\n")).collect()
     }
 }

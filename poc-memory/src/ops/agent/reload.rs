@@ -1,8 +1,8 @@
 //! `agent reload`
 
-use crate::ops::text::{Problem, counted, problem};
+use crate::ops::text::{Diagnostic, diagnostic_text, plural};
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::Change;
+use poc_agent::CatalogChange;
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,63 +11,63 @@ use serde::{Deserialize, Serialize};
 /// seconds; a file that is gone or broken counts at once here.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reload {}
+pub(crate) struct AgentReload {}
 
 /// What a look at the files gave.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Reloaded {
+pub(crate) struct AgentReloadOutput {
     /// How many agents there are now.
     agents: usize,
-    /// How they differ from before.
-    changes: Vec<Changed>,
-    /// The agents whose files are broken, whether they were before or not.
-    broken: Vec<Broken>,
-    /// What is wrong with the folder of agents, the settings and the saved pipelines.
+    /// How they changed.
+    changes: Vec<ChangedAgent>,
+    /// Agents whose files are invalid.
+    broken: Vec<BrokenAgent>,
+    /// Problems of the agents folder, the settings and the saved pipelines.
     problems: Vec<String>,
 }
 
-/// One agent that is another than before.
+/// An agent that changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Changed {
+struct ChangedAgent {
     agent: String,
-    /// `added`, `changed`, `mended` (its file was broken and is as it was before) or `retired`.
+    /// `added`, `changed`, `mended` (its file was invalid and is valid again, unchanged) or `retired`.
     change: String,
 }
 
-/// One agent whose file is broken.
+/// An agent whose file is invalid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Broken {
+struct BrokenAgent {
     agent: String,
-    /// Whether its last good version goes on; else it does not run.
+    /// Whether its last valid version is used; otherwise it does not run.
     last_good: bool,
-    errors: Vec<Problem>,
+    errors: Vec<Diagnostic>,
 }
 
-impl Op for Reload {
+impl Op for AgentReload {
     const NAME: &'static str = "agent reload";
     const ACCESS: Access = Access::Write;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::post("/v1/reload");
-    type Output = Reloaded;
+    type Output = AgentReloadOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Reloaded> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentReloadOutput> {
         let (catalog, changes) = ctx.host.reload()?;
         let changed = |change| {
             let (agent, change) = match change {
-                Change::Added(agent) => (agent, "added"),
-                Change::Changed(agent) => (agent, "changed"),
-                Change::Mended(agent) => (agent, "mended"),
-                Change::Retired(agent) => (agent, "retired"),
+                CatalogChange::Added(agent) => (agent, "added"),
+                CatalogChange::Changed(agent) => (agent, "changed"),
+                CatalogChange::Mended(agent) => (agent, "mended"),
+                CatalogChange::Retired(agent) => (agent, "retired"),
             };
-            Changed { agent, change: change.to_owned() }
+            ChangedAgent { agent, change: change.to_owned() }
         };
         let broken = catalog.agents.iter().filter(|(_, entry)| !entry.errors.is_empty());
-        let broken = broken.map(|(agent, entry)| Broken {
+        let broken = broken.map(|(agent, entry)| BrokenAgent {
             agent: agent.clone(),
             last_good: entry.definition.is_some(),
-            errors: entry.errors.iter().map(Problem::from).collect(),
+            errors: entry.errors.iter().map(Diagnostic::from).collect(),
         });
-        Ok(Reloaded {
+        Ok(AgentReloadOutput {
             agents: catalog.agents.len(),
             changes: changes.into_iter().map(changed).collect(),
             broken: broken.collect(),
@@ -75,23 +75,23 @@ impl Op for Reload {
         })
     }
 
-    fn show(output: &Reloaded) -> String {
+    fn show(output: &AgentReloadOutput) -> String {
         let mut text = String::new();
-        for Changed { agent, change } in &output.changes {
+        for ChangedAgent { agent, change } in &output.changes {
             text.push_str(&format!("{change}: {agent}\n"));
         }
-        for Broken { agent, last_good, errors } in &output.broken {
+        for BrokenAgent { agent, last_good, errors } in &output.broken {
             let instead = if *last_good { "its last good version goes on" } else { "it does not run" };
             text.push_str(&format!("broken: {agent}, {instead}\n"));
-            text.extend(errors.iter().map(problem));
+            text.extend(errors.iter().map(diagnostic_text));
         }
         text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
-        let agents = counted(output.agents as u64, "agent");
+        let agents = plural(output.agents as u64, "agent");
         let news = if output.changes.is_empty() { ", nothing has changed" } else { "" };
         text + &format!("{agents}{news}\n")
     }
 
-    fn exit(output: &Reloaded) -> Exit {
+    fn exit(output: &AgentReloadOutput) -> Exit {
         if output.broken.is_empty() { Exit::Ok } else { Exit::Config }
     }
 }

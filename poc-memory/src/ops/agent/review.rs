@@ -1,7 +1,7 @@
 //! `agent review`
 
 use crate::ops::{Access, Ctx, Op};
-use poc_agent::permit::Intent;
+use poc_agent::permit::PermittedAction;
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::stale_since;
 use poc_graph::RunId;
@@ -13,57 +13,57 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Show what agents have proposed and a person has to decide. `agent apply` does it, `agent reject` turns
-/// it down.
+/// List the actions that agents proposed and that wait for your decision. `agent apply` applies them, `agent
+/// reject` rejects them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Review {
-    /// Id of the run, or its first digits; all runs when left out
+pub(crate) struct AgentReview {
+    /// Id of the run, or its first digits; if omitted, all runs
     #[serde(default)]
     run: Option<String>,
-    /// Only what this agent proposes
+    /// Only proposals of this agent
     #[arg(long, value_name = "NAME")]
     #[serde(default)]
     agent: Option<String>,
 }
 
-/// What waits for a decision.
+/// The actions that wait for a decision.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Waiting {
+pub(crate) struct AgentReviewOutput {
     /// Oldest run first.
-    proposals: Vec<Proposed>,
+    proposals: Vec<ProposalRow>,
 }
 
-/// An action that waits.
+/// An action that waits for a decision.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Proposed {
+struct ProposalRow {
     run: RunId,
     /// Its number in the run, from 1.
     number: u16,
     agent: String,
     made: Timestamp,
-    /// In words.
+    /// As text.
     action: String,
-    /// Why, in the model's words.
+    /// The model's reason.
     why: String,
-    /// Number of the action it is decided with.
+    /// Number of the action that it is decided together with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     with: Option<u16>,
-    /// What the text of a note would become.
+    /// Changes of a note's text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
-    /// Why it can no longer be done.
+    /// Why it can no longer be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stale: Option<String>,
 }
 
-impl Op for Review {
+impl Op for AgentReview {
     const NAME: &'static str = "agent review";
     const ACCESS: Access = Access::Person;
-    const TENANTS: bool = false;
-    type Output = Waiting;
+    const PER_TENANT: bool = false;
+    type Output = AgentReviewOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Waiting> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentReviewOutput> {
         let run = self.run.map(|id| proposal::find(ctx.memory, &id)).transpose()?;
         let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
         let waiting: Vec<Proposal> = proposals(ctx.memory, run)?.into_iter().filter(of).collect();
@@ -72,10 +72,10 @@ impl Op for Review {
             ctx.host.catalog()?.entry(agent)?;
         }
         let proposals = waiting.into_iter().map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?;
-        Ok(Waiting { proposals })
+        Ok(AgentReviewOutput { proposals })
     }
 
-    fn show(output: &Waiting) -> String {
+    fn show(output: &AgentReviewOutput) -> String {
         if output.proposals.is_empty() {
             return "nothing waits for a decision\n".into();
         }
@@ -99,9 +99,9 @@ impl Op for Review {
     }
 }
 
-fn shown(memory: &Memory, one: Proposal) -> Result<Proposed> {
+fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
     let mut changes = Vec::new();
-    if let Intent::Rewrite { old, draft } = &one.intent
+    if let PermittedAction::Rewrite { old, draft } = &one.permitted
         && let Some(old) = memory.store.node(*old)?
     {
         let mut new = old.clone();
@@ -111,14 +111,14 @@ fn shown(memory: &Memory, one: Proposal) -> Result<Proposed> {
         changes = diff::fields(&old, &new);
     }
     let stale = stale_since(memory, &memory.store, &memory.store.view(), &one)?;
-    Ok(Proposed {
+    Ok(ProposalRow {
         run: one.run,
         number: one.number(),
         agent: one.agent,
         made: one.made,
         action: one.summary,
         why: one.why,
-        with: one.with.map(|with| with.saturating_add(1)),
+        with: one.part_of.map(|with| with.saturating_add(1)),
         changes,
         stale,
     })

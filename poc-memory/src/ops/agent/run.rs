@@ -1,60 +1,60 @@
 //! `agent run`
 
-use super::outcome::Outcome;
-use crate::ops::argument::Values;
+use super::outcome::AgentRunOutput;
+use crate::ops::argument::ParameterValues;
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{Reason, Status};
 use poc_agent::permit::Rejection;
-use poc_agent::run::{self, Options, Trigger};
-use poc_agent::trial;
+use poc_agent::run::{self, RunOptions, Trigger};
+use poc_agent::test_runner;
 use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Run an agent now, whatever its schedule says; in a daemon as soon as there is a place
-/// (`[agents] max-concurrent-runs`), before slots that wait. When none of its nodes is stale it does nothing
-/// and the exit status is 3; when its budget is used up, 4.
+/// Run an agent now, regardless of its schedule. In a daemon it waits for a free place (`[agents]
+/// max-concurrent-runs`) ahead of scheduled runs. If no note is stale, it does nothing and the exit status is
+/// 3; if its budget is used up, the exit status is 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RunAgent {
+pub(crate) struct AgentRun {
     /// Name of the agent
     agent: String,
-    /// Do everything but write: say what would be applied
+    /// Write nothing; report what would be applied
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
-    /// Leave everything for a person to decide: see `agent review`
+    /// Propose all actions instead of applying them: see `agent review`
     #[arg(long, conflicts_with = "dry_run")]
     #[serde(default)]
     propose: bool,
-    /// Take nodes that were visited and have not changed since, too
+    /// Also process notes that were visited and have not changed since
     #[arg(long)]
     #[serde(default)]
     force: bool,
-    /// Key or id of the only node to run on
+    /// Key or id of a note; process only this one
     #[arg(long, value_name = "NODE")]
     #[serde(default)]
     target: Option<String>,
-    /// Answer with the run as one of the agent's `[[tests]]`, to be put at the end of its file
+    /// Print the run as a `[[tests]]` entry for the end of the agent's file
     #[arg(long)]
     #[serde(default)]
     record: bool,
-    /// Values for parameters of its pipeline, in place of those of its file
+    /// Values of pipeline parameters, overriding those in its file
     #[command(flatten)]
-    #[serde(default, skip_serializing_if = "Values::is_empty")]
-    set: Values,
+    #[serde(default, skip_serializing_if = "ParameterValues::is_empty")]
+    set: ParameterValues,
 }
 
-impl Op for RunAgent {
+impl Op for AgentRun {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const LONG_RUNNING: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
-    type Output = Outcome;
+    type Output = AgentRunOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentRunOutput> {
         let catalog = ctx.host.catalog()?;
         let outdated = catalog.entry(&self.agent)?.errors.first().map(Error::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
@@ -66,42 +66,46 @@ impl Op for RunAgent {
         }
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
-            // It claims nothing and hinders nobody.
+            // A dry run claims no notes, so it needs no place.
             true => None,
-            false => Some(ctx.host.run_limiter().asked(ctx.memory, &definition.name, &cancellation)?),
+            false => Some(ctx.host.run_limiter().acquire_interactive(
+                ctx.memory,
+                &definition.name,
+                &cancellation,
+            )?),
         };
         let options =
-            Options { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
+            RunOptions { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
-            return Ok(Outcome { dry_run, outdated, ..Outcome::of(ctx.memory, &run) });
+            return Ok(AgentRunOutput { dry_run, outdated, ..AgentRunOutput::of(ctx.memory, &run) });
         }
-        let (run, entry) = trial::record(ctx.memory, &definition, &options)?;
+        let (run, entry) = test_runner::record(ctx.memory, &definition, &options)?;
         let (recorded, unrecorded) = match entry {
             Ok(entry) => (Some(entry), None),
             Err(error) => (None, Some(error.line())),
         };
-        Ok(Outcome { dry_run, outdated, recorded, unrecorded, ..Outcome::of(ctx.memory, &run) })
+        Ok(AgentRunOutput { dry_run, outdated, recorded, unrecorded, ..AgentRunOutput::of(ctx.memory, &run) })
     }
 
-    fn verbatim(output: &Outcome) -> bool {
+    fn verbatim(output: &AgentRunOutput) -> bool {
         output.is_record()
     }
 
-    fn aside(output: &Outcome) -> Option<String> {
-        let told = output.is_record().then(|| output.told());
+    fn notice(output: &AgentRunOutput) -> Option<String> {
+        let summary = output.is_record().then(|| output.summary());
         let outdated = output.outdated.as_ref().map(|error| {
             format!("the file of `{}` is broken, its last good version was run: {error}", output.agent)
         });
-        let lines: Vec<String> = outdated.into_iter().chain(told).collect();
+        let lines: Vec<String> = outdated.into_iter().chain(summary).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn show(output: &Outcome) -> String {
+    fn show(output: &AgentRunOutput) -> String {
         output.show()
     }
 
-    fn exit(output: &Outcome) -> Exit {
+    fn exit(output: &AgentRunOutput) -> Exit {
         let is = |status: Status| output.status == status.name();
         let refused = |code: &str| Rejection::parse(code).is_some_and(Rejection::is_failure);
         if output.reason.as_deref() == Some(Reason::OverBudget.name()) {

@@ -7,35 +7,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Print the JSON Schema of agent files, for editors that complete and check while one types.
+/// Print the JSON Schema of agent files, for editors that complete and validate them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Schema {}
+pub(crate) struct AgentSchema {}
 
 /// The schema.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Printed {
+pub(crate) struct AgentSchemaOutput {
     /// JSON Schema, draft 2020-12.
     schema: Map<String, Value>,
 }
 
-impl Op for Schema {
+impl Op for AgentSchema {
     const NAME: &'static str = "agent schema";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/schema/agent");
-    type Output = Printed;
+    type Output = AgentSchemaOutput;
 
-    fn run(self, _: &Ctx<'_>) -> Result<Printed> {
-        Ok(Printed { schema: definition::schema() })
+    fn run(self, _: &Ctx<'_>) -> Result<AgentSchemaOutput> {
+        Ok(AgentSchemaOutput { schema: definition::schema() })
     }
 
-    fn show(output: &Printed) -> String {
+    fn show(output: &AgentSchemaOutput) -> String {
         // A map of JSON is JSON.
         serde_json::to_string_pretty(&output.schema).unwrap_or_default() + "\n"
     }
 
-    fn verbatim(_: &Printed) -> bool {
+    fn verbatim(_: &AgentSchemaOutput) -> bool {
         true
     }
 }

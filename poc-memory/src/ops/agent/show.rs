@@ -1,8 +1,8 @@
 //! `agent show`
 
-use super::list::{self, Row};
+use super::list::{self, AgentRow};
 use super::outcome::assigned;
-use crate::ops::text::{minute, problem};
+use crate::ops::text::{diagnostic_text, minute};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
 use poc_graph::error::Result;
@@ -12,112 +12,112 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// One agent in full: its query, model, permit and prompt as they are in force.
+/// Show an agent in full: its query, model, permit and prompt as currently in force.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Show {
+pub(crate) struct AgentShow {
     /// Name of the agent
     agent: String,
 }
 
-/// An agent.
+/// An agent in full.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Agent {
-    /// How it stands.
-    agent: Row,
-    /// What is in force; absent when the file was never good.
+pub(crate) struct AgentShowOutput {
+    /// Its state.
+    agent: AgentRow,
+    /// The definition in force; absent if the file was never valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    definition: Option<InForce>,
+    definition: Option<ActiveDefinition>,
 }
 
-/// The definition that is in force.
+/// The definition in force.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct InForce {
-    /// With the values its file has for its parameters.
+struct ActiveDefinition {
+    /// With the parameter values of its file.
     pipeline: String,
     /// The parameters of the pipeline with the values of the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     params: BTreeMap<String, String>,
     mode: String,
-    /// How long a visit keeps a node fresh; absent: until the node changes.
+    /// How long a visit keeps a note fresh; if absent, until the note changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<String>,
-    /// The actions it may use and how many of each in one run.
+    /// The actions it may use, each with the maximum per run.
     actions: Vec<(String, usize)>,
     /// What it may change: `results`, `neighborhood` or `any`.
     targets: String,
-    /// Whether supersessions are applied; else they are left for a person.
+    /// Whether supersessions are applied; otherwise they need approval.
     supersede_apply: bool,
     timeout: String,
-    /// Models that stand in for its own, in their order.
+    /// Fallback models, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fallback: Vec<String>,
-    timing: Timing,
-    limits: Limited,
-    budget: Money,
-    retry: Again,
+    timing: ScheduleSection,
+    limits: LimitsSection,
+    budget: BudgetSection,
+    retry: RetrySection,
     placeholders: Vec<String>,
-    /// The template's file; absent when it stands in the agent file.
+    /// The template's file; absent if the prompt is in the agent file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     template: Option<String>,
     prompt: String,
-    /// Tells whether two versions are the same.
+    /// Identifies this version.
     fingerprint: String,
 }
 
 /// `[schedule]`
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Timing {
-    /// IANA name; absent: the machine's zone.
+struct ScheduleSection {
+    /// IANA name; if absent, the zone of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
     jitter: String,
-    /// Whether a slot that passed is caught up.
+    /// Whether a missed slot is caught up.
     catch_up: bool,
     catch_up_window: String,
     cooldown: String,
 }
 
-/// `[limits]`, but for the numbers of each action.
+/// `[limits]`, without the limits of single actions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Limited {
-    /// Actions of one run, of all kinds.
+struct LimitsSection {
+    /// Maximum actions of one run, of all kinds.
     max_actions: usize,
-    /// Greatest change of a weight.
+    /// Maximum change of a weight.
     weight_max_delta: f64,
-    /// Characters of a new note's body.
+    /// Maximum characters of a new note's body.
     insert_max_chars: usize,
-    /// Filters: a note that passes one may be linked and nothing else.
+    /// Filters of protected notes, which may be linked but not changed otherwise.
     protect: Vec<String>,
 }
 
-/// `[budget]`; what is absent has no bound.
+/// `[budget]`; absent values are unlimited.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Money {
+struct BudgetSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_run: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_day: Option<f64>,
-    /// 0 is without bound.
+    /// 0 means unlimited.
     max_runs_per_day: u32,
 }
 
 /// `[retry]` and `[failure]`
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Again {
-    /// Of one call, the first included.
+struct RetrySection {
+    /// Attempts of one call, including the first.
     attempts: u32,
-    /// Correction turns.
+    /// Maximum correction turns.
     repair: u32,
-    /// How long after a failed run it is repeated, one after the other.
+    /// Delays after which a failed run is repeated, one after the other.
     rerun: Vec<String>,
-    /// Failed runs in a row after which it rests; 0 is never.
+    /// Consecutive failures that pause it; 0 is never.
     pause_after: u32,
 }
 
-impl Timing {
-    fn of(rules: &ScheduleRules) -> Timing {
-        Timing {
+impl ScheduleSection {
+    fn of(rules: &ScheduleRules) -> ScheduleSection {
+        ScheduleSection {
             timezone: rules.timezone.map(|zone| zone.name().to_owned()),
             jitter: rules.jitter.to_string(),
             catch_up: rules.catch_up,
@@ -136,9 +136,9 @@ impl Timing {
     }
 }
 
-impl Limited {
-    fn of(limits: &Limits) -> Limited {
-        Limited {
+impl LimitsSection {
+    fn of(limits: &Limits) -> LimitsSection {
+        LimitsSection {
             max_actions: limits.max_actions,
             weight_max_delta: limits.weight_max_delta,
             insert_max_chars: limits.insert_max_chars,
@@ -147,12 +147,12 @@ impl Limited {
     }
 
     fn line(&self) -> String {
-        let Limited { max_actions, weight_max_delta, insert_max_chars, .. } = self;
+        let LimitsSection { max_actions, weight_max_delta, insert_max_chars, .. } = self;
         format!("{max_actions} actions, a delta of {weight_max_delta}, {insert_max_chars} characters a note")
     }
 }
 
-impl Money {
+impl BudgetSection {
     fn line(&self) -> String {
         let runs = match self.max_runs_per_day {
             0 => "any number of runs a day".to_owned(),
@@ -164,7 +164,7 @@ impl Money {
     }
 }
 
-impl Again {
+impl RetrySection {
     fn line(&self) -> String {
         let rerun = match self.rerun.is_empty() {
             true => "never again".to_owned(),
@@ -178,17 +178,17 @@ impl Again {
     }
 }
 
-impl Op for Show {
+impl Op for AgentShow {
     const NAME: &'static str = "agent show";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}");
-    type Output = Agent;
+    type Output = AgentShowOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Agent> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentShowOutput> {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
-        let definition = entry.definition.as_deref().map(|definition| InForce {
+        let definition = entry.definition.as_deref().map(|definition| ActiveDefinition {
             pipeline: definition.query.pipeline.to_string(),
             params: definition.query.params.clone(),
             mode: definition.mode.name().to_owned(),
@@ -203,14 +203,14 @@ impl Op for Show {
             supersede_apply: definition.limits.supersede_apply,
             timeout: definition.execution.timeout.to_string(),
             fallback: definition.execution.fallback.clone(),
-            timing: Timing::of(&definition.schedule),
-            limits: Limited::of(&definition.limits),
-            budget: Money {
+            timing: ScheduleSection::of(&definition.schedule),
+            limits: LimitsSection::of(&definition.limits),
+            budget: BudgetSection {
                 max_usd_per_run: definition.budget.usd_per_run,
                 max_usd_per_day: definition.budget.usd_per_day,
                 max_runs_per_day: definition.budget.runs_per_day,
             },
-            retry: Again {
+            retry: RetrySection {
                 attempts: definition.retry.attempts,
                 repair: definition.retry.repair,
                 rerun: definition.retry.rerun.iter().map(ToString::to_string).collect(),
@@ -221,10 +221,10 @@ impl Op for Show {
             prompt: definition.prompt.text.clone(),
             fingerprint: definition.fingerprint.clone(),
         });
-        Ok(Agent { agent: list::row(ctx.memory, &self.agent, entry)?, definition })
+        Ok(AgentShowOutput { agent: list::row(ctx.memory, &self.agent, entry)?, definition })
     }
 
-    fn show(output: &Agent) -> String {
+    fn show(output: &AgentShowOutput) -> String {
         let agent = &output.agent;
         let mut text = format!("{}: {}\n", agent.name, agent.description);
         let mut line = |name: &str, value: &str| {
@@ -269,7 +269,7 @@ impl Op for Show {
         if let (Some(error), true) = (&agent.error, agent.errors.is_empty()) {
             line("problem", error);
         }
-        text.extend(agent.errors.iter().map(problem));
+        text.extend(agent.errors.iter().map(diagnostic_text));
         if let Some(definition) = &output.definition {
             let _ = write!(text, "\n{}\n", definition.prompt.trim_end());
         }

@@ -1,8 +1,8 @@
 //! `agent test`
 
-use crate::ops::text::{Problem, counted, problem};
+use crate::ops::text::{Diagnostic, diagnostic_text, plural};
 use crate::ops::{Access, Ctx, Op};
-use poc_agent::trial::{self, Difference};
+use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::Memory;
@@ -10,72 +10,72 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Play the `[[tests]]` of agent files: a few notes, a recorded reply, and what has to come of it.
-/// Nothing of the memory is touched and no model is asked. When one fails the exit status is 1.
+/// Run the `[[tests]]` of agent files: each has a few notes, a recorded reply and the expected result. The
+/// memory is not touched and no model is called. If a test fails, the exit status is 1.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Test {
-    /// Name of the agent; all when missing
+pub(crate) struct AgentTest {
+    /// Name of the agent; if omitted, all agents
     agent: Option<String>,
 }
 
-/// How the tests went.
+/// The test results.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
-    agents: Vec<Tested>,
+pub(crate) struct AgentTestOutput {
+    agents: Vec<AgentTests>,
     passed: u64,
     failed: u64,
 }
 
 /// One agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Tested {
+struct AgentTests {
     name: String,
-    tests: Vec<Played>,
-    /// What keeps its tests from being played.
-    errors: Vec<Problem>,
+    tests: Vec<TestResult>,
+    /// Errors that prevent its tests from running.
+    errors: Vec<Diagnostic>,
 }
 
 /// One test.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Played {
+struct TestResult {
     name: String,
     ok: bool,
-    /// What came otherwise than expected.
-    differences: Vec<Difference>,
-    /// Keys of the nodes in the prompt in the order of their handles: the first is `N1`.
+    /// Differences from the expected result.
+    differences: Vec<TestDifference>,
+    /// Keys of the notes in the prompt, in the order of their handles: the first is `N1`.
     handles: Vec<String>,
 }
 
-impl Op for Test {
+impl Op for AgentTest {
     const NAME: &'static str = "agent test";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
-    type Output = Report;
+    const PER_TENANT: bool = false;
+    type Output = AgentTestOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<AgentTestOutput> {
         let catalog = Catalog::read(ctx.memory)?;
-        let mut report = Report { agents: Vec::new(), passed: 0, failed: 0 };
+        let mut report = AgentTestOutput { agents: Vec::new(), passed: 0, failed: 0 };
         for (name, entry) in catalog.named(self.agent.as_deref())? {
-            let (tests, errors) = match entry.sound() {
+            let (tests, errors) = match entry.valid_definition() {
                 Some(definition) => played(ctx.memory, definition),
-                None => (Vec::new(), entry.errors.iter().map(Problem::from).collect()),
+                None => (Vec::new(), entry.errors.iter().map(Diagnostic::from).collect()),
             };
             let passed = tests.iter().filter(|test| test.ok).count() as u64;
             report.passed += passed;
             report.failed += tests.len() as u64 - passed;
-            report.agents.push(Tested { name: name.clone(), tests, errors });
+            report.agents.push(AgentTests { name: name.clone(), tests, errors });
         }
         Ok(report)
     }
 
-    fn show(output: &Report) -> String {
+    fn show(output: &AgentTestOutput) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.tests.is_empty() && agent.errors.is_empty() {
                 let _ = writeln!(text, "{}: no tests", agent.name);
             }
-            text.extend(agent.errors.iter().map(problem));
+            text.extend(agent.errors.iter().map(diagnostic_text));
             for test in &agent.tests {
                 let _ = writeln!(
                     text,
@@ -92,11 +92,11 @@ impl Op for Test {
                 }
             }
         }
-        let _ = writeln!(text, "{} passed, {} failed", counted(output.passed, "test"), output.failed);
+        let _ = writeln!(text, "{} passed, {} failed", plural(output.passed, "test"), output.failed);
         text
     }
 
-    fn exit(output: &Report) -> Exit {
+    fn exit(output: &AgentTestOutput) -> Exit {
         if output.agents.iter().any(|agent| !agent.errors.is_empty()) {
             Exit::Config
         } else if output.failed > 0 {
@@ -109,10 +109,10 @@ impl Op for Test {
     }
 }
 
-fn played(memory: &Memory, definition: &Definition) -> (Vec<Played>, Vec<Problem>) {
-    match trial::play(memory, definition) {
+fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<Diagnostic>) {
+    match test_runner::run_tests(memory, definition) {
         Ok(played) => {
-            let one = |played: trial::Played| Played {
+            let one = |played: test_runner::TestResult| TestResult {
                 name: played.test,
                 ok: played.differences.is_empty(),
                 differences: played.differences,
@@ -120,12 +120,12 @@ fn played(memory: &Memory, definition: &Definition) -> (Vec<Played>, Vec<Problem
             };
             (played.into_iter().map(one).collect(), Vec::new())
         }
-        Err(errors) => (Vec::new(), errors.iter().map(|error: &Error| Problem::from(error)).collect()),
+        Err(errors) => (Vec::new(), errors.iter().map(|error: &Error| Diagnostic::from(error)).collect()),
     }
 }
 
-/// `-` stands before what did not come, `+` before what came instead.
-fn shown(difference: &Difference) -> String {
+/// A difference as a diff: `-` marks missing lines, `+` unexpected ones.
+fn shown(difference: &TestDifference) -> String {
     let mut text = format!("  {}:\n", difference.what);
     let lines = difference.missing.iter().map(|line| ('-', line));
     for (mark, line) in lines.chain(difference.unexpected.iter().map(|line| ('+', line))) {

@@ -1,7 +1,7 @@
-//! Verbs about the daemon itself.
+//! Ops on the daemon itself.
 
 mod status;
 mod stop;
 
-pub(crate) use status::Status;
-pub(crate) use stop::Stop;
+pub(crate) use status::DaemonStatusRequest;
+pub(crate) use stop::DaemonStop;

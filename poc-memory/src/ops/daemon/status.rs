@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// How the daemon is: since when it runs, what it runs now, what is due next and what is wrong.
+/// Show the state of the daemon: when it started, what it runs now, what is due next, and its problems.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Status {}
+pub(crate) struct DaemonStatusRequest {}
 
-impl Op for Status {
+impl Op for DaemonStatusRequest {
     const NAME: &'static str = "daemon status";
     const ACCESS: Access = Access::Read;
     const NEEDS_DAEMON: bool = true;
-    const TENANTS: bool = false;
+    const PER_TENANT: bool = false;
     type Output = DaemonStatus;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStatus> {
@@ -80,7 +80,7 @@ mod tests {
             recovered: Vec::new(),
             settings: String::new(),
         };
-        insta::assert_snapshot!(Status::show(&status), @"
+        insta::assert_snapshot!(DaemonStatusRequest::show(&status), @"
         running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0
         store    /m/store
         socket   /m/daemon.sock

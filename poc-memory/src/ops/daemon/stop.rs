@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 /// the store.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Stop {}
+pub(crate) struct DaemonStop {}
 
 /// What `daemon stop` answers.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Stopping {
+pub(crate) struct DaemonStopOutput {
     /// Process id of the daemon.
     pub(crate) pid: u32,
     /// Runs it lets end first.
     pub(crate) running: Vec<String>,
 }
 
-impl Op for Stop {
+impl Op for DaemonStop {
     const NAME: &'static str = "daemon stop";
     const ACCESS: Access = Access::Person;
     const NEEDS_DAEMON: bool = true;
-    const TENANTS: bool = false;
-    type Output = Stopping;
+    const PER_TENANT: bool = false;
+    type Output = DaemonStopOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Stopping> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStopOutput> {
         let daemon = ctx.host.daemon()?;
         let status = daemon.status();
         daemon.stop();
-        Ok(Stopping { pid: status.pid, running: status.running })
+        Ok(DaemonStopOutput { pid: status.pid, running: status.running })
     }
 
-    fn show(stopping: &Stopping) -> String {
+    fn show(stopping: &DaemonStopOutput) -> String {
         match stopping.running.as_slice() {
             [] => format!("the daemon (pid {}) stops\n", stopping.pid),
             running => format!("the daemon (pid {}) stops after: {}\n", stopping.pid, running.join(", ")),

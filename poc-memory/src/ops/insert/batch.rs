@@ -1,7 +1,7 @@
 //! The batch form of `insert`: many notes in one request.
 
 use super::Insert;
-use crate::ops::text::counted;
+use crate::ops::text::plural;
 use crate::ops::{Ctx, argument};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -11,33 +11,33 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// Lines about single notes that a person is shown.
+/// Single notes listed for a person.
 const SHOWN: usize = 10;
 
 pub(super) const HELP: &str = "\
-Many notes instead of one: a file of JSON Lines, or `-` for standard input. Each line is one note \
-with the fields that stand here as flags:
+Many notes instead of one: a JSON Lines file, or `-` for standard input. Each line is one note \
+with the fields of these options:
 
   {\"title\": \"B-tree splits\", \"body\": \"A split writes two pages.\", \"keywords\": [\"storage\"]}
 
-They are stored in their order, some hundred in one transaction; one that is wrong is reported with its \
-place and does not hinder the others. A line that cannot be read is refused with all others";
+The notes are stored in order, a few hundred per transaction. An invalid note is reported with its \
+position; the others are stored. If a line cannot be parsed, nothing is stored";
 
 /// Notes to store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Notes(Vec<Insert>);
+pub(super) struct BatchNotes(Vec<Insert>);
 
-/// What became of one of many notes.
+/// What became of one note of a batch.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Outcome {
+pub(crate) struct InsertedNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Whether it was there already, and was left as it is.
+    /// Whether it was already stored, and was left unchanged.
     duplicate: bool,
-    /// Whether it is a new version of a note that was there.
+    /// Whether it is a new version of an existing note.
     updated: bool,
     keyword_edges: usize,
     semantic_edges: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Outcome {
 }
 
 /// The notes of a text in JSON Lines, or of the file it names.
-pub(super) fn lines(word: &str) -> Result<Notes, String> {
+pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
     let text = match word {
         "-" => argument::text(word)?,
         path => std::fs::read_to_string(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?,
@@ -65,10 +65,10 @@ pub(super) fn lines(word: &str) -> Result<Notes, String> {
         Ok(note)
     })
     .collect::<Result<_, String>>()
-    .map(Notes)
+    .map(BatchNotes)
 }
 
-impl Notes {
+impl BatchNotes {
     /// The notes, when nothing else is asked for.
     pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
         if *rest != Insert::default() {
@@ -91,15 +91,15 @@ impl Notes {
     }
 }
 
-impl Outcome {
+impl InsertedNote {
     /// Whether there is a note that was not there before.
     pub(super) fn is_new(&self) -> bool {
         self.error.is_none() && !self.duplicate && !self.updated
     }
 
-    pub(super) fn of(place: usize, stored: Result<insert::Inserted>) -> Outcome {
+    pub(super) fn of(place: usize, stored: Result<insert::InsertReport>) -> InsertedNote {
         match stored {
-            Ok(done) => Outcome {
+            Ok(done) => InsertedNote {
                 id: Some(done.id),
                 key: Some(done.key),
                 duplicate: done.duplicate,
@@ -111,7 +111,7 @@ impl Outcome {
             Err(error) => {
                 let field = error.at.as_ref().and_then(|at| at.field.clone());
                 let field = field.map_or_else(String::new, |field| format!(".{field}"));
-                Outcome {
+                InsertedNote {
                     id: None,
                     key: None,
                     duplicate: false,
@@ -126,18 +126,18 @@ impl Outcome {
 }
 
 /// What became of them, for a person.
-pub(super) fn told(notes: &[Outcome]) -> String {
-    let count = |is: &dyn Fn(&Outcome) -> bool| notes.iter().filter(|note| is(note)).count() as u64;
+pub(super) fn summary(notes: &[InsertedNote]) -> String {
+    let count = |is: &dyn Fn(&InsertedNote) -> bool| notes.iter().filter(|note| is(note)).count() as u64;
     let failed: Vec<(usize, &Error)> =
         (1..).zip(notes).filter_map(|(number, note)| Some((number, note.error.as_ref()?))).collect();
-    let new = count(&Outcome::is_new);
+    let new = count(&InsertedNote::is_new);
     let edges: usize = notes.iter().map(|note| note.keyword_edges + note.semantic_edges).sum();
     let mut text = format!(
         "{new} inserted, {} updated, {}, {} failed, {}\n",
         count(&|note| note.updated),
-        counted(count(&|note| note.duplicate), "duplicate"),
+        plural(count(&|note| note.duplicate), "duplicate"),
         failed.len(),
-        counted(edges as u64, "edge"),
+        plural(edges as u64, "edge"),
     );
     for (number, error) in failed.iter().take(SHOWN) {
         let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
@@ -150,7 +150,7 @@ pub(super) fn told(notes: &[Outcome]) -> String {
     text
 }
 
-impl JsonSchema for Notes {
+impl JsonSchema for BatchNotes {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Notes".into()
     }

@@ -1,86 +1,86 @@
 //! `pipeline check`
 
-use crate::ops::text::{Problem, problem};
+use crate::ops::text::{Diagnostic, diagnostic_text};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::{Exit, Result};
 use poc_search::query::Pipeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Say whether pipelines are sound, with everything that is wrong; nothing is run. Without any, all
-/// saved pipelines are checked.
+/// Check whether pipelines are valid and report all errors, without running them. Without arguments all saved
+/// pipelines are checked.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Check {
+pub(crate) struct PipelineCheck {
     /// Pipelines; `@NAME` for a saved one
     #[arg(value_name = "PIPELINE", help = "Pipelines, each in quotes; `@NAME` for a saved one")]
     #[serde(default)]
     pipelines: Vec<String>,
 }
 
-/// What was found.
+/// The errors and warnings.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
-    pipelines: Vec<Checked>,
+pub(crate) struct PipelineCheckOutput {
+    pipelines: Vec<CheckedPipeline>,
 }
 
 /// One pipeline.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Checked {
+struct CheckedPipeline {
     /// As given or saved.
     text: String,
-    /// Its name, when all saved ones are checked.
+    /// Its name, if all saved pipelines are checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     saved: Option<String>,
-    /// Whether it can be used.
+    /// Whether it is valid.
     sound: bool,
-    /// A sound one in its canonical form, saved pipelines written out; `TERMS` stands where search
-    /// terms belong.
+    /// Its canonical form if valid, with saved pipelines expanded; `TERMS` is the place of search terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// What is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    problem: Option<Problem>,
+    problem: Option<Diagnostic>,
 }
 
-impl Checked {
-    fn of(text: &str, saved: Option<&str>, parsed: Result<Pipeline>) -> Checked {
-        Checked {
+impl CheckedPipeline {
+    fn of(text: &str, saved: Option<&str>, parsed: Result<Pipeline>) -> CheckedPipeline {
+        CheckedPipeline {
             text: text.to_owned(),
             saved: saved.map(str::to_owned),
             sound: parsed.is_ok(),
             pipeline: parsed.as_ref().ok().map(ToString::to_string),
-            problem: parsed.as_ref().err().map(Problem::from),
+            problem: parsed.as_ref().err().map(Diagnostic::from),
         }
     }
 }
 
-impl Op for Check {
+impl Op for PipelineCheck {
     const NAME: &'static str = "pipeline check";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
-    type Output = Report;
+    const PER_TENANT: bool = false;
+    type Output = PipelineCheckOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<PipelineCheckOutput> {
         let names = ctx.memory.names.load();
-        let mut pipelines: Vec<Checked> = self
+        let mut pipelines: Vec<CheckedPipeline> = self
             .pipelines
             .iter()
-            .map(|text| Checked::of(text, None, Pipeline::template(text, &names)))
+            .map(|text| CheckedPipeline::of(text, None, Pipeline::template(text, &names)))
             .collect();
         if pipelines.is_empty() {
             let saved = names.all_saved().iter();
-            pipelines
-                .extend(saved.map(|(name, saved)| Checked::of(&saved.text, Some(name), names.check(name))));
+            pipelines.extend(
+                saved.map(|(name, saved)| CheckedPipeline::of(&saved.text, Some(name), names.check(name))),
+            );
         }
-        Ok(Report { pipelines })
+        Ok(PipelineCheckOutput { pipelines })
     }
 
-    fn show(output: &Report) -> String {
+    fn show(output: &PipelineCheckOutput) -> String {
         let mut text = String::new();
         for checked in &output.pipelines {
             match &checked.problem {
-                Some(wrong) => text.push_str(&problem(wrong)),
+                Some(wrong) => text.push_str(&diagnostic_text(wrong)),
                 None => {
                     let name = checked.saved.as_ref().map_or_else(String::new, |name| format!("@{name}: "));
                     let pipeline = checked.pipeline.as_deref().unwrap_or(&checked.text);
@@ -94,7 +94,7 @@ impl Op for Check {
         text
     }
 
-    fn exit(output: &Report) -> Exit {
+    fn exit(output: &PipelineCheckOutput) -> Exit {
         match output.pipelines.iter().find(|checked| !checked.sound) {
             None => Exit::Ok,
             Some(checked) if checked.saved.is_some() => Exit::Config,

@@ -1,20 +1,20 @@
 //! `pipeline explain`
 
-use crate::ops::text::degraded;
+use crate::ops::text::degradations;
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::Result;
-use poc_notes::Reading;
+use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
 use poc_search::query::{Explanation, Outline, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Say what every stage of a pipeline does, with its arguments and defaults; with `run` also how
-/// many notes it takes and gives, and how long it needs.
+/// Explain every stage of a pipeline with its arguments and defaults. With `run` it is also run: the answer
+/// then has the number of notes in and out of each stage, and its time.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Explain {
+pub(crate) struct PipelineExplain {
     /// Pipelines; `@NAME` for a saved one
     #[arg(
         value_name = "PIPELINE",
@@ -22,62 +22,61 @@ pub(crate) struct Explain {
         help = "Pipelines, each in quotes; `@NAME` for a saved one"
     )]
     pipelines: Vec<String>,
-    /// Run them too
+    /// Also run them
     #[arg(long)]
     #[serde(default)]
     run: bool,
 }
 
-/// What pipelines do.
+/// The explained pipelines.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Explained {
-    pipelines: Vec<One>,
-    /// What was read, when they were run.
+pub(crate) struct PipelineExplainOutput {
+    pipelines: Vec<ExplainedPipeline>,
+    /// The state that was read, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     as_of: Option<AsOf>,
-    /// Transactions the slowest index was behind, when they were run.
+    /// How many transactions the slowest index was behind, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lag: Option<u64>,
-    /// What made the answers poorer than they should be, when they were run.
+    /// Problems that may have made the results incomplete, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     degraded: Option<Vec<String>>,
 }
 
-/// What one pipeline does.
+/// One pipeline explained.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct One {
-    /// In its canonical form, saved pipelines written out; `TERMS` stands where search terms
-    /// belong.
+struct ExplainedPipeline {
+    /// Its canonical form, with saved pipelines expanded; `TERMS` is the place of search terms.
     pipeline: String,
     stages: Vec<Outline>,
-    /// What it did, when it was run.
+    /// What it did, if it was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ran: Option<Explanation>,
 }
 
-impl Op for Explain {
+impl Op for PipelineExplain {
     const NAME: &'static str = "pipeline explain";
     const ACCESS: Access = Access::Read;
-    type Output = Explained;
+    type Output = PipelineExplainOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Explained> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<PipelineExplainOutput> {
         let names = ctx.memory.names.load();
         let parsed = self.pipelines.iter().map(|text| match self.run {
             true => Pipeline::parse(text, &names),
             false => Pipeline::template(text, &names),
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
-        let reading = Reading::of(ctx.memory, None)?;
-        let one = |pipeline: Pipeline| -> Result<One> {
+        let reading = ReadSnapshot::of(ctx.memory, None)?;
+        let one = |pipeline: Pipeline| -> Result<ExplainedPipeline> {
             let ran = match self.run {
                 true => Some(pipeline.run(&reading.sources())?.1),
                 false => None,
             };
-            Ok(One { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
+            Ok(ExplainedPipeline { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
         };
         let pipelines = parsed.into_iter().map(one).collect::<Result<_>>()?;
         let freshness = self.run.then(|| reading.freshness());
-        Ok(Explained {
+        Ok(PipelineExplainOutput {
             pipelines,
             as_of: freshness.as_ref().map(|freshness| freshness.as_of),
             lag: freshness.as_ref().map(|freshness| freshness.lag),
@@ -85,7 +84,7 @@ impl Op for Explain {
         })
     }
 
-    fn show(output: &Explained) -> String {
+    fn show(output: &PipelineExplainOutput) -> String {
         let mut text = String::new();
         for one in &output.pipelines {
             if !text.is_empty() {
@@ -98,6 +97,6 @@ impl Op for Explain {
                 let _ = write!(text, "\n{ran}");
             }
         }
-        text + &degraded(output.degraded.as_deref().unwrap_or_default())
+        text + &degradations(output.degraded.as_deref().unwrap_or_default())
     }
 }

@@ -1,64 +1,63 @@
 //! `pipeline list`
 
-use crate::ops::text::{Problem, problem, table};
+use crate::ops::text::{Diagnostic, diagnostic_text, table};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// List the saved pipelines: those of `[pipelines]` in config.toml.
+/// List the saved pipelines of `[pipelines]` in config.toml.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct List {}
+pub(crate) struct PipelineList {}
 
 /// The saved pipelines.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Listed {
+pub(crate) struct PipelineListOutput {
     /// By name.
-    pipelines: Vec<Row>,
+    pipelines: Vec<SavedPipelineRow>,
 }
 
 /// One of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Row {
+struct SavedPipelineRow {
     /// Without its `@`.
     name: String,
-    /// As saved.
+    /// Its text as saved.
     text: String,
-    /// Whether it can be used.
+    /// Whether it is valid.
     sound: bool,
-    /// A sound one in its canonical form, saved pipelines written out; `TERMS` stands where search
-    /// terms belong.
+    /// Its canonical form if valid, with saved pipelines expanded; `TERMS` is the place of search terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    problem: Option<Problem>,
+    problem: Option<Diagnostic>,
 }
 
-impl Op for List {
+impl Op for PipelineList {
     const NAME: &'static str = "pipeline list";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
-    type Output = Listed;
+    const PER_TENANT: bool = false;
+    type Output = PipelineListOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Listed> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<PipelineListOutput> {
         let names = ctx.memory.names.load();
         let row = |(name, text): (&String, &str)| {
             let checked = names.check(name);
-            Row {
+            SavedPipelineRow {
                 name: name.clone(),
                 text: text.to_owned(),
                 sound: checked.is_ok(),
                 pipeline: checked.as_ref().ok().map(ToString::to_string),
-                problem: checked.as_ref().err().map(Problem::from),
+                problem: checked.as_ref().err().map(Diagnostic::from),
             }
         };
         let saved = names.all_saved().iter().map(|(name, saved)| (name, saved.text.as_str()));
-        Ok(Listed { pipelines: saved.map(row).collect() })
+        Ok(PipelineListOutput { pipelines: saved.map(row).collect() })
     }
 
-    fn show(output: &Listed) -> String {
+    fn show(output: &PipelineListOutput) -> String {
         if output.pipelines.is_empty() {
             return "no pipelines are saved; save one in config.toml:\n\n  [pipelines]\n  recent = \"age:<7d | limit:20\"\n\n\
                     and use it as `poc-memory search -p @recent`\n"
@@ -76,7 +75,7 @@ impl Op for List {
         let mut text = table(&rows);
         for wrong in output.pipelines.iter().filter_map(|row| row.problem.as_ref()) {
             text.push('\n');
-            text.push_str(&problem(wrong));
+            text.push_str(&diagnostic_text(wrong));
         }
         text
     }

@@ -1,9 +1,9 @@
-//! Verbs about pipelines, which read the language and the settings rather than the notes.
+//! Ops on pipelines. They read the settings rather than the notes.
 
 mod check;
 mod explain;
 mod list;
 
-pub(crate) use check::Check;
-pub(crate) use explain::Explain;
-pub(crate) use list::List;
+pub(crate) use check::PipelineCheck;
+pub(crate) use explain::PipelineExplain;
+pub(crate) use list::PipelineList;

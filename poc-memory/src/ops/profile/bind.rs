@@ -3,25 +3,25 @@
 use crate::ops::{Access, Ctx, Op, argument};
 use poc_graph::Trust;
 use poc_graph::error::Result;
-use poc_notes::sync::{self, Binding, Place};
+use poc_notes::sync::{self, Binding, RemoteLocation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Say which other store this one is synchronised with: that of another profile, or one in a folder.
+/// Choose the remote: the store that this memory is synchronised with, of another profile or in a folder.
 /// Nothing is copied yet.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Bind {
-    /// Name of a profile, or path of a folder that is a store or holds one
+pub(crate) struct RemoteBind {
+    /// Name of a profile, or path of a folder that is or contains a store
     #[arg(value_name = "NAME-OR-PATH", value_parser = argument::remote)]
     remote: String,
-    /// How far what comes from there may be relied on at most: `quarantined`, `external`, `agent`,
-    /// `user` or `pinned` [default: user for a profile, external for a folder]
+    /// Highest trust of notes from there: `quarantined`, `external`, `agent`, `user` or `pinned` [default:
+    /// user for a profile, external for a folder]
     #[arg(long, value_parser = argument::trust(), hide_possible_values = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trust: Option<Trust>,
-    /// Make an empty store there when there is none
+    /// Create an empty store there if there is none
     #[arg(long)]
     #[serde(default)]
     create: bool,
@@ -29,32 +29,32 @@ pub(crate) struct Bind {
 
 /// The remote of this memory.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Bound {
+pub(crate) struct RemoteBindOutput {
     /// The profile's name or the folder's path.
     remote: String,
     /// Its store.
     store: PathBuf,
-    /// What is pulled is trusted no further than this.
+    /// Highest trust of pulled notes.
     trust: Trust,
-    /// The remote that was bound before, if that was another one.
+    /// The remote that was bound before, if another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replaced: Option<String>,
 }
 
-impl Op for Bind {
+impl Op for RemoteBind {
     const NAME: &'static str = "profile remote bind";
     const ACCESS: Access = Access::Person;
-    const BEGINS: bool = true;
-    const TENANTS: bool = false;
-    type Output = Bound;
+    const CREATES_PROFILE: bool = true;
+    const PER_TENANT: bool = false;
+    type Output = RemoteBindOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Bound> {
-        let place = Place::parse(&self.remote)?;
-        let found = sync::look(ctx.memory, &place, self.create)?;
+    fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {
+        let place = RemoteLocation::parse(&self.remote)?;
+        let found = sync::locate(ctx.memory, &place, self.create)?;
         let trust = self.trust.unwrap_or_else(|| place.usual_trust());
         let binding = Binding { place, trust, bound: ctx.memory.now(), last: None };
         let replaced = sync::bind(ctx.memory, &binding, ctx.actor.name())?;
-        Ok(Bound {
+        Ok(RemoteBindOutput {
             remote: binding.place.to_string(),
             store: found.store(),
             trust,
@@ -62,7 +62,7 @@ impl Op for Bind {
         })
     }
 
-    fn show(bound: &Bound) -> String {
+    fn show(bound: &RemoteBindOutput) -> String {
         let replaced =
             bound.replaced.as_ref().map_or_else(String::new, |before| format!(" instead of `{before}`"));
         format!(

@@ -6,31 +6,31 @@ use poc_notes::sync;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Forget the remote. All notes stay in both stores; a later sync takes each for one that was never
-/// synchronised, and deletes none.
+/// Unbind the remote. All notes stay in both stores. A later sync treats them as never synchronised and
+/// deletes none.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Detach {}
+pub(crate) struct RemoteDetach {}
 
-/// The remote that was.
+/// The remote that was unbound.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Detached {
+pub(crate) struct RemoteDetachOutput {
     /// The profile's name or the folder's path.
     remote: String,
 }
 
-impl Op for Detach {
+impl Op for RemoteDetach {
     const NAME: &'static str = "profile remote detach";
     const ACCESS: Access = Access::Person;
-    const TENANTS: bool = false;
-    type Output = Detached;
+    const PER_TENANT: bool = false;
+    type Output = RemoteDetachOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Detached> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<RemoteDetachOutput> {
         let binding = sync::detach(ctx.memory, ctx.actor.name())?;
-        Ok(Detached { remote: binding.place.to_string() })
+        Ok(RemoteDetachOutput { remote: binding.place.to_string() })
     }
 
-    fn show(detached: &Detached) -> String {
+    fn show(detached: &RemoteDetachOutput) -> String {
         format!("detached from `{}`; all notes stay\n", detached.remote)
     }
 }

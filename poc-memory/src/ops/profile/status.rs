@@ -4,22 +4,21 @@ use crate::ops::{Access, Ctx, Op};
 use poc_graph::Trust;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::sync::{self, Binding, Last};
+use poc_notes::sync::{self, Binding, LastSync};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The remote of this memory: where it is, whether it can be reached now, and when they were last
-/// synchronised.
+/// Show the remote of this memory: where it is, whether it can be reached, and when the last sync was.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Status {}
+pub(crate) struct RemoteStatus {}
 
 /// What `profile remote status` answers.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Answer {
-    /// Null when this memory has none.
+pub(crate) struct RemoteStatusOutput {
+    /// Null if this memory has none.
     remote: Option<Remote>,
 }
 
@@ -28,37 +27,38 @@ pub(crate) struct Answer {
 struct Remote {
     /// The profile's name or the folder's path.
     name: String,
-    /// What is pulled is trusted no further than this.
+    /// Highest trust of pulled notes.
     trust: Trust,
-    /// Since when.
+    /// When it was bound.
     bound: Timestamp,
-    /// Its store, where there is one.
+    /// Its store, if it exists.
     store: Option<PathBuf>,
-    /// Process id of whoever holds it, so that it cannot be synchronised now; 0 when that is not
-    /// known.
+    /// Id of the process that holds it and so prevents a sync now; 0 if unknown.
     held_by: Option<u32>,
     /// Why it cannot be synchronised.
     problem: Option<Error>,
     /// The last sync that was completed.
-    last: Option<Last>,
+    last: Option<LastSync>,
 }
 
-impl Op for Status {
+impl Op for RemoteStatus {
     const NAME: &'static str = "profile remote status";
     const ACCESS: Access = Access::Read;
-    const TENANTS: bool = false;
-    type Output = Answer;
+    const PER_TENANT: bool = false;
+    type Output = RemoteStatusOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
-        let Some(binding) = Binding::of(&ctx.memory.store)? else { return Ok(Answer { remote: None }) };
-        let found = sync::look(ctx.memory, &binding.place, false);
-        let holder = found.as_ref().ok().map(sync::Found::holder).transpose()?.flatten();
-        Ok(Answer {
+    fn run(self, ctx: &Ctx<'_>) -> Result<RemoteStatusOutput> {
+        let Some(binding) = Binding::of(&ctx.memory.store)? else {
+            return Ok(RemoteStatusOutput { remote: None });
+        };
+        let found = sync::locate(ctx.memory, &binding.place, false);
+        let holder = found.as_ref().ok().map(sync::RemoteStore::holder).transpose()?.flatten();
+        Ok(RemoteStatusOutput {
             remote: Some(Remote {
                 name: binding.place.to_string(),
                 trust: binding.trust,
                 bound: binding.bound,
-                store: found.as_ref().ok().map(sync::Found::store),
+                store: found.as_ref().ok().map(sync::RemoteStore::store),
                 held_by: holder,
                 problem: found.err(),
                 last: binding.last,
@@ -66,7 +66,7 @@ impl Op for Status {
         })
     }
 
-    fn show(answer: &Answer) -> String {
+    fn show(answer: &RemoteStatusOutput) -> String {
         let Some(remote) = &answer.remote else {
             return "no remote; `poc-memory profile remote bind NAME` names a profile or a folder\n".into();
         };

@@ -1,25 +1,25 @@
 //! `remote_sync`
 
-use crate::ops::text::counted;
+use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op, Progress};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::sync::{self, Named, Watch};
+use poc_notes::sync::{self, NoteSummary, SyncCallbacks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Lines about single notes that a person is shown.
+/// Single notes listed for a person.
 const SHOWN: usize = 20;
 
-/// Synchronise with the remote: notes it has and this memory lacks are pulled, notes that both had
-/// and it has no longer are deleted here, notes that are here alone are pushed. A note that never was
-/// in both is never deleted. A sync that was interrupted is completed by the next. It is about one tenant
-/// and the tenant of the same name there; without one, about the default tenant.
+/// Synchronise with the remote. Notes that only the remote has are pulled, notes that only this memory has
+/// are pushed, and notes that were deleted in the remote are deleted here. A note that was never in both is
+/// never deleted. An interrupted sync is completed by the next one. It synchronises one tenant with the
+/// tenant of the same name, by default the default tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSync {
-    /// Only say what would be pulled, deleted and pushed
+    /// Only report what would be pulled, deleted and pushed
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
@@ -27,56 +27,56 @@ pub(crate) struct RemoteSync {
 
 /// What a sync did.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Synced {
-    /// Notes taken from the remote.
+pub(crate) struct RemoteSyncOutput {
+    /// Notes pulled from the remote.
     pulled: u64,
-    /// Notes that went because the remote no longer has them; the old text of one that was edited
-    /// there counts, too.
+    /// Notes deleted because the remote no longer has them. The old version of a note that was edited there
+    /// counts, too.
     deleted: u64,
-    /// Notes given to the remote.
+    /// Notes pushed to the remote.
     pushed: u64,
-    /// Notes taken out of searches because the remote retired them.
+    /// Notes removed from retrieval because the remote retired them.
     retired: u64,
     links: Links,
-    /// Notes whose key was taken in the store they came to.
-    renamed: Vec<Renamed>,
+    /// Notes that got another key because theirs was taken in the other store.
+    renamed: Vec<RenamedNote>,
     dry_run: bool,
-    /// Of a dry run, what it would do.
+    /// What a dry run would do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    would: Option<Would>,
+    would: Option<SyncPlan>,
 }
 
 /// Links between notes of both stores.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Links {
     pulled: u64,
-    /// In either store, because it went from the other.
+    /// Deleted in either store because it was deleted in the other.
     deleted: u64,
     pushed: u64,
 }
 
-/// A note that has another key.
+/// A note that got another key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Renamed {
-    /// Whether it was pulled; else it was pushed.
+struct RenamedNote {
+    /// Whether it was pulled; otherwise it was pushed.
     pulled: bool,
-    /// Where it came from.
+    /// Its key in the store it came from.
     key: String,
-    /// Where it is now, too.
+    /// Its key in the other store.
     renamed: String,
 }
 
-/// What a dry run found to do.
+/// What a dry run would do.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Would {
-    pull: Vec<Note>,
-    delete: Vec<Note>,
-    push: Vec<Note>,
+struct SyncPlan {
+    pull: Vec<SyncNote>,
+    delete: Vec<SyncNote>,
+    push: Vec<SyncNote>,
 }
 
-/// A note, as it is in the store it is in.
+/// A note in the store where it is now.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Note {
+struct SyncNote {
     id: NodeId,
     key: String,
     title: String,
@@ -87,11 +87,11 @@ impl Op for RemoteSync {
     const COMMAND: &'static str = "profile remote sync";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
-    type Output = Synced;
+    type Output = RemoteSyncOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Synced> {
+    fn run(self, ctx: &Ctx<'_>) -> Result<RemoteSyncOutput> {
         let calls = ctx.host.calls();
-        let watch = Watch {
+        let watch = SyncCallbacks {
             progress: &|what, done, total| {
                 (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
             },
@@ -102,12 +102,12 @@ impl Op for RemoteSync {
             },
         };
         let report = sync::run(ctx.memory, self.dry_run, &watch)?;
-        let notes = |list: Vec<Named>| -> Vec<Note> {
-            list.into_iter().map(|Named { id, key, title }| Note { id, key, title }).collect()
+        let notes = |list: Vec<NoteSummary>| -> Vec<SyncNote> {
+            list.into_iter().map(|NoteSummary { id, key, title }| SyncNote { id, key, title }).collect()
         };
         let [pull, delete, push] = report.lists.map(notes);
         let renamed = report.renamed.into_iter();
-        Ok(Synced {
+        Ok(RemoteSyncOutput {
             pulled: report.pulled,
             deleted: report.deleted,
             pushed: report.pushed,
@@ -118,15 +118,15 @@ impl Op for RemoteSync {
                 pushed: report.links.pushed,
             },
             renamed: renamed
-                .map(|sync::Renamed { pulled, key, renamed }| Renamed { pulled, key, renamed })
+                .map(|sync::KeyRename { pulled, key, renamed }| RenamedNote { pulled, key, renamed })
                 .collect(),
             dry_run: self.dry_run,
-            would: self.dry_run.then_some(Would { pull, delete, push }),
+            would: self.dry_run.then_some(SyncPlan { pull, delete, push }),
         })
     }
 
-    fn show(synced: &Synced) -> String {
-        let Synced { pulled, deleted, pushed, retired, links, renamed, would, .. } = synced;
+    fn show(synced: &RemoteSyncOutput) -> String {
+        let RemoteSyncOutput { pulled, deleted, pushed, retired, links, renamed, would, .. } = synced;
         if let Some(would) = would {
             let mut text = format!(
                 "dry run, nothing was written: {pulled} to pull, {deleted} to delete, {pushed} to push\n"
@@ -152,9 +152,9 @@ impl Op for RemoteSync {
             let _ = writeln!(text, "links   {pulled} pulled, {deleted} deleted, {pushed} pushed");
         }
         if *retired > 0 {
-            let _ = writeln!(text, "retired {}", counted(*retired, "note"));
+            let _ = writeln!(text, "retired {}", plural(*retired, "note"));
         }
-        for Renamed { pulled, key, renamed } in renamed.iter().take(SHOWN) {
+        for RenamedNote { pulled, key, renamed } in renamed.iter().take(SHOWN) {
             let side = if *pulled { "here" } else { "in the remote" };
             let _ = writeln!(text, "renamed `{key}` is `{renamed}` {side}: its key was taken");
         }

@@ -1,43 +1,43 @@
 //! The shape of the graph.
 
-use poc_graph::{Rules, View};
+use poc_graph::{StructureOptions, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The shape of the graph of live notes. Figures that have no meaning for it, as in a graph without
-/// ties, are null; so are all of a large graph that has just changed.
+/// The shape of the graph of live notes. Undefined figures are null, for example in a graph without edges; so
+/// are all figures of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Shape {
-    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not
-    /// computed yet`.
+    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not computed
+    /// yet`.
     source: String,
-    /// Connected components, notes without ties included.
+    /// Connected components, including isolated notes.
     components: Option<usize>,
     /// Notes of the largest component.
     largest: Option<usize>,
-    /// Notes without ties.
+    /// Notes without edges.
     isolated: Option<usize>,
     /// Mean local clustering coefficient, 0–1.
     clustering: Option<f64>,
-    /// Mean number of ties between two notes of the largest component.
+    /// Mean shortest path between two notes of the largest component, in edges.
     path_length: Option<f64>,
     /// Small-world σ of the largest component; above 1 it is a small world.
     small_world: Option<f64>,
-    /// Gini coefficient of the degrees: 0 when all are alike, 1 when one note has all ties.
+    /// Gini coefficient of the degrees: 0 if all are equal, 1 if one note has all edges.
     degree_gini: Option<f64>,
-    /// How many changes of the graph ago each of what is derived from all of it was computed: 0 is
-    /// up to date, null is not computed yet.
+    /// Age of each figure derived from the whole graph, in changes of the graph: 0 is up to date, null is not
+    /// computed yet.
     ages: BTreeMap<String, Option<u64>>,
-    /// Exponent of the power law the degrees follow …
+    /// Exponent of the power law that the degrees follow,
     power_law_alpha: Option<f64>,
-    /// … from this degree on.
+    /// from this degree on.
     power_law_least: Option<u32>,
 }
 
 impl Shape {
-    pub(super) fn of(view: &View, rules: &Rules) -> Shape {
-        let found = view.health(rules);
+    pub(super) fn of(view: &View, options: &StructureOptions) -> Shape {
+        let found = view.health(options);
         let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
         let Some((health, source)) = found else {
             return Shape { source: "not computed yet".into(), ages, ..Shape::default() };

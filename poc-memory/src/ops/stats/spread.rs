@@ -1,25 +1,25 @@
-//! How cosines are spread.
+//! Distributions of cosines.
 
 use poc_rank::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The cosines that have met so far: what the thresholds of insert and query are set by. They belong to
-/// an embedder.
+/// Cosines observed so far, from which the thresholds of insert and query are chosen. They depend on the
+/// embedder.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Cosines {
     /// The embedder in use.
     pub(super) embedder: String,
-    /// Of new notes and the notes nearest to each.
+    /// Between each new note and its nearest note.
     pub(super) insert: Spread,
-    /// Of questions and the titles nearest to each.
+    /// Between each question and its nearest title.
     pub(super) query: Spread,
 }
 
-/// Quantiles, each to within 0.005; null when there is nothing.
+/// Quantiles, each accurate to 0.005; null without observations.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Spread {
-    /// How many there were.
+    /// Number of observations.
     pub(super) count: u64,
     p25: Option<f64>,
     p50: Option<f64>,

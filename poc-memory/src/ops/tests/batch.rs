@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::json;
 
-fn insert(memory: &Scratch, request: Value) -> Result<Value> {
+fn insert(memory: &TestMemory, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
     (find("insert").unwrap().run)(&ctx, request)
 }
@@ -15,7 +15,7 @@ fn many(count: usize) -> Value {
 }
 
 #[test]
-fn each_note_is_told_what_became_of_it() {
+fn a_batch_reports_the_outcome_of_each_note() {
     let memory = filled();
     let page = json!({"title": "A page", "body": "A page of the B-tree.", "keywords": ["storage"]});
     let answer = insert(
@@ -43,8 +43,8 @@ fn each_note_is_told_what_became_of_it() {
     assert_eq!(wrong(3), (json!("invalid_argument"), json!("notes[3].type")));
     assert_eq!(wrong(5), (json!("not_found"), json!("notes[5].supersedes")));
     let op = find("insert").unwrap();
-    assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
-    insta::assert_snapshot!((op.show)(&answer).unwrap(), @r"
+    assert_eq!((op.decode)(&answer).unwrap().exit(), Exit::Failed);
+    insta::assert_snapshot!((op.decode)(&answer).unwrap().show(), @r"
     2 inserted, 1 updated, 1 duplicate, 3 failed, 1 edge
     failed note 2: the key `btree` is taken; `--update` makes the note its new version, `--supersedes btree` retires it, another key keeps both
     failed note 4: unknown type `semantics`; did you mean `semantic`?
@@ -54,7 +54,7 @@ fn each_note_is_told_what_became_of_it() {
 
 #[test]
 fn a_chunk_is_one_transaction() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let before = memory.store.view().seq;
     let chunk = memory.config.import.chunk;
     let answer = insert(&memory, many(2 * chunk + 1)).unwrap();
@@ -67,15 +67,15 @@ fn a_chunk_is_one_transaction() {
 }
 
 #[test]
-fn many_notes_are_what_one_after_another_would_be() {
-    let notes = |memory: &Scratch| {
+fn a_batch_equals_single_inserts() {
+    let notes = |memory: &TestMemory| {
         let mut told = poc_graph::testing::told(&memory.store.view());
         told.iter_mut().for_each(|line| *line = line.split_once(' ').unwrap().1.to_owned());
         told.remove(0);
         told.sort();
         told
     };
-    let (together, alone) = (Scratch::new(), Scratch::new());
+    let (together, alone) = (TestMemory::new(), TestMemory::new());
     let request = many(12);
     insert(&together, request.clone()).unwrap();
     for note in request["notes"].as_array().unwrap() {
@@ -89,8 +89,8 @@ fn many_notes_are_what_one_after_another_would_be() {
 }
 
 #[test]
-fn a_request_that_is_no_batch_is_refused_and_stores_nothing() {
-    let memory = Scratch::new();
+fn an_invalid_batch_is_refused_and_stores_nothing() {
+    let memory = TestMemory::new();
     let refused = |request: Value| {
         let error = insert(&memory, request).unwrap_err();
         let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
@@ -114,8 +114,8 @@ fn a_request_that_is_no_batch_is_refused_and_stores_nothing() {
 }
 
 #[test]
-fn lines_are_read_from_a_file() {
-    let memory = Scratch::new();
+fn batch_lines_are_read_from_a_file() {
+    let memory = TestMemory::new();
     let path = memory.folder().join("notes.jsonl");
     let line = |text: &str| {
         std::fs::write(&path, text).unwrap();
@@ -128,7 +128,7 @@ fn lines_are_read_from_a_file() {
 }
 
 #[test]
-fn the_schema_says_that_each_note_has_the_fields_of_one() {
+fn the_batch_schema_has_the_fields_of_a_note() {
     let schema = (find("insert").unwrap().request_schema)().to_value();
     let one: Vec<&String> =
         schema["properties"].as_object().unwrap().keys().filter(|name| *name != "notes").collect();
@@ -143,8 +143,8 @@ fn the_schema_says_that_each_note_has_the_fields_of_one() {
 }
 
 #[test]
-fn a_note_may_be_about_one_before_it() {
-    let memory = Scratch::new();
+fn a_batch_note_may_refer_to_an_earlier_one() {
+    let memory = TestMemory::new();
     let request = json!({"notes": [
         {"title": "Splits", "body": "A split writes one page."},
         {"key": "splits", "update": true, "body": "A split writes two pages."},
@@ -170,10 +170,11 @@ fn a_note_may_be_about_one_before_it() {
 }
 
 #[test]
-fn what_is_new_is_told_from_what_was_there() {
+fn is_new_distinguishes_new_notes_from_existing_ones() {
     let memory = filled();
-    let is_new =
-        |request: Value| (find("insert").unwrap().is_new)(&insert(&memory, request).unwrap()).unwrap();
+    let is_new = |request: Value| {
+        (find("insert").unwrap().decode)(&insert(&memory, request).unwrap()).unwrap().is_new()
+    };
     let page = json!({"title": "A page", "body": "A page of the B-tree."});
     assert!(is_new(page.clone()));
     assert!(!is_new(page.clone()), "a duplicate");

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn notes_past_their_date_leave_and_nothing_else_does() {
+fn consolidate_removes_expired_notes_and_nothing_else() {
     let memory = filled();
     json(&memory, "insert --key lunch -t 'Lentil soup' -k food --expires 2026-11-21T10:00:00Z");
     json(&memory, "link btree lunch");

@@ -1,8 +1,8 @@
 //! Counts after thousands of random requests, against every record counted by hand.
 
 use super::*;
-use poc_graph::chance::{Chance, SeededChance};
-use poc_store::testing::{counts_of_view, count_by_scan};
+use poc_graph::rng::{Rng, SeededRng};
+use poc_store::testing::{count_by_scan, counts_of_view};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -40,10 +40,10 @@ fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -
 }
 
 #[test]
-fn counts_equal_a_count_by_hand_after_thousands_of_requests() {
+fn stats_equal_a_count_by_hand_after_thousands_of_requests() {
     let mut memory = TestMemory::new();
-    let chance = SeededChance::new(20261122);
-    let mut draw = |below: u64| chance.bits() % below;
+    let rng = SeededRng::new(20261122);
+    let mut draw = |below: u64| rng.next_u64() % below;
     let (mut done, mut pasts) = (BTreeMap::new(), Vec::new());
     for number in 0..REQUESTS {
         memory.clock.advance(Span::SECOND);

@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_notes::ReadSnapshot;
-use poc_store::testing::{ResumeOnDrop, PausableFollower, PausePoint};
+use poc_store::testing::{PausableFollower, PausePoint, ResumeOnDrop};
 
 /// A memory beside whose indexes one is being built that has much to take in.
 fn being_built() -> (TestMemory, Arc<PausableFollower>, ResumeOnDrop) {
@@ -35,7 +35,7 @@ fn answers_are_degraded_while_an_index_is_being_built() {
 
 /// Whether it was asked before or after it had everything cannot be told.
 #[test]
-fn an_answer_during_which_an_index_was_completed_is_degraded() {
+fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     let (memory, slow, _release) = being_built();
     let reading = ReadSnapshot::of(&memory, None).unwrap();
     slow.resume();

@@ -7,7 +7,7 @@ use serde_json::json as value;
 const MESSAGE: &str = "'Dr. Smith split a page of the B-tree. It was in the journal. It was late. He slept.'";
 
 /// Every record of the store, byte for byte.
-fn everything(memory: &Scratch) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
+fn everything(memory: &TestMemory) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
     let of = |table: Table| {
         let records = memory.store.raw_range(table, &[]).unwrap();
         records.into_iter().map(move |(key, value)| (u8::from(table), key, value))
@@ -15,19 +15,19 @@ fn everything(memory: &Scratch) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
     Table::ALL.into_iter().flat_map(of).collect()
 }
 
-fn ask(memory: &Scratch, op: &str, request: Value) -> Result<Value> {
+fn ask(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
     (find(op).unwrap().run)(&ctx, request)
 }
 
-fn refused(memory: &Scratch, op: &str, request: Value) -> String {
+fn refused(memory: &TestMemory, op: &str, request: Value) -> String {
     let error = ask(memory, op, request).unwrap_err();
     let field = error.at.as_ref().and_then(|at| at.field.clone());
     format!("{} at {}: {}", error.code.name(), field.unwrap_or_default(), error.line())
 }
 
 #[test]
-fn without_learning_nothing_changes_and_the_answer_is_the_same() {
+fn without_learning_the_answer_is_equal_and_nothing_changes() {
     let memory = filled();
     say(&memory, &format!("write {MESSAGE}"));
     let (before, seq) = (everything(&memory), memory.store.view().seq);
@@ -45,7 +45,7 @@ fn without_learning_nothing_changes_and_the_answer_is_the_same() {
 }
 
 #[test]
-fn a_hit_tells_what_its_score_is_made_of() {
+fn a_hit_has_the_factors_of_its_score() {
     let memory = filled();
     json(&memory, &format!("write {MESSAGE} --metadata '{{\"session\": \"42\"}}'"));
     let answer = json(&memory, "recall 'Dr. Smith slept late' -k 5 --oversample 5");
@@ -72,11 +72,11 @@ fn a_hit_tells_what_its_score_is_made_of() {
         )),
         "{told}"
     );
-    assert_eq!(say(&Scratch::new(), "recall soup"), "nothing comes to mind\n");
+    assert_eq!(say(&TestMemory::new(), "recall soup"), "nothing comes to mind\n");
 }
 
 #[test]
-fn what_people_read() {
+fn recall_as_text() {
     let memory = filled();
     let lines = [
         "reinforce btree",
@@ -102,7 +102,7 @@ fn what_people_read() {
 }
 
 #[test]
-fn requests_that_say_too_little_or_too_much_are_refused() {
+fn requests_without_text_or_out_of_bounds_are_refused() {
     let memory = filled();
     let seq = memory.store.view().seq;
     let told = [

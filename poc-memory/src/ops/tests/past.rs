@@ -52,7 +52,7 @@ fn change() -> impl Strategy<Value = String> {
 }
 
 /// The answer to a question, errors included, without what says that it is of the past.
-fn answer(memory: &Scratch, question: &str) -> Result<Value, String> {
+fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
     let mut answer = call(memory, question).map_err(|error| error.to_string())?.1;
     answer.as_object_mut().unwrap().remove("past");
     Ok(answer)
@@ -64,8 +64,8 @@ proptest! {
 
     /// What `--at` answers is what was answered then.
     #[test]
-    fn the_past_answers_as_it_did_then(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
-        let memory = Scratch::new();
+    fn a_past_time_answers_as_it_did_then(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
+        let memory = TestMemory::new();
         let ask = |at: &str| -> Vec<Result<Value, String>> {
             QUESTIONS.iter().map(|question| answer(&memory, &format!("{question}{at}"))).collect()
         };
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn a_deleted_note_is_there_in_the_past() {
+fn a_deleted_note_exists_at_an_earlier_time() {
     let memory = filled();
     json(&memory, "visit linker btree");
     memory.clock.advance(Span::DAY);
@@ -140,7 +140,7 @@ fn a_deleted_note_is_there_in_the_past() {
 }
 
 #[test]
-fn times_that_have_no_past() {
+fn times_without_a_past_state_are_refused() {
     let memory = filled();
     let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "yesterday", "7"]
         .iter()
@@ -173,7 +173,7 @@ fn times_that_have_no_past() {
 }
 
 #[test]
-fn the_past_asked_for_last_is_kept() {
+fn the_last_past_state_is_cached() {
     let memory = filled();
     let at = |text: &str| Timestamp::parse(text).unwrap();
     let first = memory.past(at("2026-11-21T08:30:00Z")).unwrap();

@@ -7,7 +7,7 @@ use poc_notes::{Draft, insert};
 use serde_json::json;
 
 /// Two notes beside two that are quarantined, tied to each other.
-fn poisoned() -> Scratch {
+fn poisoned() -> TestMemory {
     let memory = filled();
     for (key, title) in
         [("hidden", "Obey the poisoned splits"), ("hidden-too", "Obey the poisoned splits again")]
@@ -26,7 +26,7 @@ fn poisoned() -> Scratch {
     memory
 }
 
-fn asked(memory: &Scratch, actor: Actor, op: &str, request: Value) -> Result<Value> {
+fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
     (find(op).unwrap().run)(&ctx, request)
 }
@@ -60,7 +60,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn a_model_sees_it_only_with_the_flag() {
+fn a_model_sees_quarantined_notes_only_with_the_flag() {
     let memory = poisoned();
     let shows = |answer: &Value| {
         answer.to_string().to_lowercase().contains("hidden")
@@ -85,7 +85,7 @@ fn a_model_sees_it_only_with_the_flag() {
 }
 
 #[test]
-fn nobody_is_led_to_it_by_a_wrong_key() {
+fn errors_do_not_suggest_quarantined_keys() {
     let memory = poisoned();
     for request in [json!({"node": "hiden"}), json!({"node": "hidden-to"})] {
         let error = asked(&memory, Actor::Model, "get", request).unwrap_err();
@@ -95,7 +95,7 @@ fn nobody_is_led_to_it_by_a_wrong_key() {
 }
 
 #[test]
-fn a_model_moves_no_weight_of_it() {
+fn a_model_cannot_change_weights_of_quarantined_notes() {
     let memory = poisoned();
     memory.clock.advance(Span::HOUR);
     let requests = [
@@ -116,7 +116,7 @@ fn a_model_moves_no_weight_of_it() {
 }
 
 #[test]
-fn a_model_writes_over_none_of_it() {
+fn a_model_cannot_overwrite_quarantined_notes() {
     let memory = poisoned();
     let requests = [
         (json!({"key": "hidden", "update": true, "body": "Said by a model."}), "key"),

@@ -19,7 +19,7 @@ fn request(op: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_reader_is_answered_and_nothing_is_written() {
+fn a_read_only_caller_writes_nothing() {
     let memory = filled();
     let before = memory.store.view().seq;
     for op in OPS {

@@ -42,7 +42,7 @@ const NAMING: &[(&str, &str)] = &[
 
 #[test]
 fn a_node_of_another_tenant_is_not_found_by_id_or_by_key() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let theirs = run(&memory, "insert", of("ann", json!({"key": "theirs", "title": "Of Ann"}))).unwrap();
     for user in ["", "bob"] {
         run(&memory, "insert", of(user, json!({"key": "own", "title": "Own"}))).unwrap();
@@ -68,9 +68,9 @@ fn a_node_of_another_tenant_is_not_found_by_id_or_by_key() {
 }
 
 #[test]
-fn every_op_that_takes_a_node_is_among_them() {
+fn the_test_covers_every_op_that_takes_a_node() {
     let covered: Vec<&str> = NAMING.iter().map(|(op, _)| *op).collect();
-    for op in OPS.iter().filter(|op| op.tenants) {
+    for op in OPS.iter().filter(|op| op.per_tenant) {
         let schema = (op.request_schema)().to_value();
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         if ["node", "nodes", "to", "old", "supersedes", "id"].iter().any(|name| fields.contains_key(*name)) {
@@ -84,8 +84,8 @@ fn every_op_that_takes_a_node_is_among_them() {
 }
 
 #[test]
-fn what_ties_and_what_is_a_duplicate_stays_with_the_tenant() {
-    let memory = Scratch::new();
+fn edges_and_duplicates_stay_within_the_tenant() {
+    let memory = TestMemory::new();
     let note =
         json!({"key": "split", "title": "B-tree splits", "body": "Two pages", "keywords": ["storage"]});
     let other =
@@ -105,8 +105,8 @@ fn what_ties_and_what_is_a_duplicate_stays_with_the_tenant() {
 }
 
 #[test]
-fn messages_and_what_is_learned_from_them_stay_with_the_tenant() {
-    let memory = Scratch::new();
+fn messages_and_learning_stay_within_the_tenant() {
+    let memory = TestMemory::new();
     let message =
         json!({"message": "A split writes two pages. The journal has both. It is cut. It is short."});
     let theirs = run(&memory, "write", of("ann", message.clone())).unwrap();
@@ -132,8 +132,8 @@ fn messages_and_what_is_learned_from_them_stay_with_the_tenant() {
 }
 
 #[test]
-fn a_tenant_that_is_none_is_told() {
-    let memory = Scratch::new();
+fn an_invalid_tenant_is_an_error() {
+    let memory = TestMemory::new();
     let tenants = [
         json!("ann"),
         json!(["user=ann"]),
@@ -164,7 +164,7 @@ fn a_tenant_that_is_none_is_told() {
     run(&memory, "stats", json!({ "tenant": {} })).unwrap();
     // As its schema says.
     run(&memory, "stats", json!({ "tenant": null })).unwrap_err();
-    for op in OPS.iter().filter(|op| !op.tenants) {
+    for op in OPS.iter().filter(|op| !op.per_tenant) {
         let error = run(&memory, op.name, of("ann", json!({}))).unwrap_err();
         assert_eq!(error.at.unwrap().field.as_deref(), Some("tenant"), "{}", op.name);
         assert_eq!(error.message, format!("`{}` is about all of the memory and takes no tenant", op.name));
@@ -172,13 +172,13 @@ fn a_tenant_that_is_none_is_told() {
 }
 
 #[test]
-fn a_schema_holds_for_every_op_of_a_tenant_and_for_no_other() {
+fn the_tenant_schema_applies_to_every_op_per_tenant_and_no_other() {
     let text = "[tenant-schema.keys.user]\nrequired = true\nenum = [\"ann\"]\n";
     let config = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     for op in OPS {
         let code = |request| run(&memory, op.name, request).map_err(|error| error.code).err();
-        if op.tenants {
+        if op.per_tenant {
             assert_eq!(code(json!({})), Some(Code::TenantMissingRequired), "{}", op.name);
             assert_eq!(code(of("bob", json!({}))), Some(Code::TenantEnumMismatch), "{}", op.name);
         } else {
@@ -306,8 +306,8 @@ proptest! {
         checkpoint in any::<proptest::sample::Index>(),
     ) {
         let users = ["", "ann", "bob"];
-        let mut together = Scratch::new();
-        let alone = [Scratch::new(), Scratch::new(), Scratch::new()];
+        let mut together = TestMemory::new();
+        let alone = [TestMemory::new(), TestMemory::new(), TestMemory::new()];
         let tuple = |user: &str| {
             let pair = (!user.is_empty()).then_some(("user", user));
             poc_graph::Tuple::new(pair).unwrap()
@@ -339,7 +339,7 @@ proptest! {
                 }
             }
             // As a process does that ends in order.
-            poc_notes::samples::keep(&together).unwrap();
+            poc_notes::samples::flush(&together).unwrap();
             together = together.reopened();
         }
     }

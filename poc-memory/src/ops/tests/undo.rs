@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_graph::error::Code;
-use poc_store::testing::{counts_of_view, count_by_scan};
+use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn everything(memory: &Memory) -> (String, Vec<String>) {
 }
 
 #[test]
-fn every_kind_of_change_is_put_back() {
+fn every_kind_of_change_can_be_undone() {
     let memory = filled();
     json(&memory, "link btree journal --strength 0.8");
     json(&memory, "write 'A first sentence. A second one. A third one.'");
@@ -68,7 +68,7 @@ fn every_kind_of_change_is_put_back() {
 }
 
 #[test]
-fn what_was_built_on_since_is_left() {
+fn a_change_that_later_changes_build_on_is_not_undone() {
     let memory = filled();
     json(&memory, "weight btree 2.5");
     let weighed = last(&memory);
@@ -84,7 +84,7 @@ fn what_was_built_on_since_is_left() {
 }
 
 #[test]
-fn a_note_that_comes_back_has_no_loose_ends_and_no_twin() {
+fn a_restored_note_has_no_dangling_edges_and_no_duplicate() {
     let memory = filled();
     json(&memory, "link btree journal --strength 0.8");
     json(&memory, "delete btree");
@@ -103,7 +103,7 @@ fn a_note_that_comes_back_has_no_loose_ends_and_no_twin() {
 }
 
 #[test]
-fn what_is_no_change_of_notes_is_refused() {
+fn undo_refuses_unknown_changes_and_those_of_other_tenants() {
     let memory = filled();
     let refused = |what: &str| {
         let error = call(&memory, &format!("undo {what}")).err().unwrap();
@@ -123,7 +123,7 @@ proptest! {
 
     /// Changes undone from the last to the first leave nothing.
     #[test]
-    fn backwards_everything_goes(picks in proptest::collection::vec(0usize..9, 1..12)) {
+    fn every_history_can_be_undone_in_reverse(picks in proptest::collection::vec(0usize..9, 1..12)) {
         let memory = filled();
         let before = everything(&memory);
         let first = last(&memory);
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn two_notes_never_take_each_others_place() {
+fn undo_never_makes_two_notes_supersede_each_other() {
     let memory = filled();
     json(&memory, "supersede btree journal");
     json(&memory, &format!("undo {}", last(&memory)));
@@ -165,7 +165,7 @@ fn two_notes_never_take_each_others_place() {
 }
 
 #[test]
-fn a_visit_of_a_note_that_is_gone_does_not_come_back() {
+fn a_visit_of_a_deleted_note_is_not_restored() {
     let memory = filled();
     json(&memory, "visit linker btree");
     json(&memory, &format!("undo {}", last(&memory)));
@@ -178,7 +178,7 @@ fn a_visit_of_a_note_that_is_gone_does_not_come_back() {
 }
 
 #[test]
-fn the_latest_changes_have_numbers_to_undo() {
+fn changes_lists_the_numbers_that_undo_takes() {
     let memory = filled();
     json(&memory, "link btree journal --strength 0.3");
     let before = json(&memory, "get btree")["weight"].clone();

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn notes_have_places_and_the_edges_among_them() {
+fn view_returns_positions_and_edges() {
     let memory = filled();
     json(&memory, "insert --key alone -t 'Lentil soup' -b 'For lunch.'");
     json(&memory, "insert --key second -t 'The second journal' -b 'Another.' --supersedes journal");
@@ -32,7 +32,7 @@ fn notes_have_places_and_the_edges_among_them() {
 }
 
 #[test]
-fn edges_are_told_once_with_kind_and_strength() {
+fn each_edge_is_listed_once_with_kind_and_strength() {
     let memory = filled();
     let answer = json(&memory, "view");
     let edges: Vec<(String, f64)> = answer["edges"]
@@ -48,8 +48,8 @@ fn edges_are_told_once_with_kind_and_strength() {
 }
 
 #[test]
-fn what_is_shown_is_bounded_and_what_there_is_is_told() {
-    let memory = Scratch::new();
+fn view_is_limited_and_reports_totals() {
+    let memory = TestMemory::new();
     for number in 0..6 {
         json(&memory, &format!("insert --key n{number} -t 'Thing {number}'"));
     }
@@ -88,7 +88,7 @@ fn the_same_request_has_the_same_answer_to_the_byte() {
 }
 
 #[test]
-fn an_empty_memory_is_drawn_too() {
-    let answer = json(&Scratch::new(), "view");
+fn an_empty_memory_has_a_view() {
+    let answer = json(&TestMemory::new(), "view");
     assert_eq!((&answer["nodes"], &answer["edges"]), (&json!([]), &json!([])));
 }

@@ -1,35 +1,36 @@
-//! The schema of a request as programs read it: what help says in brackets at the end of a sentence is
-//! the default of the field.
+//! Moves defaults of request fields from the help texts into the JSON Schema: help ends with
+//! `[default: X]`, the schema has the keyword `default`.
 
 use schemars::Schema;
 use serde_json::Value;
 
-/// What stands in front of a default.
-const MARK: &str = " [default: ";
+/// The text in front of a default.
+const MARKER: &str = " [default: ";
 
-/// The schema with every `[default: X]` of its fields as `default`.
-pub(super) fn request(mut schema: Schema) -> Schema {
+/// Turns every `[default: X]` at the end of a field's description into the keyword `default`.
+pub(super) fn extract(mut schema: Schema) -> Schema {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        fields.values_mut().for_each(described);
+        fields.values_mut().for_each(extract_field);
     }
     schema
 }
 
-/// A field, and those of what a list of objects holds.
-fn described(field: &mut Value) {
-    with_default(field);
+/// A field and, for a list of objects, the fields of its items.
+fn extract_field(field: &mut Value) {
+    extract_default(field);
     if let Some(Value::Object(fields)) = field.pointer_mut("/items/properties") {
-        fields.values_mut().for_each(described);
+        fields.values_mut().for_each(extract_field);
     }
 }
 
-fn with_default(field: &mut Value) {
+fn extract_default(field: &mut Value) {
     let Some(field) = field.as_object_mut() else { return };
-    let Some(Value::String(said)) = field.get("description") else { return };
-    let Some((sentence, default)) = said.strip_suffix(']').and_then(|said| said.split_once(MARK)) else {
+    let Some(Value::String(description)) = field.get("description") else { return };
+    let Some((sentence, default)) = description.strip_suffix(']').and_then(|text| text.split_once(MARKER))
+    else {
         return;
     };
-    // A number where it is one; all else is a text.
+    // JSON where it parses as JSON, otherwise a string.
     let default = serde_json::from_str(default).unwrap_or_else(|_| Value::from(default));
     let sentence = Value::from(sentence);
     field.insert("description".into(), sentence);
@@ -43,9 +44,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_default_is_data() {
+    fn a_default_moves_into_the_schema() {
         let check = |mut field: Value, expected: Value| {
-            with_default(&mut field);
+            extract_default(&mut field);
             assert_eq!(field, expected);
         };
         check(
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_speak_to_programs_and_not_to_a_shell() {
+    fn schemas_do_not_mention_the_command_line() {
         let words = ["standard input", "repeat it", "[default", "`--", " -p ", "`-`"];
         for op in OPS {
             for schema in [(op.request_schema)(), (op.answer_schema)()] {

@@ -1,10 +1,12 @@
 //! The answer of `agent explain`, for people.
 
-use super::{Allowed, Asked, Costs, Explained, Finds, May, Obstacle};
-use crate::ops::text::{counted, minute, problem};
+use super::{
+    ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, SelectionSummary,
+};
+use crate::ops::text::{diagnostic_text, minute, plural};
 use std::fmt::Write as _;
 
-impl Explained {
+impl AgentExplainOutput {
     pub(super) fn text(&self) -> String {
         let agent = &self.agent;
         let verdict = if self.would_run { "would run now" } else { "would not run now" };
@@ -20,13 +22,13 @@ impl Explained {
             let _ = writeln!(text, "           {rerun}");
         }
         if let Some(finds) = &self.finds {
-            finds.tell(&mut text);
+            finds.write_to(&mut text);
         }
         if let Some(may) = &self.may {
-            may.tell(&mut text);
+            may.write_to(&mut text);
         }
         if let Some(costs) = &self.costs {
-            costs.tell(&mut text);
+            costs.write_to(&mut text);
         }
         let pause = match self.pause_after {
             0 => String::new(),
@@ -36,13 +38,13 @@ impl Explained {
         for run in &self.past {
             let _ = writeln!(text, "           {}", run.line());
         }
-        text.extend(agent.errors.iter().map(problem));
+        text.extend(agent.errors.iter().map(diagnostic_text));
         text
     }
 }
 
-impl Finds {
-    fn tell(&self, text: &mut String) {
+impl SelectionSummary {
+    fn write_to(&self, text: &mut String) {
         let _ = writeln!(text, "pipeline   {}\n", self.pipeline);
         text.push_str(&self.stages.to_string());
         let stale = self.never + self.changed + self.old;
@@ -63,15 +65,15 @@ impl Finds {
             text,
             "           a run takes {} at most, and needs {} of which {} stale",
             self.max_results,
-            counted(self.min_results as u64, "result"),
+            plural(self.min_results as u64, "result"),
             if self.min_stale == 1 { "1 is".to_owned() } else { format!("{} are", self.min_stale) },
         );
     }
 }
 
-impl May {
-    fn tell(&self, text: &mut String) {
-        let action = |allowed: &Allowed| {
+impl PermitSummary {
+    fn write_to(&self, text: &mut String) {
+        let action = |allowed: &ActionLimit| {
             let proposed = if allowed.proposed { ", for a person to decide" } else { "" };
             format!("{} (at most {}{proposed})", allowed.action, allowed.max)
         };
@@ -86,15 +88,15 @@ impl May {
                 text,
                 "protected  notes with {}: they may be linked and nothing else ({} of the next prompt)",
                 protect.join(" or "),
-                counted(self.protected as u64, "note")
+                plural(self.protected as u64, "note")
             );
         }
     }
 }
 
-impl Costs {
-    fn tell(&self, text: &mut String) {
-        let asked = |model: &Asked| match (&model.missing, model.prices) {
+impl CostEstimate {
+    fn write_to(&self, text: &mut String) {
+        let asked = |model: &ModelRow| match (&model.missing, model.prices) {
             (Some(missing), _) => format!("{} (cannot be called: {missing})", model.name),
             (None, Some((input, output))) => format!("{} (${input} in, ${output} out a million)", model.name),
             (None, None) => model.name.clone(),
@@ -112,7 +114,7 @@ impl Costs {
             notes => writeln!(
                 text,
                 "next run   {}{cut}, about {} tokens; {most}",
-                counted(notes as u64, "note"),
+                plural(notes as u64, "note"),
                 self.tokens
             ),
         };

@@ -1,14 +1,14 @@
-//! What a value should have been, in words for people: serde speaks of Rust's types.
+//! Rephrases serde's messages, which name Rust types, in terms of JSON.
 
-/// The same message with what was expected named as JSON names it.
-pub(super) fn plain(message: &str) -> String {
+/// The message with the expected type named in terms of JSON.
+pub(super) fn in_json_terms(message: &str) -> String {
     match message.rsplit_once(", expected ") {
-        Some((found, expected)) => format!("{found}, expected {}", wanted(expected)),
+        Some((found, expected)) => format!("{found}, expected {}", json_term(expected)),
         None => message.to_owned(),
     }
 }
 
-fn wanted(expected: &str) -> &str {
+fn json_term(expected: &str) -> &str {
     match expected {
         "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
         "isize" | "i8" | "i16" | "i32" | "i64" => "a whole number",
@@ -27,11 +27,11 @@ fn wanted(expected: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::in_json_terms;
 
     #[test]
-    fn no_type_of_rust_is_named() {
-        let check = |message: &str, expected: &str| assert_eq!(plain(message), expected);
+    fn messages_name_no_rust_types() {
+        let check = |message: &str, expected: &str| assert_eq!(in_json_terms(message), expected);
         check(
             "invalid type: string \"many\", expected usize",
             "invalid type: string \"many\", expected a whole number from 0 up",
