@@ -1,8 +1,8 @@
-//! What is derived from the graph as a whole: communities, the spectral embedding, outlier scores,
-//! figures about its health.
+//! Structure derived from the graph as a whole: communities, the spectral embedding, outlier scores and health
+//! figures.
 //!
-//! Each is computed once for a state of the graph, however many ask; a large graph that has changed
-//! little is answered with what was computed before.
+//! Each is computed at most once for a state of the graph, even with concurrent requests. For a large graph
+//! that has changed little since, an earlier result is reused.
 
 mod adjacency;
 mod cell;
@@ -43,7 +43,7 @@ impl View {
         found.unwrap_or_else(|| self.fresh_communities())
     }
 
-    /// The communities of the graph; `None` when it would take more than a moment to compute them.
+    /// The communities of the graph; `None` when a large graph would have to be computed.
     pub fn cached_communities(
         &self,
         options: &StructureOptions,
@@ -53,8 +53,8 @@ impl View {
         part.get(self.generation(), self.size(), options, false, || Communities::compute(self))
     }
 
-    /// The spectral embedding of the graph. All who ask give the same dimensions; the first one
-    /// counts.
+    /// The spectral embedding of the graph. All callers must pass the same dimensions; those of the first call
+    /// are used.
     pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
         self.restore_structure(options);
         let compute = || Embedding::compute(self, options.dimensions);
@@ -62,30 +62,29 @@ impl View {
         found.unwrap_or_else(|| self.fresh_embedding(options))
     }
 
-    /// The outlier scores of the nodes; `None` when it would take more than a moment to compute
-    /// them. Nodes made since they were computed have none.
+    /// The outlier scores of the nodes; `None` when a large graph would have to be computed. Nodes created
+    /// since the computation have no score.
     pub fn outliers(&self, options: &StructureOptions) -> Option<(Arc<Outliers>, StructureSource)> {
         self.restore_structure(options);
         let compute = || self.compute_outliers(options);
         self.structure.outliers.get(self.generation(), self.size(), options, false, compute)
     }
 
-    /// The figures that tell about the graph's health; `None` when it would take more than a moment
-    /// to compute them.
+    /// The health figures of the graph; `None` when a large graph would have to be computed.
     pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, StructureSource)> {
         self.restore_structure(options);
         let part = &self.structure.health;
         part.get(self.generation(), self.size(), options, false, || Health::compute(self))
     }
 
-    /// Finds what was saved when the graph is so large that it matters, and nothing is there.
+    /// Loads the saved structure if the graph is large and none was computed yet.
     pub fn restore_structure(&self, options: &StructureOptions) {
         if self.is_large(options) && self.drift().is_none() {
-            self.structure.recall(|saved| self.restore(saved));
+            self.structure.load_saved(|saved| self.restore(saved));
         }
     }
 
-    /// Computes all of it for exactly this graph, where it is not there yet.
+    /// Computes whatever was not yet computed for exactly this graph.
     pub fn refresh(&self, options: &StructureOptions) {
         self.fresh_communities();
         self.fresh_embedding(options);
@@ -93,14 +92,14 @@ impl View {
         self.structure.health.fresh(self.generation(), || Health::compute(self));
     }
 
-    /// How many changes of the graph ago the oldest of what is derived was computed; `None` when
-    /// some of it never was.
+    /// The number of graph changes since the oldest derived value was computed; `None` when some were never
+    /// computed.
     pub fn drift(&self) -> Option<u64> {
         self.ages().into_iter().try_fold(0, |oldest, (_, changes)| Some(changes?.max(oldest)))
     }
 
-    /// How many changes of the graph ago each of what is derived was computed, by name; `None` for
-    /// what never was. Computes nothing.
+    /// The number of graph changes since each derived value was computed, by name; `None` for values never
+    /// computed. Computes nothing.
     pub fn ages(&self) -> [(&'static str, Option<u64>); 4] {
         let (structure, now) = (&self.structure, self.generation());
         [
@@ -111,18 +110,18 @@ impl View {
         ]
     }
 
-    /// Whether computing takes more than a moment.
+    /// Whether the graph exceeds `exact_below`, so that computing its structure takes noticeable time.
     pub fn is_large(&self, options: &StructureOptions) -> bool {
         self.live_count() + self.edge_count() > options.exact_below
     }
 
-    /// A number that goes up with every change of the graph.
+    /// A number that increases with every change of the graph.
     pub fn generation(&self) -> i64 {
         self.structure.generation()
     }
 
-    /// A copy that will be changed in another way than this view and those after it: for each way
-    /// what is derived is kept apart.
+    /// A copy with its own history: derived structure computed for it does not replace that of this view and
+    /// its successors.
     pub fn fork(&self) -> View {
         let mut view = self.clone();
         view.structure = Arc::new(self.structure.fork());

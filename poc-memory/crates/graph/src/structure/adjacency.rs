@@ -1,4 +1,4 @@
-//! The ties of a graph, packed: the form in which whole-graph algorithms walk it.
+//! A compact adjacency structure for whole-graph algorithms.
 
 use crate::Ix;
 
@@ -6,7 +6,7 @@ use crate::View;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One end of a tie: the node at the other end, in eight bytes.
+/// One end of an edge: the node at the other end and the strength, in eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HalfEdge {
     /// The other node.
@@ -15,7 +15,7 @@ pub(super) struct HalfEdge {
     pub(super) strength: f32,
 }
 
-/// Compressed sparse rows: the ties of node `ix` stand at `starts[ix]..starts[ix + 1]`.
+/// Compressed sparse rows: the edges of node `ix` are at `starts[ix]..starts[ix + 1]`.
 #[derive(Clone, Debug)]
 pub(super) struct Adjacency {
     starts: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    /// The ties between live nodes that have at least this strength, and any at all, by index.
+    /// The merged edges between live nodes with at least this strength and above 0, by index.
     pub(super) fn of(view: &View, least: f64) -> Self {
         let slots = view.slots();
         let mut starts = Vec::with_capacity(slots as usize + 1);
@@ -31,15 +31,16 @@ impl Adjacency {
         for ix in 0..slots {
             starts.push(ends.len());
             if view.is_live(ix) {
-                let strong = view.merged_edges(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
-                ends.extend(strong.map(|tie| HalfEdge { ix: tie.ix, strength: tie.strength as f32 }));
+                let strong =
+                    view.merged_edges(ix).filter(|edge| edge.strength >= least && edge.strength > 0.0);
+                ends.extend(strong.map(|edge| HalfEdge { ix: edge.ix, strength: edge.strength as f32 }));
             }
         }
         starts.push(ends.len());
         Adjacency { starts, ends }
     }
 
-    /// The ties of nodes in any state among themselves, numbered by their places in the list.
+    /// The merged edges among nodes in any state, numbered by their position in the list.
     pub(super) fn among(view: &View, nodes: &[Ix]) -> Self {
         let places: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
         let mut starts = Vec::with_capacity(nodes.len() + 1);
@@ -61,8 +62,8 @@ impl Adjacency {
         Adjacency { starts, ends }
     }
 
-    /// The ties among some nodes, numbered by their places in the list. All ties of each of them
-    /// must lead to others of them. `places` is working room for a number of every node.
+    /// The edges among some nodes, numbered by their position in the list. All edges of these nodes must lead
+    /// to others of them. `places` is a reusable buffer with a number for every node.
     pub(super) fn part(&self, nodes: &[Ix], places: &mut Vec<u32>) -> Self {
         places.resize(self.starts.len(), 0);
         for (place, &ix) in nodes.iter().enumerate() {
@@ -86,19 +87,19 @@ impl Adjacency {
         self.starts.len().saturating_sub(1) as Ix
     }
 
-    /// How many ends of ties there are: two for each tie.
+    /// The number of edge ends: two for each edge.
     pub(super) fn ends(&self) -> usize {
         self.ends.len()
     }
 
-    /// The ties of a node.
+    /// The edges of a node.
     #[inline]
     pub(super) fn row(&self, ix: Ix) -> &[HalfEdge] {
         let range = self.starts.get(ix as usize).zip(self.starts.get(ix as usize + 1));
         range.and_then(|(&start, &end)| self.ends.get(start..end)).unwrap_or(&[])
     }
 
-    /// The ties of the nodes in a range, node by node.
+    /// The edges of the nodes in a range, node by node.
     #[inline]
     pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl Iterator<Item = &[HalfEdge]> {
         let bounds = self.starts.get(nodes.start..=nodes.end).unwrap_or(&[]);
@@ -106,7 +107,7 @@ impl Adjacency {
         ranges.map(|(&start, &end)| self.ends.get(start..end).unwrap_or(&[]))
     }
 
-    /// The node at which about half of the ends are behind.
+    /// The node before which about half of the edge ends lie.
     pub(super) fn middle(&self) -> usize {
         let half = self.ends() / 2;
         self.starts.partition_point(|&start| start < half).min(self.rows() as usize)

@@ -1,5 +1,5 @@
-//! Where what is derived from the graph is kept: one cell for every state of the graph, and the
-//! latest that was computed for any.
+//! Storage of derived structure: one cell for each state of the graph, and the latest value computed for any
+//! state.
 
 use super::policy::{GraphStatus, Plan, StructureOptions, plan};
 use super::saved::{SavedStructure, StructureLoader};
@@ -9,19 +9,19 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Where an answer about the whole graph came from.
+/// How a derived value was obtained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StructureSource {
-    /// It was there for exactly this graph.
+    /// It had already been computed for exactly this graph.
     Fresh,
-    /// It was there for the graph as it was so many changes ago.
+    /// It had been computed for the graph as it was this many changes ago.
     Reused(u64),
-    /// It was computed for the asker.
+    /// It was computed by this call, which took this long.
     Computed(Duration),
 }
 
 impl StructureSource {
-    /// Its name, without figures.
+    /// The name, without figures.
     pub fn name(self) -> &'static str {
         match self {
             StructureSource::Fresh => "fresh",
@@ -44,10 +44,10 @@ impl fmt::Display for StructureSource {
     }
 }
 
-/// The cell of one state of the graph, shared by the views that show it.
+/// The derived structure of one state of the graph, shared by all views of that state.
 #[derive(Debug, Default)]
 pub(crate) struct StructureCell {
-    /// How many changes have led to this state.
+    /// The number of changes that led to this state.
     generation: i64,
     pub(super) communities: DerivedValue<Communities>,
     pub(super) embedding: DerivedValue<Embedding>,
@@ -56,7 +56,7 @@ pub(crate) struct StructureCell {
     saved: Arc<LazyLoader>,
 }
 
-/// What was computed before the store was opened, until it is asked for.
+/// Loads the structure saved by an earlier process, at most once.
 #[derive(Default)]
 struct LazyLoader {
     recall: Arc<OnceLock<StructureLoader>>,
@@ -70,11 +70,11 @@ impl fmt::Debug for LazyLoader {
 }
 
 impl StructureCell {
-    /// Leaves the cell to the other views that share it: the graph is about to be another one.
+    /// Replaces the cell before the graph changes; other views keep the old one.
     pub(crate) fn renew(this: &mut Arc<StructureCell>) {
         let generation = this.generation + 1;
         match Arc::get_mut(this) {
-            // Nobody else can fill it, and nobody has: it is as good as another.
+            // The cell is not shared and still empty, so it can be reused.
             Some(own) if own.is_empty() => own.generation = generation,
             _ => {
                 *this = Arc::new(StructureCell {
@@ -89,8 +89,7 @@ impl StructureCell {
         }
     }
 
-    /// A cell for a view that goes another way: what is computed for it does not take the place of
-    /// what is computed for the others.
+    /// A cell for a forked view: values computed for it do not replace the latest values of the original.
     pub(super) fn fork(&self) -> StructureCell {
         StructureCell {
             generation: self.generation,
@@ -102,13 +101,13 @@ impl StructureCell {
         }
     }
 
-    /// Says what brings back what was saved. Only the first word counts.
-    pub(super) fn remember(&self, recall: StructureLoader) {
+    /// Sets the loader of the saved structure. Only the first call has an effect.
+    pub(super) fn set_loader(&self, recall: StructureLoader) {
         let _ = self.saved.recall.set(recall);
     }
 
-    /// Hands over what was saved, the first time it is asked for.
-    pub(super) fn recall(&self, take: impl FnOnce(SavedStructure)) {
+    /// Loads the saved structure on the first call and passes it to `take`.
+    pub(super) fn load_saved(&self, take: impl FnOnce(SavedStructure)) {
         self.saved.asked.get_or_init(|| {
             if let Some(saved) = self.saved.recall.get().and_then(|recall| recall()) {
                 take(saved);
@@ -123,7 +122,7 @@ impl StructureCell {
             && self.health.here.get().is_none()
     }
 
-    /// How many changes have led to this state.
+    /// The number of changes that led to this state.
     pub(super) fn generation(&self) -> i64 {
         self.generation
     }
@@ -136,7 +135,7 @@ struct Versioned<T> {
     value: Arc<T>,
 }
 
-/// One thing that is derived.
+/// One derived value: for this state of the graph, and the latest for any state.
 #[derive(Debug)]
 pub(super) struct DerivedValue<T> {
     here: OnceLock<Arc<T>>,
@@ -150,18 +149,18 @@ impl<T> Default for DerivedValue<T> {
 }
 
 impl<T> DerivedValue<T> {
-    /// The part of another state.
+    /// The value for the next state of the graph.
     fn next(&self) -> Self {
         DerivedValue { here: OnceLock::new(), latest: self.latest.clone() }
     }
 
-    /// The part of the same state on another way.
+    /// The value for a fork of the same state.
     fn fork(&self) -> Self {
         let latest = ArcSwapOption::new(self.latest.load_full());
         DerivedValue { here: self.here.clone(), latest: Arc::new(latest) }
     }
 
-    /// How many changes ago the latest there is was computed.
+    /// The number of changes since the latest value was computed; `None` without one.
     pub(super) fn changes(&self, generation: i64) -> Option<u64> {
         if self.here.get().is_some() {
             return Some(0);
@@ -169,8 +168,8 @@ impl<T> DerivedValue<T> {
         self.latest.load().as_ref().map(|latest| generation.abs_diff(latest.generation))
     }
 
-    /// What is there, or what `compute` gives when the rules want it computed. When computing it
-    /// would take more than a moment and nobody must wait for it: none.
+    /// The value, reused or computed as [`plan`] decides. `None` when it would have to be computed for a large
+    /// graph and `must` is false.
     pub(super) fn get(
         &self,
         generation: i64,
@@ -190,8 +189,8 @@ impl<T> DerivedValue<T> {
         }
     }
 
-    /// For exactly this state: what is there, or what `compute` gives. However many ask at the same
-    /// time, it is computed once; the others wait.
+    /// The value for exactly this state, computed if necessary. Concurrent callers wait for a single
+    /// computation.
     pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, StructureSource) {
         let mut source = StructureSource::Fresh;
         let value = self.here.get_or_init(|| {
@@ -206,7 +205,7 @@ impl<T> DerivedValue<T> {
         (value.clone(), source)
     }
 
-    /// Takes a value that was computed for the generation `then`.
+    /// Stores a value that was computed for the generation `then`.
     pub(super) fn put(&self, generation: i64, then: i64, value: Arc<T>) {
         if then == generation {
             let _ = self.here.set(value.clone());
@@ -214,7 +213,7 @@ impl<T> DerivedValue<T> {
         self.publish(then, value);
     }
 
-    /// Makes a value the latest, unless there is a later one.
+    /// Makes a value the latest unless there is a later one.
     fn publish(&self, generation: i64, value: Arc<T>) {
         let dated = Arc::new(Versioned { generation, value });
         self.latest.rcu(|latest| match latest {

@@ -14,26 +14,25 @@ pub struct Communities {
 }
 
 impl Communities {
-    /// Ties weaker than this do not hold a community together.
+    /// Edges weaker than this are ignored.
     pub const MIN_STRENGTH: f64 = 0.3;
 
-    /// Sweeps over the graph before the labels are taken as they are. Label propagation settles in
-    /// about five; two labels that keep changing places would go on for ever.
+    /// The greatest number of sweeps. Label propagation usually converges within five; two labels that keep
+    /// swapping would never end.
     const MAX_SWEEPS: usize = 30;
 
-    /// Label propagation (Raghavan, Albert and Kumara 2007) over the ties of at least
+    /// Label propagation (Raghavan, Albert and Kumara 2007) over the edges of at least
     /// [`Communities::MIN_STRENGTH`] between live nodes. A node takes the label with the greatest
-    /// sum of strengths around it; parts of one label that do not hang together become communities
-    /// of their own.
+    /// sum of strengths around it; the connected parts of one label become separate communities.
     ///
-    /// What is random in the original (the order of visits, the choice among equal labels) is
-    /// drawn from a hash of the ids, so that the answer depends on the graph alone. Choosing the
-    /// smallest label instead would let the first labels flood the graph.
+    /// The random choices of the original (the order of visits, the choice among equal labels) are derived from
+    /// a hash of the ids, so that the result depends only on the graph. Always choosing the smallest label
+    /// would let the first labels spread over the whole graph.
     ///
     /// Community 0 is the largest; ties by the smallest id among the members.
     pub fn compute(view: &View) -> Self {
         let strong = Adjacency::of(view, Self::MIN_STRENGTH);
-        // Numbered in the order of the visits, so that a sweep goes through memory once.
+        // Numbered in the order of visits, so that a sweep accesses memory sequentially.
         let mut order: Vec<(u64, NodeId, Ix)> = (0..strong.rows())
             .filter(|&ix| view.is_live(ix))
             .filter_map(|ix| view.id(ix).map(|id| (draw(Some(id), None), id, ix)))
@@ -47,7 +46,7 @@ impl Communities {
         Communities { parts }
     }
 
-    /// With these numbers by node, `u32::MAX` for none.
+    /// From community numbers by node, `u32::MAX` for none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
         Communities { parts: Partition::numbered(numbers) }
     }
@@ -73,15 +72,14 @@ impl Communities {
         self.parts.sizes()
     }
 
-    /// One past the greatest index of a node it knows.
+    /// One past the greatest node index.
     pub(super) fn slots(&self) -> usize {
         self.parts.slots()
     }
 }
 
-/// Sweeps over the nodes until no label changes; a label is the place of the node that had it first.
-/// A node is looked at again only when a label next to it has changed, since it would decide the
-/// same way.
+/// Sweeps over the nodes until no label changes. A label is the position of the node that had it first. A node
+/// is visited again only after the label of a neighbour has changed.
 fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..graph.rows()).collect();
     let mut stirred = vec![true; labels.len()];
@@ -99,7 +97,7 @@ fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
                 if *sum == 0 {
                     named.push(label);
                 }
-                // Whole numbers, so that equal sums are equal in whatever order they are added.
+                // Integers, so that sums do not depend on the order of addition.
                 *sum += (f64::from(end.strength) * 1e6) as u64;
             }
             let Some(own) = labels.get_mut(node as usize) else { continue };
@@ -125,7 +123,7 @@ fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
     labels
 }
 
-/// The label with most votes; `None` when the node's own has as many.
+/// The label with the most votes; `None` when the node's own label has as many.
 fn elected(node: u32, own: u32, named: &[u32], votes: &[u64], ids: &[NodeId]) -> Option<u32> {
     let vote = |label: u32| votes.get(label as usize).copied().unwrap_or(0);
     let most = named.iter().map(|&label| vote(label)).max()?;
@@ -135,7 +133,7 @@ fn elected(node: u32, own: u32, named: &[u32], votes: &[u64], ids: &[NodeId]) ->
     let id = |node: u32| ids.get(node as usize).copied();
     let mut best = named.iter().copied().filter(|&label| vote(label) == most);
     let first = best.next()?;
-    // The dice are thrown only when there is a choice.
+    // The pseudo-random choice is computed only when several labels tie.
     let drawn = |label: u32| (draw(id(node), id(label)), id(label));
     Some(best.fold(first, |best, other| if drawn(other) < drawn(best) { other } else { best }))
 }
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_joined_by_one_tie_stay_two() {
+    fn two_groups_joined_by_one_edge_are_two_communities() {
         let mut edges = clique(0..6);
         edges.extend(clique(6..11));
         edges.push((5, 6, 0.8));
@@ -191,25 +189,25 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_tie_binds_nothing_and_a_node_out_of_use_has_no_community() {
+    fn weak_edges_are_ignored_and_superseded_nodes_have_no_community() {
         let mut view = view(&[0, 1, 2, 3], &[(0, 1, 0.29), (2, 3, 0.3)]);
         assert_eq!(members(&view), [vec![2, 3], vec![0], vec![1]]);
-        let mut gone = testing::node(3);
-        gone.state = State::Superseded;
-        view.apply(2, &[Delta::Node(Arc::new(gone))]);
+        let mut superseded = testing::node(3);
+        superseded.state = State::Superseded;
+        view.apply(2, &[Delta::Node(Arc::new(superseded))]);
         assert_eq!(members(&view), [[0], [1], [2]]);
         assert_eq!(Communities::compute(&view).of(3), None);
     }
 
     proptest! {
-        /// Every live node is in one community; communities hang together over strong ties; and
-        /// the order in which the nodes came does not matter.
+        /// Every live node is in exactly one community, communities are connected by strong edges, and the
+        /// order of the nodes does not matter.
         #[test]
         fn a_partition_of_the_graph_alone(
             edges in proptest::collection::vec((0u64..14, 0u64..14, 0.0f64..1.0), 0..50),
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
         ) {
-            // The same tie twice with different strengths is one edge: the last one counts.
+            // Of the same edge with different strengths the last one counts.
             let edges: BTreeMap<(u64, u64), f64> =
                 edges.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)).collect();
             let edges: Vec<(u64, u64, f64)> = edges.into_iter().map(|((a, b), s)| (a, b, s)).collect();

@@ -1,11 +1,10 @@
-//! Outlier scores: how far a node stands from the middle of its community.
+//! Outlier scores: how far a node lies from the center of its community.
 //!
-//! The middle is the mean of the members' coordinates in the spectral embedding; a node's score is
-//! its distance from there divided by the median of the members' distances, so that 1 is usual.
-//! A community needs at least three members in one component, and a median above 0; nodes of
-//! others have no score.
+//! The center is the mean of the members' coordinates in the spectral embedding. A node's score is its distance
+//! from the center divided by the median distance of the members, so 1 is typical. Only nodes of communities
+//! with at least three members and a median above 0 have a score.
 //!
-//! Example: the path 0 — 1 — 2 as one community, its ties of strength 1. The squared distances are the
+//! Example: the path 0 — 1 — 2 as one community, its edges of strength 1. The squared distances are the
 //! commute times 4, 4 and (from 0 to 2) 8, so the squared distances from the mean are 20/9, 8/9 and
 //! 20/9: the ends score 1, the node between them √(8/20).
 
@@ -13,8 +12,8 @@ use super::communities::Communities;
 use super::embedding::{Embedding, distance};
 use crate::Ix;
 
-/// The fewest members a community with scores has.
-const FEWEST: usize = 3;
+/// The least number of members of a community with scores.
+const MIN_MEMBERS: usize = 3;
 
 /// The scores of all nodes.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +28,8 @@ impl Outliers {
         let mut scores = vec![f32::NAN; communities.slots()];
         for number in 0..communities.count() as u32 {
             let members = communities.members(number);
-            if members.len() < FEWEST {
-                // Those that follow are no larger.
+            if members.len() < MIN_MEMBERS {
+                // The following communities are not larger.
                 break;
             }
             let center = center(embedding, members);
@@ -46,7 +45,7 @@ impl Outliers {
         Outliers { scores }
     }
 
-    /// With these scores by node, NaN for none.
+    /// From scores by node, NaN for none.
     pub(super) fn scored(scores: Vec<f32>) -> Outliers {
         Outliers { scores }
     }
@@ -58,7 +57,7 @@ impl Outliers {
     }
 }
 
-/// The mean of the members' coordinates. A community hangs together, so they are of one component.
+/// The mean of the members' coordinates. A community is connected, so all members are in one component.
 fn center(embedding: &Embedding, members: &[Ix]) -> Vec<f32> {
     let mut sums: Vec<f64> = Vec::new();
     for &ix in members {
@@ -69,7 +68,7 @@ fn center(embedding: &Embedding, members: &[Ix]) -> Vec<f32> {
     sums.iter().map(|sum| (sum / members.len() as f64) as f32).collect()
 }
 
-/// The middle value; the mean of the two in the middle when their number is even.
+/// The median; the mean of the two middle values when their number is even.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
@@ -102,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// The definition, written out plainly from places and memberships.
+        /// It equals a direct implementation of the definition.
         #[test]
         fn it_is_its_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {
             let links: Vec<_> = links.into_iter().filter(|(a, b, _)| a != b).collect();

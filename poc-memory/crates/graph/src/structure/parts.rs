@@ -1,4 +1,4 @@
-//! A partition of nodes into parts that hang together: components and communities.
+//! A partition of nodes into connected parts: components and communities.
 
 use super::adjacency::Adjacency;
 use crate::Ix;
@@ -7,23 +7,23 @@ use crate::View;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Stands for no part.
+/// The number of nodes outside every part.
 const NONE: u32 = u32::MAX;
 
-/// Partition, by number. Part 0 is the largest; of equals the one with the smallest id comes first.
+/// Numbered parts. Part 0 is the largest; among equals the one with the smallest id comes first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
     // By node.
     numbers: Vec<u32>,
     // All members, part by part, ascending within one.
     members: Vec<Ix>,
-    // Where each part begins among the members, and where the last ends.
+    // The start of each part in `members`, and the end of the last.
     starts: Vec<usize>,
 }
 
 impl Partition {
-    /// Of the nodes that belong to any: two that are tied and joined are in the same part. Found by
-    /// a search in breadth from every node.
+    /// Partitions the nodes that `belongs` accepts: adjacent nodes that `joined` accepts are in the same part.
+    /// Uses a breadth-first search from every node.
     pub(super) fn of(
         view: &View,
         adjacency: &Adjacency,
@@ -31,7 +31,7 @@ impl Partition {
         joined: impl Fn(Ix, Ix) -> bool,
     ) -> Self {
         let mut numbers = vec![NONE; adjacency.rows() as usize];
-        // The search's queue: one part after another.
+        // The queue of the search contains one part after another.
         let mut queue: Vec<Ix> = Vec::new();
         let mut found: Vec<(Reverse<usize>, Option<NodeId>, u32)> = Vec::new();
         for seed in 0..adjacency.rows() {
@@ -65,11 +65,11 @@ impl Partition {
         Partition::numbered(numbers)
     }
 
-    /// With these numbers by node, `u32::MAX` for none.
+    /// From part numbers by node, `u32::MAX` for none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
         let member_of = || numbers.iter().filter(|number| **number != NONE);
         let count = member_of().max().map_or(0, |last| *last as usize + 1);
-        // Where each part ends among the members, then where its next free place is.
+        // First the end of each part in `members`, then its next free position.
         let mut starts = vec![0; count + 1];
         for number in member_of() {
             if let Some(size) = starts.get_mut(*number as usize + 1) {
@@ -99,7 +99,7 @@ impl Partition {
         self.starts.len().saturating_sub(1)
     }
 
-    /// One past the greatest index of a node it knows.
+    /// One past the greatest node index.
     pub(super) fn slots(&self) -> usize {
         self.numbers.len()
     }
@@ -110,7 +110,7 @@ impl Partition {
         self.numbers.get(ix as usize).copied().filter(|&number| number != NONE)
     }
 
-    /// Where the members of a part stand among all members.
+    /// The range of a part in `members`.
     #[inline]
     pub(super) fn range(&self, part: u32) -> Range<usize> {
         let at = part as usize;
@@ -129,7 +129,7 @@ impl Partition {
     }
 }
 
-/// Takes a node into a part, unless it is in one.
+/// Adds a node to a part unless it is already in one.
 fn enter(numbers: &mut [u32], ix: Ix, part: u32, queue: &mut Vec<Ix>) {
     if let Some(slot) = numbers.get_mut(ix as usize)
         && *slot == NONE

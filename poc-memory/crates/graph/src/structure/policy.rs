@@ -1,42 +1,42 @@
-//! What to do when something derived from the whole graph is asked for.
+//! Decides whether a derived value is reused or computed.
 
-/// The settings that decide it.
+/// The settings of derived structure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StructureOptions {
     /// Dimensions of the spectral embedding.
     pub dimensions: usize,
-    /// Live nodes and edges together up to which the answer is always for exactly this graph.
+    /// Graphs of up to this many live nodes and edges together always get results for exactly their state.
     pub exact_below: usize,
-    /// Above, an answer for an earlier graph serves as long as at most this share of the edges has
-    /// changed since.
+    /// For larger graphs, an earlier result is reused while at most this share of the edges, 0–1, has changed
+    /// since.
     pub max_drift: f64,
 }
 
-/// How the graph stands to what is there.
+/// The size of the graph and the age of the latest result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GraphStatus {
     /// Live nodes.
     pub(super) nodes: usize,
     /// Edges.
     pub(super) edges: usize,
-    /// Changes of the graph since the last answer that is there; none at all when there is none.
+    /// Changes of the graph since the latest result; `None` without a result.
     pub(super) changes: Option<u64>,
 }
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// What is there is for exactly this graph.
+    /// The latest result is for exactly this graph.
     Fresh,
-    /// What is there serves, though the graph has changed so many times since.
+    /// Reuse the latest result, which is this many changes old.
     Reuse(u64),
-    /// Compute it, for a graph where that takes no longer than a moment.
+    /// Compute it for a small graph.
     Compute,
-    /// Compute it, for one where it does.
+    /// Compute it for a large graph.
     ComputeLarge,
 }
 
-/// What to do with the graph as it stands.
+/// Decides by the size of the graph and the age of the latest result.
 pub(super) fn plan(status: GraphStatus, options: &StructureOptions) -> Plan {
     let small = status.nodes + status.edges <= options.exact_below;
     match status.changes {
@@ -73,10 +73,10 @@ mod tests {
     }
 
     proptest! {
-        /// More changes never make an old answer serve that did not; a small graph is never
-        /// answered from an old one.
+        /// More changes never make an old result reusable that was not; small graphs never reuse an old
+        /// result.
         #[test]
-        fn drift_only_counts_against(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
+        fn more_drift_never_allows_reuse(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
             let at = |changes| plan(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);
             if matches!(at(changes + more), Plan::Reuse(_)) {
                 prop_assert!(matches!(at(changes), Plan::Reuse(_) | Plan::Fresh));

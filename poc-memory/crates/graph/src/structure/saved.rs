@@ -1,8 +1,8 @@
-//! What is derived from a graph as plain values, to be kept beside the log and found again.
+//! The serializable form of derived structure, saved beside the log.
 //!
-//! Nodes are named by their ids, since their indexes are others after the store was opened again.
-//! What has changed since is told by comparing the graphs themselves, so it also holds for a graph
-//! that has lost its latest changes, or for another one altogether.
+//! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes
+//! since is found by comparing the graphs themselves. This also works for a graph that has lost its latest
+//! changes and for an unrelated graph.
 
 use super::cell::StructureSource;
 use super::draw::{draw, mixed};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// All of it.
+/// All derived structure of one graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedStructure {
     graph: GraphFingerprint,
@@ -30,38 +30,37 @@ pub struct SavedStructure {
     health: Health,
 }
 
-/// What a graph is told from another by.
+/// A fingerprint of a graph that allows to count the differences from another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct GraphFingerprint {
     /// The live nodes, ascending.
     nodes: Vec<NodeId>,
-    /// Of fingerprints of their ties, ascending, the distance of each from the one before it: two
-    /// bytes each, where there are many.
+    /// Hashes of the merged edges, ascending and delta-encoded: about two bytes each in a large graph.
     ties: Vec<u32>,
 }
 
-/// The space of a component.
+/// The embedding space of a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Space {
     pub(super) eigenvalues: Vec<f64>,
     pub(super) converged: bool,
 }
 
-/// All of it with the indexes of a view.
+/// The structure with the node indexes of a view.
 #[derive(Debug)]
 pub(super) struct RestoredStructure {
     pub(super) communities: Communities,
     pub(super) embedding: Embedding,
     pub(super) outliers: Outliers,
     pub(super) health: Health,
-    /// Changes of the graph since.
+    /// Changes of the graph since it was computed.
     pub(super) changes: u64,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl SavedStructure {
-    /// Of a view; `None` unless all of it is there for exactly this graph.
+    /// The structure of a view; `None` unless all of it was computed for exactly this graph.
     pub fn of(view: &View, options: &StructureOptions) -> Option<SavedStructure> {
         if view.drift() != Some(0) {
             return None;
@@ -86,8 +85,8 @@ impl SavedStructure {
         })
     }
 
-    /// With the indexes of a view. `None` when the values do not fit each other.
-    pub(super) fn recall(self, view: &View) -> Option<RestoredStructure> {
+    /// Converts to the node indexes of a view. `None` when the values are inconsistent.
+    pub(super) fn restore(self, view: &View) -> Option<RestoredStructure> {
         let parts = self.graph.nodes.len();
         if [self.communities.len(), self.components.len(), self.outliers.len()] != [parts; 3] {
             return None;
@@ -110,7 +109,7 @@ impl SavedStructure {
             }
             let (row, behind) = rest.split_at_checked(dimensions)?;
             rest = behind;
-            // A node that is gone takes its place in everything with it.
+            // Skips nodes that were deleted since.
             let Some(ix) = view.find(id) else { continue };
             *communities.get_mut(ix as usize)? = *community;
             *components.get_mut(ix as usize)? = *component;
@@ -150,13 +149,13 @@ impl GraphFingerprint {
         GraphFingerprint { nodes, ties }
     }
 
-    /// How many changes lie between two graphs at least: nodes that came or went, and ties that
-    /// came, went or have another strength. 0 only when they are the same.
+    /// The least number of changes between two graphs: nodes added or removed, and edges added, removed or
+    /// changed in strength. 0 only for equal graphs.
     fn changes_since(&self, before: &GraphFingerprint) -> u64 {
         let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
-        let (tied, untied) = differing(running_sum(&self.ties), running_sum(&before.ties));
-        // Another strength is another tie in the place of one.
-        came + went + tied.max(untied)
+        let (added, removed) = differing(running_sum(&self.ties), running_sum(&before.ties));
+        // A changed strength counts as one removed and one added edge, hence the maximum.
+        came + went + added.max(removed)
     }
 }
 
@@ -167,7 +166,7 @@ fn running_sum(gaps: &[u32]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// How many of two ascending lists are in the first alone, and how many in the second alone.
+/// Counts the elements that are only in the first and only in the second of two ascending lists.
 fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> (u64, u64) {
     let (mut first, mut second) = (first.peekable(), second.peekable());
     let (mut alone, mut other_alone) = (0, 0);
@@ -189,19 +188,19 @@ fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item 
     }
 }
 
-/// What brings back what was saved.
+/// Loads the saved structure; `None` when there is none.
 pub(super) type StructureLoader = Box<dyn Fn() -> Option<SavedStructure> + Send + Sync>;
 
 impl View {
-    /// Says where what was derived from an earlier state of this store can be found. It is asked for
-    /// once, when something is wanted of a large graph and nothing is there.
+    /// Sets the function that loads the structure saved for an earlier state of this store. It is called at
+    /// most once, when the structure of a large graph is requested before it was computed.
     pub fn set_structure_loader(&self, saved: impl Fn() -> Option<SavedStructure> + Send + Sync + 'static) {
-        self.structure.remember(Box::new(saved));
+        self.structure.set_loader(Box::new(saved));
     }
 
-    /// Takes what was saved as the latest there is.
+    /// Makes the saved structure the latest.
     pub(super) fn restore(&self, saved: SavedStructure) {
-        let Some(recalled) = saved.recall(self) else { return };
+        let Some(recalled) = saved.restore(self) else { return };
         let generation = self.generation();
         let then = generation.saturating_sub_unsigned(recalled.changes);
         let structure = &self.structure;
