@@ -1,4 +1,4 @@
-//! How what is derived from the log gets to the log's last transaction at open.
+//! Brings everything that is derived from the log to the log's last transaction at open.
 
 use super::delta::deltas;
 use super::engine::{Applier, Engine, EngineError, Mark};
@@ -10,11 +10,13 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::sync::Arc;
 
-/// Records between two signs of life, and deltas in one batch for a follower.
+/// Records between two heartbeats, and deltas in one batch for a follower.
 const BATCH: usize = 2000;
 
-/// Brings an engine to the end of the log. An engine that is ahead of the log, or followed another
-/// one, is an error.
+/// Brings an engine to the end of the log.
+///
+/// # Errors
+/// When the engine is ahead of the log or followed another one.
 pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<()> {
     let mark = engine.mark()?;
     if mark != Mark::default() {
@@ -32,23 +34,23 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     applier.finish()
 }
 
-/// Brings saved views, which contain everything up to transaction `seq`, to the end of the log; how
-/// many changes that took.
+/// Brings saved views, which contain everything up to transaction `seq`, to the end of the log. Returns
+/// the number of changes applied.
 pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usize> {
     let mut taken = 0;
     log.replay(seq + 1, log.last(), &mut |txn, _| {
-        // Vectors are nothing to a view.
+        // A view holds no vectors, so no embedder and no records are needed.
         let deltas = deltas(&txn.writes, "", &NoRecords)?;
         taken += deltas.len();
         let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
-        // Nobody else has it yet.
+        // No other reference exists yet, so nothing is copied.
         Arc::make_mut(view).apply(txn.seq, &deltas);
         Ok(())
     })?;
     Ok(taken)
 }
 
-/// Where there is nothing to look up.
+/// An empty source of records.
 struct NoRecords;
 
 impl Records for NoRecords {
@@ -61,7 +63,7 @@ impl Records for NoRecords {
     }
 }
 
-/// The views of everything in the engine: one for every tenant that has ever written.
+/// Builds the views from the engine: one for every tenant that has ever written.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
     let mut tenants = vec![Tenant::default()];
     each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
@@ -110,17 +112,17 @@ fn each<R: Record>(
     })
 }
 
-/// What a follower is brought up to date from.
+/// What followers are brought up to date from.
 pub(super) struct Sources {
     pub(super) log: Arc<Log>,
     pub(super) engine: Arc<dyn Engine>,
     /// The embedder whose vectors are fed.
     pub(super) embedder: String,
-    /// The tenants there were at the open, with their nodes.
+    /// The tenants at open, with their numbers of nodes.
     pub(super) tenants: Vec<(Tenant, usize)>,
 }
 
-/// Nodes and bytes of log that are read so quickly that it is better to wait.
+/// Up to so many nodes, or bytes of log, readers wait for a follower.
 const QUICK_NODES: usize = 5_000;
 const QUICK_BYTES: u64 = 8 << 20;
 
@@ -138,8 +140,8 @@ pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Ten
     nodes > QUICK_NODES || applied > 0 && sources.log.bytes_after(applied) > QUICK_BYTES
 }
 
-/// Feeds a follower all nodes and vectors of the tenants that it lacks. One that knew nothing at all
-/// is then at transaction `target`, which is in the engine. Returns how many changes it took in.
+/// Feeds a follower all nodes and vectors of the tenants that it lacks. One that was empty then reflects
+/// transaction `target`, which the engine contains. Returns the number of changes applied.
 pub(super) fn feed(
     follower: &dyn Follower,
     sources: &Sources,
@@ -167,14 +169,14 @@ pub(super) fn feed(
         vectors.finish()?;
     }
     if follower.applied() == 0 {
-        // Transactions go on meanwhile: of what is newer than this, what was found comes again.
+        // The scan may already have seen later transactions; applying those again changes nothing.
         follower.apply(target, Tenant::default(), &[])?;
     }
     Ok(taken)
 }
 
-/// Brings a follower to transaction `target`, which is in the engine, from the log. Returns how many
-/// changes it took in.
+/// Brings a follower to transaction `target`, which the engine contains, from the log. Returns the number
+/// of changes applied.
 pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) -> Result<usize> {
     let Sources { log, engine, embedder, .. } = sources;
     let mut taken = 0;

@@ -1,8 +1,8 @@
-//! The committer: the one thread that writes the log, the engine and the followers.
+//! Group commit: one thread writes the log, the engine and the followers.
 //!
-//! It takes all transactions that wait, writes and syncs them together, brings them into the engine
-//! and the followers, publishes the newest view and wakes whoever waits. So many writers share one
-//! sync, and what is published is what is durable.
+//! The committer takes all waiting transactions, writes and syncs them together, applies them to the
+//! engine and the followers, publishes the newest view and wakes the waiting writers. Many writers
+//! share one sync, and readers see only what is durable.
 
 use super::engine::{Applier, Engine};
 use super::index_workers::IndexWorkers;
@@ -14,7 +14,7 @@ use poc_graph::{Delta, Tenant, View};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A built transaction on its way to the log.
+/// A transaction that is built but not yet in the log.
 pub(super) struct PendingTxn {
     pub(super) txn: Arc<Txn>,
     /// The record as it goes into the log, with its checksum.
@@ -31,22 +31,22 @@ struct Queue {
     closed: bool,
 }
 
-/// How far the committer is.
+/// The committer's progress.
 struct Progress {
-    /// Last transaction that is durable and visible.
+    /// The last transaction that is durable and visible.
     seq: u64,
-    /// Why nothing will be acknowledged any more.
+    /// Why no further transaction will be acknowledged.
     failure: Option<Error>,
 }
 
-/// What the committer shares with those who wait for it.
+/// What writers, readers and the committer share.
 pub(super) struct CommitQueue {
     queue: Mutex<Queue>,
     work: Condvar,
     progress: Mutex<Progress>,
     advanced: Condvar,
     published: RwLock<Published>,
-    // Of tenants that have never written.
+    // The view of tenants that have never written.
     empty: Arc<View>,
 }
 
@@ -57,7 +57,7 @@ struct Published {
 }
 
 impl CommitQueue {
-    /// Everything up to `seq` is durable and visible.
+    /// A queue over views in which everything up to `seq` is durable and visible.
     pub(super) fn new(seq: u64, views: Views) -> Self {
         CommitQueue {
             queue: Mutex::default(),
@@ -80,7 +80,7 @@ impl CommitQueue {
         (published.seq, published.views.clone())
     }
 
-    /// Hands a transaction over. Callers see to it that they come in order.
+    /// Queues a transaction. Callers must submit in order of sequence numbers.
     pub(super) fn submit(&self, pending: PendingTxn) {
         self.queue.lock().waiting.push(pending);
         self.work.notify_one();
@@ -106,13 +106,13 @@ impl CommitQueue {
         progress.failure.clone().map_or(Ok(progress.seq), Err)
     }
 
-    /// Ends the committer once everything handed over is done.
+    /// Ends the committer once every queued transaction is committed.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.work.notify_one();
     }
 
-    /// The next transactions; none when the store is closed.
+    /// Waits for transactions and takes them all; empty when the store is closed.
     fn next_batch(&self) -> Vec<PendingTxn> {
         let mut queue = self.queue.lock();
         while queue.waiting.is_empty() && !queue.closed {
@@ -121,10 +121,10 @@ impl CommitQueue {
         std::mem::take(&mut queue.waiting)
     }
 
-    /// Shows transactions to readers, all at once.
+    /// Makes transactions visible to readers, all at once.
     fn publish(&self, batch: Vec<PendingTxn>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
-        // What nobody reads any more is freed when readers are let in again.
+        // Old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(batch.len());
         {
             let mut published = self.published.write();
@@ -146,7 +146,7 @@ impl CommitQueue {
     }
 }
 
-/// What the committer owns.
+/// The thread that commits.
 pub(super) struct Committer {
     pub(super) commits: Arc<CommitQueue>,
     pub(super) appender: Appender,
@@ -155,7 +155,7 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    /// Works until the store is closed or the disk fails.
+    /// Runs until the store is closed or the disk fails.
     pub(super) fn run(mut self) {
         let commits = self.commits.clone();
         let work = AssertUnwindSafe(|| -> Result<(), String> {

@@ -1,34 +1,34 @@
-//! What an index must be able to do to follow the log.
+//! The interface of whatever is derived from the log.
 
 use poc_graph::error::Result;
 use poc_graph::{Delta, Tenant};
 
-/// Something derived from the log that follows it: an index.
+/// Something that is derived from the log and kept up to date with it, such as an index.
 pub trait Follower: Send + Sync {
     /// Its name in messages.
     fn name(&self) -> &'static str;
-    /// The sequence number it reflects; 0 when it must be fed everything.
+    /// The sequence number of the last transaction it reflects; 0 when it is empty and must be fed everything.
     fn applied(&self) -> u64;
-    /// Reads back what it has saved, before anything else is asked of it. The log ends with
-    /// transaction `last`: what is saved of a later one must not come back.
+    /// Reads back what it has saved; called before any other method. The log ends with transaction
+    /// `last`: saved state that reflects a later one must be discarded.
     fn load(&self, last: u64) -> Result<()> {
         let _ = last;
         Ok(())
     }
-    /// Whether it must be fed everything of a tenant: what it had saved of it is not there any more.
+    /// Whether it must be fed everything of a tenant, because its saved state of that tenant is missing.
     fn lacks(&self, tenant: Tenant) -> bool {
         let _ = tenant;
         self.applied() == 0
     }
-    /// Answers readers from now on. Until then they wait: it is quick to get ready, or else it is let
-    /// go with less than everything.
+    /// Lets readers in. Until this call they wait: the follower is either complete soon, or it is released
+    /// early and gives incomplete answers.
     fn release(&self) {}
-    /// Throws away what it holds and has saved, so that `applied` is 0 also at the next open: it
-    /// reflects a log that is not this one.
+    /// Discards its state in memory and on disk, so that `applied` is 0, also at the next open. Called when
+    /// it reflects another log.
     fn reset(&self) -> Result<()>;
-    /// Takes in what a transaction of a tenant did. While it is fed everything, `seq` is 0; the last
-    /// batch carries the number it reflects then.
+    /// Applies the changes of one transaction of a tenant. While it is fed everything, `seq` is 0; the last
+    /// batch carries the sequence number that it reflects from then on.
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()>;
-    /// Writes what it holds to disk, so that the next open is quick.
+    /// Saves its state to disk, so that the next open is quick.
     fn checkpoint(&self) -> Result<()>;
 }

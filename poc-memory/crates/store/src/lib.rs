@@ -1,9 +1,9 @@
-//! Durable truth: the log, the record engine that materialises it, and transactions.
+//! The source of truth: the log, the record engine that materialises it, and transactions.
 //!
-//! A change is acknowledged when its log record is on disk. The engine, the view and the followers
-//! (the indexes) are materialisations of the log: each remembers which transaction it reflects,
-//! catches up from there at open, and can be thrown away. The format on disk is described in
-//! `schema/store.md`.
+//! A change is acknowledged once its log record is on disk. The engine, the view and the followers
+//! (the indexes) are materialisations of the log: each remembers the last transaction it reflects,
+//! catches up from there when the store opens, and can be rebuilt at any time. `schema/store.md`
+//! describes the format on disk.
 
 pub mod atomic_file;
 mod catch_up;
@@ -64,14 +64,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tenants::TenantRow;
 
-/// Fewer changes than this the next open takes from the log as quickly as from a checkpoint. Without
-/// it every command that stores one note would write whole indexes.
+/// The number of changes from which on closing a store writes a checkpoint. Replaying fewer from the
+/// log is as quick as reading a checkpoint, and a command that stores one note must not write whole
+/// indexes.
 pub const WORTH_A_CHECKPOINT: usize = 1000;
 
-/// A committed transaction's result.
+/// The result of a committed transaction.
 #[derive(Debug)]
 pub struct Committed<T> {
-    /// Its sequence number; the last one built before it when nothing was written.
+    /// Its sequence number; when it wrote nothing, that of the last transaction built before it.
     pub seq: u64,
     /// What the closure returned.
     pub value: T,
@@ -84,24 +85,26 @@ pub struct LoggedChange {
     pub seq: u64,
     /// What caused it.
     pub cause: Cause,
-    /// The node before; `None` when it was made.
+    /// The node before; `None` when this transaction created it.
     pub before: Option<Node>,
-    /// The node after; `None` when it was deleted.
+    /// The node after; `None` when this transaction deleted it.
     pub after: Option<Node>,
 }
 
-/// What recovery found and did at open.
+/// What recovery found and repaired at open.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
-    /// Messages for people: a torn tail cut off, a record engine rebuilt.
+    /// Messages for people, such as that a torn tail was cut off or the record engine rebuilt.
     pub notes: Vec<String>,
 }
 
 /// The views of all tenants that have ever written, and that of the default tenant.
 type Views = FxHashMap<Tenant, Arc<View>>;
 
-/// The open store as one tenant sees it: what belongs to others is not there. A clone is another
-/// handle; when the last one goes the store is closed. One process holds a store at a time.
+/// An open store as one tenant sees it; records of other tenants are invisible.
+///
+/// A clone is another handle. Dropping the last handle closes the store. Only one process can have a
+/// store open at a time.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -109,9 +112,9 @@ pub struct Store {
     tuple: Arc<Tuple>,
 }
 
-/// What the handles share.
+/// The state that all handles of a store share.
 struct Shared {
-    // Reentrant only so that a nested transaction is found out instead of waiting for itself.
+    // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
     writer: ReentrantMutex<RefCell<WriterState>>,
     commits: Arc<CommitQueue>,
     committer: Option<JoinHandle<()>>,
@@ -120,18 +123,18 @@ struct Shared {
     index_workers: Arc<IndexWorkers>,
     embedder: String,
     directory: PathBuf,
-    // What was found in the log.
+    // What recovery of the log did.
     notes: Vec<String>,
     recovery: OnceLock<Recovery>,
-    // The last transaction in the saved views, 0 when there is none. Held while a checkpoint is
-    // written: one at a time.
+    // The last transaction in the saved views, 0 when none are saved. The lock is held while a
+    // checkpoint is written, so that there is one at a time.
     saved: Mutex<u64>,
     _opener: EngineOpener,
-    // Last, so that it is given up when everything else is closed.
+    // The last field: fields drop in order, and the lock is released after everything else is closed.
     _lock: Lock,
 }
 
-/// The state as of the last transaction built.
+/// The state as of the last transaction that was built, durable or not.
 struct WriterState {
     seq: u64,
     views: Views,
@@ -152,18 +155,18 @@ impl Store {
         Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple.clone()) }
     }
 
-    /// Whose handle it is.
+    /// The tenant of this handle.
     pub fn tenant(&self) -> Tenant {
         self.tenant
     }
 
-    /// What the tenant is called.
+    /// The keys and values that name the tenant.
     pub fn tuple(&self) -> &Tuple {
         &self.tuple
     }
 
-    /// Every tenant that has ever written, and the default one, with its newest published view; by
-    /// name.
+    /// The default tenant and every tenant that has ever written, each with its newest published view,
+    /// sorted by name.
     pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
         let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
         for (key, row) in self.records().range::<TenantRow>(&[])? {
@@ -177,22 +180,22 @@ impl Store {
         self.shared.commits.view(tenant)
     }
 
-    /// The records as the engine has them now.
+    /// The tenant's records as the engine holds them now.
     fn records(&self) -> TenantRecords<'_> {
         TenantRecords { engine: self.shared.engine.as_ref(), tenant: self.tenant }
     }
 
-    /// What recovery found at open; waits for the records.
+    /// What recovery did at open. Waits until the records are open.
     pub fn recovery(&self) -> &Recovery {
         let shared = &self.shared;
         shared.recovery.get_or_init(|| {
             let found = shared.engine.opened().map(|opened| opened.notes.clone());
-            // Whoever reads a record is told why there is none.
+            // A failed open is reported by whatever reads a record.
             Recovery { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
         })
     }
 
-    /// The newest published view: everything acknowledged and nothing else.
+    /// The newest published view. It contains every acknowledged transaction and no other.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
     }
@@ -211,7 +214,7 @@ impl Store {
         build: impl FnOnce(&mut Tx) -> Result<T>,
     ) -> Result<Committed<T>> {
         let (seq, value) = self.build(cause, build)?;
-        // Also when nothing was written: what the closure read must be durable before it is told.
+        // Also when nothing was written: the closure may have read what is not durable yet.
         self.shared.commits.wait(seq)?;
         Ok(Committed { seq, value })
     }
@@ -254,27 +257,27 @@ impl Store {
         writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
         writer.seq = seq;
-        // Under the lock, so that transactions reach the log in order.
+        // While the writer lock is held, so that transactions reach the log in order.
         commits.submit(PendingTxn { txn, record, checksum, deltas, view });
         Ok((seq, value))
     }
 
-    /// A record.
+    /// The record with a key.
     pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
         self.records().record(key)
     }
 
-    /// The records whose key starts with `prefix`, by key.
+    /// The records whose keys start with `prefix`, sorted by key.
     pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
         self.records().range(prefix)
     }
 
-    /// The keys of the records that start with `prefix`, in order: what they hold is not read.
+    /// The record keys that start with `prefix`, sorted. The values are not decoded.
     pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.records().raw_keys(R::TABLE, prefix)
     }
 
-    /// A node in any state.
+    /// The node with an id, in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
         self.records().node(id)
     }
@@ -289,7 +292,7 @@ impl Store {
         self.records().find_key(key)
     }
 
-    /// The live node with this content hash; the one with the smallest id when there are several.
+    /// The live node with a content hash; of several, the one with the smallest id.
     pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         self.records().find_hash(hash)
     }
@@ -304,10 +307,10 @@ impl Store {
         self.records().visits(id)
     }
 
-    /// The messages written before an instant, by id.
+    /// The ids of the messages written before an instant, sorted.
     pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
         let mut found = Vec::new();
-        // Read one by one: their texts may be many.
+        // One at a time, because the texts together may not fit into memory.
         self.records().scan(Table::Messages, &[], &mut |_, bytes| {
             let message = Message::decode(bytes)?;
             found.extend((message.created < before).then_some(message.id));
@@ -316,7 +319,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Every change of a node that the log still holds, oldest first.
+    /// The changes of a node that the log still holds, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
         for (key, _) in self.records().raw_range(Table::Changes, id.as_bytes())? {
@@ -336,16 +339,16 @@ impl Store {
         Ok(changes)
     }
 
-    /// The state after the tenant's last transaction whose time is not after `at`.
+    /// The state after the tenant's last transaction at or before `at`.
     ///
     /// # Errors
-    /// `not_found` when there is none, or when the log does not reach back to it.
+    /// `not_found` when there is no such transaction, or the log does not reach back to it.
     pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
         let Shared { engine, log, embedder, .. } = self.shared.as_ref();
         PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 
-    /// A past transaction of the tenant.
+    /// The tenant's transaction with a sequence number, as far as the log holds it.
     pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
         let found = self.shared.log.read(seq)?.map(|(txn, _)| txn);
         Ok(found.filter(|txn| txn.tenant == self.tenant))
@@ -357,12 +360,12 @@ impl Store {
         Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
     }
 
-    /// Sequence number of the last durable transaction, of whichever tenant; 0 when there is none.
+    /// The sequence number of the last durable transaction of any tenant; 0 when there is none.
     pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
     }
 
-    /// The vectors of a node for an embedder, by part.
+    /// The vectors of a node by an embedder, sorted by part.
     pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
         let mut parts = Vec::new();
         for (key, bytes) in self.records().raw_range(Table::Vectors, id.as_bytes())? {
@@ -373,44 +376,45 @@ impl Store {
         Ok(parts)
     }
 
-    /// Refuses the store in a directory when a newer release wrote it. Opens and changes nothing.
+    /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.
     pub fn check_format(directory: &Path) -> Result<()> {
         log::check_format(&directory.join("log"))
     }
 
-    /// The process that has the store in a directory open, if any has; 0 when it does not say which.
+    /// The id of the process that has the store in a directory open; `None` when none has, 0 when it is
+    /// unknown.
     pub fn holder(directory: &Path) -> Result<Option<u32>> {
         Lock::holder(&directory.join("lock"))
     }
 
-    /// Sizes on disk in bytes, of all tenants together: log, records.
+    /// The sizes on disk, in bytes, of the log and of the records of all tenants.
     pub fn sizes(&self) -> Result<(u64, u64)> {
         Ok((self.shared.log.bytes(), self.shared.engine.size()?))
     }
 
-    /// The followers whose answers are older than the view, and why: they are being built, or fell
-    /// behind by a failure of their own and catch up at the next open.
+    /// The followers whose answers are older than the view, and why. They are still being built, or they
+    /// failed and catch up at the next open.
     pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
         self.shared.index_workers.lagging()
     }
 
-    /// How many transactions up to `seq` the answers of the slowest follower do not know.
+    /// How many transactions up to `seq` the slowest follower does not reflect yet.
     pub fn lag(&self, seq: u64) -> u64 {
         self.lags(seq).into_iter().map(|(_, lag)| lag).max().unwrap_or(0)
     }
 
-    /// How many transactions up to `seq` the answers of each follower do not know.
+    /// How many transactions up to `seq` each follower does not reflect yet, by the follower's name.
     pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         self.shared.index_workers.lags(seq)
     }
 
-    /// How many followers have answered with less than everything since the open and caught up: while
-    /// this stays the same, [`Store::lagging_followers`] names all whose answers are poorer.
+    /// How many followers gave incomplete answers after the open and have caught up since. While this
+    /// number does not change, [`Store::lagging_followers`] names every follower with incomplete answers.
     pub fn completed(&self) -> usize {
         self.shared.index_workers.completed()
     }
 
-    /// Waits until every follower has caught up or failed: for what must not be decided on less.
+    /// Waits until every follower has caught up or failed. For decisions that need complete answers.
     pub fn settle(&self) {
         self.shared.index_workers.settle();
     }
@@ -420,13 +424,13 @@ impl Store {
         self.shared.index_workers.is_settled()
     }
 
-    /// Changes since the last checkpoint, which the next open would take from the log.
+    /// The number of changes since the last checkpoint, which the next open would replay from the log.
     pub fn unsaved(&self) -> usize {
         self.shared.index_workers.unsaved()
     }
 
-    /// Saves the views and the followers, so that the next open is quick. A store that is closed does so
-    /// too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
+    /// Saves the views and the followers, so that the next open is quick. Closing the store does the same
+    /// when at least [`WORTH_A_CHECKPOINT`] changes are unsaved.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()
     }
@@ -468,7 +472,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.commits.close();
         if let Some(committer) = self.committer.take() {
-            // It never panics: it catches its own.
+            // The thread catches its own panics.
             let _ = committer.join();
         }
         self.index_workers.finish();

@@ -1,5 +1,5 @@
-//! Opening a store: the lock, the log and the views; the records and the followers get ready behind
-//! it, and whoever needs them waits for them.
+//! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the
+//! followers open in the background, and callers that need them wait.
 
 mod records;
 
@@ -35,12 +35,12 @@ impl From<OpenError> for Error {
     }
 }
 
-/// What tests replace.
+/// The parts of a store that tests replace.
 pub(super) struct Parts {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) limits: Limits,
     pub(super) engine: OpenEngine,
-    /// How long the engine may give no sign of life at open.
+    /// How long the engine may go without a heartbeat while it opens.
     pub(super) patience: Duration,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn open(
     })?;
     let quarantine = Quarantine::new(directory, disk.clone());
     let folder = directory.join("records");
-    // A log that the records must be rebuilt from is read anyway: then all of it is checked.
+    // Without records the whole log is replayed anyway, so all of it is checked.
     let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
     let records = RecordFolder { folder, log: log.clone(), engine, patience };

@@ -15,21 +15,21 @@ use std::time::Duration;
 
 pub(crate) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
-/// The folder of the records and what it follows.
+/// The folder of the records and the log that they follow.
 pub(super) struct RecordFolder {
     pub(super) folder: PathBuf,
     pub(super) log: Arc<Log>,
     pub(super) engine: OpenEngine,
-    /// How long the engine may give no sign of life.
+    /// How long the engine may go without a heartbeat.
     pub(super) patience: Duration,
 }
 
 impl RecordFolder {
-    /// Opens the engine and catches it up; reads the views out of it if that turns out to be
-    /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
+    /// Opens the engine, brings it to the end of the log, and builds the views from it if `wanted` says
+    /// so. On any failure, a panic or a hang included, its files are moved to the quarantine and it is
     /// rebuilt from the log, once.
     pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
-        // Asked once, and not before the engine is open.
+        // Called once, and only after the engine is open: it may block.
         let mut known = None;
         let mut wanted = || *known.get_or_insert_with(&wanted);
         let error = match self.attempt(&mut wanted) {
