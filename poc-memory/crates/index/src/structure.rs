@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_refused() {
+    fn a_damaged_file_is_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &RULES, 1, &saved()).unwrap();
         let whole = fs::read(file(folder.path())).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_something_else_is_refused() {
+    fn a_file_with_other_content_is_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let bytes = postcard::to_stdvec(&saved()).unwrap();
         let refused = |fingerprint, parts: &[&[u8]]| {

@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_history_gives_the_mentions_of_what_is_left(steps in prop::collection::vec(step(), 0..30), excluded in text(9)) {
+    fn mentions_after_any_history_agree_with_the_remaining_notes(steps in prop::collection::vec(step(), 0..30), excluded in text(9)) {
         let directory = tempfile::tempdir().unwrap();
         let mut index = open(directory.path());
         let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn a_name_in_common_is_a_rare_one_with_a_capital() {
+fn shared_names_are_rare_and_have_a_capital() {
     let notes = [
         note(
             1,
@@ -241,7 +241,7 @@ fn a_name_in_common_is_a_rare_one_with_a_capital() {
 }
 
 #[test]
-fn what_all_tickets_begin_with_and_labels_tie_nothing() {
+fn ticket_prefixes_and_labels_are_not_shared_names() {
     let ticket = |number: u64, name: &str| {
         let body = format!(
             "# INC-30{number}: Late\n\nOwner: {name} of INC-30{number}, told on Monday\n\n\
@@ -257,7 +257,7 @@ fn what_all_tickets_begin_with_and_labels_tie_nothing() {
 }
 
 #[test]
-fn a_title_is_found_in_what_was_there_before_it_and_after() {
+fn a_title_is_found_in_older_and_newer_notes() {
     let notes = [
         note(1, "", "In Lisbon she met Émile Zola, who knew the harbour of Porto."),
         note(2, "Lisbon", "A harbour."),
@@ -276,7 +276,7 @@ fn a_title_is_found_in_what_was_there_before_it_and_after() {
 }
 
 #[test]
-fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_stand() {
+fn keys_of_several_parts_and_identifier_titles_are_mentioned_exactly() {
     let keyed =
         |number, key: &str, title: &str, body: &str| Node { key: key.into(), ..note(number, title, body) };
     let notes = [
@@ -301,7 +301,7 @@ fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_st
 }
 
 #[test]
-fn what_is_too_common_names_nothing_until_it_is_rarer() {
+fn a_too_common_name_is_ignored_until_it_is_rarer() {
     let many = COMMON as u64 * 2 + 10;
     let mut notes: Vec<Node> = (1..=many).map(|number| note(number, "", "In the Year of the Pig")).collect();
     notes.push(note(many + 1, "Year", "One of many"));
@@ -324,7 +324,7 @@ fn what_is_too_common_names_nothing_until_it_is_rarer() {
 }
 
 #[test]
-fn a_title_that_everybody_has_names_nobody() {
+fn a_title_of_too_many_notes_is_ignored() {
     let with = |owners: usize| {
         let mut notes: Vec<Node> = (1..=owners as u64)
             .map(|number| note(number, "Meeting notes", &format!("Talk {number}")))
@@ -342,7 +342,7 @@ fn a_title_that_everybody_has_names_nobody() {
 }
 
 #[test]
-fn damaged_snapshots_are_noticed() {
+fn damaged_snapshots_are_not_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let index = open(directory.path());
     let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour", "In Lisbon")).collect();

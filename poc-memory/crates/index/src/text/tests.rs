@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn scores_are_those_of_the_formula(texts in prop::collection::vec((text(), text()), 0..10), query in text()) {
+    fn scores_agree_with_the_formula(texts in prop::collection::vec((text(), text()), 0..10), query in text()) {
         let notes: Vec<Node> =
             (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
         let index = filled(&notes);
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn any_history_gives_the_index_of_what_is_left(steps in prop::collection::vec(step(), 0..30), query in text()) {
+    fn the_index_after_any_history_agrees_with_the_remaining_nodes(steps in prop::collection::vec(step(), 0..30), query in text()) {
         let directory = tempfile::tempdir().unwrap();
         let mut index = open(directory.path());
         let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
@@ -170,7 +170,7 @@ proptest! {
 }
 
 #[test]
-fn a_whole_identifier_beats_its_parts() {
+fn a_whole_identifier_scores_more_than_its_parts() {
     let notes: Vec<Node> = (0..50)
         .map(|number| {
             note(number, &format!("Incident INC-900{number}"), "INC 90037 mentioned in passing, inc")
@@ -180,7 +180,7 @@ fn a_whole_identifier_beats_its_parts() {
 }
 
 #[test]
-fn what_a_question_names_and_what_of_it_a_note_covers() {
+fn names_of_a_query_and_the_coverage_of_a_note() {
     let notes =
         [note(1, "Soup", "INC-7 in the harbour"), note(2, "INC-7", ""), note(3, "INC 7", "inc-71 harbours")];
     let index = filled(&notes);
@@ -198,7 +198,7 @@ fn what_a_question_names_and_what_of_it_a_note_covers() {
 }
 
 #[test]
-fn a_title_counts_more_than_a_body() {
+fn a_title_scores_more_than_a_body() {
     let notes = [note(1, "Soup", "about the harbour"), note(2, "Harbour", "about the soup")];
     let index = filled(&notes);
     assert_eq!(ids(&index.search_all("harbour", 9)), [notes[1].id, notes[0].id]);
@@ -227,7 +227,7 @@ fn a_snapshot_of_another_language_is_not_used() {
 }
 
 #[test]
-fn damaged_snapshots_are_noticed() {
+fn damaged_snapshots_are_not_loaded() {
     let directory = tempfile::tempdir().unwrap();
     let index = open(directory.path());
     let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour INC-7", "a page splits")).collect();
@@ -252,7 +252,7 @@ fn damaged_snapshots_are_noticed() {
 }
 
 #[test]
-fn what_was_reset_stays_away() {
+fn a_reset_removes_the_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let index = open(directory.path());
     index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
@@ -262,7 +262,7 @@ fn what_was_reset_stays_away() {
 }
 
 #[test]
-fn settings_out_of_range_are_refused() {
+fn settings_out_of_range_are_errors() {
     let check =
         |text: poc_config::TextConfig| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
     insta::assert_snapshot!(check(poc_config::TextConfig { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");

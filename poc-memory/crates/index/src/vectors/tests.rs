@@ -98,7 +98,7 @@ proptest! {
 
     /// With the graph from the first vector on and without it: what is found is what is there.
     #[test]
-    fn any_history_gives_the_answers_of_what_is_left(
+    fn results_after_any_history_agree_with_the_remaining_vectors(
         steps in prop::collection::vec(step(), 0..40),
         exact_below in prop::sample::select(&[0usize, 5, 1000][..]),
         seed: u64,
@@ -192,7 +192,7 @@ fn with_graph(directory: &Path, deltas: &[Delta], dimensions: usize) -> VectorIn
 }
 
 #[test]
-fn the_graph_finds_nearly_what_the_scan_finds() {
+fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
     let rng = SeededRng::new(7);
     let (deltas, queries) = clustered(2000, 64, &rng);
     let directory = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ fn the_graph_finds_nearly_what_the_scan_finds() {
 }
 
 #[test]
-fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
+fn the_graph_is_completed_in_the_background_and_used_once_nearly_complete() {
     let rng = SeededRng::new(13);
     let (deltas, _) = clustered(2000, 32, &rng);
     let directory = tempfile::tempdir().unwrap();
@@ -261,7 +261,7 @@ fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
 }
 
 #[test]
-fn many_searches_at_once_all_answer() {
+fn many_concurrent_searches_succeed() {
     let rng = SeededRng::new(11);
     let (deltas, queries) = clustered(1500, 32, &rng);
     let directory = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ fn many_searches_at_once_all_answer() {
 }
 
 #[test]
-fn a_vector_waits_for_its_node_and_survives_its_retirement() {
+fn a_vector_is_found_only_while_its_node_is_live() {
     let index = in_memory(1000, 2);
     index.apply(1, &[vector(1, 0, &[1.0, 0.0])]).unwrap();
     assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
@@ -294,7 +294,7 @@ fn a_vector_waits_for_its_node_and_survives_its_retirement() {
 }
 
 #[test]
-fn texts_are_alike_by_their_passages_and_a_title_stands_in() {
+fn similarity_is_by_passages_and_by_title_without_passages() {
     let index = in_memory(1000, 2);
     let deltas = [
         alive(1),
@@ -323,7 +323,7 @@ fn texts_are_alike_by_their_passages_and_a_title_stands_in() {
 }
 
 #[test]
-fn the_best_part_counts_and_ties_go_by_id() {
+fn the_best_part_counts_and_equal_hits_are_ordered_by_id() {
     let index = in_memory(1000, 2);
     let deltas = [
         alive(2),
@@ -344,7 +344,7 @@ fn the_best_part_counts_and_ties_go_by_id() {
 }
 
 #[test]
-fn vectors_that_cannot_be_compared_are_refused() {
+fn vectors_that_cannot_be_compared_are_errors() {
     let index = in_memory(1000, 2);
     index.apply(1, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
     let error = index.search(&[1.0], 5, &all).unwrap_err();
@@ -359,7 +359,7 @@ fn vectors_that_cannot_be_compared_are_refused() {
 }
 
 #[test]
-fn settings_out_of_range_are_refused() {
+fn settings_out_of_range_are_errors() {
     let bad = poc_config::VectorsConfig { connectivity: 1, ..config(10) };
     let error = VectorIndex::open(Path::new("/nonexistent"), &bad, "test-1", 2).err().unwrap();
     insta::assert_snapshot!(error, @"`vectors.connectivity`: `connectivity` cannot be 1");
@@ -367,7 +367,7 @@ fn settings_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_reset_index_holds_nothing() {
+fn a_reset_index_is_empty() {
     let index = in_memory(1000, 2);
     index.apply(3, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
     index.reset().unwrap();
@@ -389,7 +389,7 @@ fn files_of_another_embedder_are_not_used() {
 }
 
 #[test]
-fn damaged_files_are_noticed() {
+fn damaged_files_are_not_loaded() {
     let rng = SeededRng::new(3);
     let (deltas, _) = clustered(600, 16, &rng);
     let directory = tempfile::tempdir().unwrap();
@@ -420,7 +420,7 @@ fn damaged_files_are_noticed() {
 }
 
 #[test]
-fn a_graph_that_is_mostly_stale_is_built_anew() {
+fn a_mostly_stale_graph_is_rebuilt() {
     let rng = SeededRng::new(5);
     let (deltas, queries) = clustered(1500, 16, &rng);
     let directory = tempfile::tempdir().unwrap();

@@ -128,7 +128,7 @@ fn share(hit: &RetrievalHit, signal: &str) -> f64 {
 }
 
 #[test]
-fn by_ranks_each_hit_is_worth_what_its_ranks_say() {
+fn rank_fusion_scores_hits_by_their_ranks() {
     let world = World::new(&[
         ("Journal", "Changes are appended before pages are touched"),
         ("Pages", "A journal records every change"),
@@ -156,7 +156,7 @@ fn by_ranks_each_hit_is_worth_what_its_ranks_say() {
 }
 
 #[test]
-fn weights_of_ranks_are_settings() {
+fn weights_of_rank_fusion_are_settings() {
     let mut world = World::new(&[("Journal", "Lemon"), ("Lemon", "Journal")]).by_ranks();
     world.config.retrieve.rrf.vector_weight = 0.0;
     world.config.retrieve.rrf.body_weight = 2.0;
@@ -166,7 +166,7 @@ fn weights_of_ranks_are_settings() {
 }
 
 #[test]
-fn a_note_kept_out_takes_no_place_and_counts_in_no_mean() {
+fn an_excluded_note_does_not_affect_ranks_or_means() {
     let all: Vec<Node> =
         (0..60).map(|number| note(number, &format!("harbour {number}"), "harbour and quay")).collect();
     let hidden = |note: &Node| number(note.id).is_multiple_of(2);
@@ -205,7 +205,7 @@ fn a_text_without_content_finds_nothing() {
 }
 
 #[test]
-fn what_was_retired_is_not_found() {
+fn retired_notes_are_not_found() {
     let retired = Node { state: State::Superseded, ..note(0, "Harbour", "harbour") };
     let world = World::of(&[retired, note(1, "Harbour", "quay")], &[]);
     assert_eq!(numbers(&world.find("harbour", 9)), [1]);
@@ -318,7 +318,7 @@ proptest! {
     /// What comes out is what a comparison with every note gives, each score is the sum of its shares, and
     /// a smaller answer is the head of a greater one.
     #[test]
-    fn it_is_its_definition(
+    fn score_fusion_agrees_with_its_definition(
         texts in proptest::collection::vec((text(), text()), 1..30), query in text(), cut in 0u64..30, wanted in 1usize..40,
         rest in any::<bool>(), contextual in any::<bool>(),
     ) {
@@ -348,7 +348,7 @@ proptest! {
 
     /// So it is where there are more notes than are looked at, and names lead to those that are not.
     #[test]
-    fn of_many_it_is_its_definition(
+    fn score_fusion_of_many_notes_agrees_with_its_definition(
         picks in proptest::collection::vec((0usize..30, 0usize..30, 0usize..200, 0usize..200), 80..300),
         query in proptest::collection::vec(0usize..30, 1..3), wanted in 1usize..80,
     ) {
@@ -371,7 +371,7 @@ proptest! {
     /// The best by both are those that a comparison of all gives, wherever they stand by words or by meaning,
     /// with or without a vector; what is hidden is not among them.
     #[test]
-    fn of_many_none_is_missed(
+    fn no_note_among_many_is_missed(
         bodies in proptest::collection::vec(proptest::collection::vec((0u32..400, 0u32..3), 0..12), 20..90),
         query in proptest::collection::vec(0u32..60, 1..6), pool in 1usize..20, hidden in proptest::collection::vec(0usize..90, 0..20),
     ) {
@@ -406,7 +406,7 @@ proptest! {
 }
 
 #[test]
-fn notes_that_the_indexes_alone_have_take_no_place() {
+fn notes_missing_from_the_view_are_left_out() {
     let notes: Vec<Node> = (0..400).map(|number| note(number, "", "the keeper of the harbour")).collect();
     let mut world = World::of(&notes, &[]);
     let mut deltas: Vec<Delta> =
@@ -421,7 +421,7 @@ fn notes_that_the_indexes_alone_have_take_no_place() {
 }
 
 #[test]
-fn neighbours_in_a_session_come_along() {
+fn neighbours_in_a_session_are_found_too() {
     let notes: Vec<Node> =
         ["Good morning", "Did you see the lighthouse?", "Yes, yesterday", "Nice", "Soup then"]
             .iter()
@@ -440,7 +440,7 @@ fn neighbours_in_a_session_come_along() {
 }
 
 #[test]
-fn what_is_alike_comes_along_where_nothing_is_tied() {
+fn similar_notes_are_found_if_there_are_no_links() {
     let notes: Vec<Node> = (0..)
         .zip([
             "the keeper of the lighthouse at the harbour",
@@ -471,7 +471,7 @@ fn what_is_alike_comes_along_where_nothing_is_tied() {
 }
 
 #[test]
-fn what_a_good_note_mentions_comes_along_and_so_does_what_mentions_it() {
+fn notes_that_a_hit_mentions_or_is_mentioned_by_are_found_too() {
     let mut world = World::new(&[
         ("Ann Lee", "The keeper of the lighthouse was born in Port Albert."),
         ("Port Albert", "A town by the sea with a quay."),

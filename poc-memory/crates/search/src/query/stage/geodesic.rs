@@ -43,7 +43,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", output: &["wal", "crash-notes"] },
     describe: |call| {
         let (most, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("walks between every two of the set in at most {most} ties; the {k} nodes on most walks")
+        format!("walks between every two nodes of the set over at most {most} edges; the {k} nodes on most walks")
     },
     work: Work::Algorithm(|call, ctx, items| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());

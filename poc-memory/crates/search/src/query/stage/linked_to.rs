@@ -18,7 +18,7 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "Edges of all kinds that graph stages see count (`link`, `keyword`, `semantic` and the associative \
            ones), in both directions. The node with the key may be in any state.",
     example: Example { pipeline: "linked-to:wal", output: &["b-tree", "crash-notes"] },
-    describe: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
+    describe: |call| format!("linked to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("linked-to", &call.text("KEY")?)?;

@@ -78,7 +78,7 @@ struct Terms {
     // The folded terms with their positions in `words`.
     places: FxHashMap<String, usize>,
     answered: Vec<bool>,
-    // Bit n is set if a term has n bytes; the last bit stands for all greater lengths.
+    // Bit n is set if a term has n bytes; the last bit covers all greater lengths.
     lengths: u64,
     // A buffer for a folded key.
     folded: String,

@@ -34,8 +34,8 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "neighbors:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let (key, hops) = (call.text("KEY").unwrap_or_default(), call.count("hops").unwrap_or_default());
-        let ties = if hops == 1 { "tie" } else { "ties" };
-        format!("the nodes within {hops} {ties} of `{key}`")
+        let edges = if hops == 1 { "edge" } else { "edges" };
+        format!("the nodes within {hops} {edges} of `{key}`")
     },
     work: Work::Generate(|call, ctx| {
         let view = ctx.sources.view;

@@ -41,7 +41,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
-        format!("the {k} nodes nearest to the set by many and strong ties")
+        format!("the {k} nodes nearest to the set by many and strong edges")
     },
     work: Work::Algorithm(|call, ctx, items| {
         let embedding = ctx.embedding();

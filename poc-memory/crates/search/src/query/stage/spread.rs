@@ -61,7 +61,7 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| {
         let hops = call.count("max_hops").unwrap_or_default();
         let share = call.number("edge_decay").unwrap_or_default();
-        format!("spreads activation from the set over {hops} hops, a share of {share} along each tie")
+        format!("spreads activation from the set over {hops} hops, a share of {share} along each edge")
     },
     work: Work::Algorithm(|call, ctx, items| {
         let (view, rules) = (ctx.sources.view, rules(call)?);

@@ -35,7 +35,7 @@ fn retire(world: &mut World, number: u64) {
 }
 
 #[test]
-fn neighbors_are_as_near_as_their_strongest_path() {
+fn neighbors_score_their_strongest_path() {
     let mut world = longer();
     close(&scored(&world, "neighbors:wal"), &[("b-tree", 0.8), ("crash-notes", 0.7)]);
     close(
@@ -60,7 +60,7 @@ fn diverse_with_lambda_one_is_a_sort_by_score() {
 }
 
 #[test]
-fn diverse_puts_a_twin_last_and_cuts_to_the_same_order() {
+fn diverse_puts_a_duplicate_last_and_a_limit_keeps_the_order() {
     let world = notes();
     let all = "similar:\"slow query with the missing index\" | diverse,lambda=0.2";
     let order = world.keys(all);
@@ -101,7 +101,7 @@ fn confluence_of_one_note_is_spread() {
 }
 
 #[test]
-fn confluence_keeps_what_several_reach() {
+fn confluence_keeps_nodes_that_several_reach() {
     let world = longer();
     // One hop, half passed on. From wal: b-tree 0.4, crash-notes 0.35; from session#1: crash-notes
     // 0.25. Only crash-notes is reached from both.
@@ -112,7 +112,7 @@ fn confluence_keeps_what_several_reach() {
 }
 
 #[test]
-fn hybrid_is_in_order_and_says_what_each_list_gave() {
+fn hybrid_is_ordered_and_reports_the_size_of_each_list() {
     let mut world = notes();
     let found = scored(&world, "hybrid:\"recovery after power is lost\"");
     assert_eq!(found[0].0, "crash-notes");
@@ -188,7 +188,7 @@ fn manifold_leads_towards_the_first_of_the_set() {
 }
 
 #[test]
-fn a_note_past_its_date_is_in_no_answer_and_on_no_way() {
+fn an_expired_note_is_in_no_result_and_on_no_path() {
     let mut world = longer();
     let mut crash = testing::node(6);
     (crash.key, crash.expires) = ("crash-notes".into(), Some(world.now));
@@ -210,7 +210,7 @@ fn a_note_past_its_date_is_in_no_answer_and_on_no_way() {
 }
 
 #[test]
-fn nothing_comes_of_nothing() {
+fn an_empty_set_gives_an_empty_set() {
     let world = notes();
     for stage in crate::query::vocabulary() {
         if stage.kind() == crate::query::Kind::Algorithm {

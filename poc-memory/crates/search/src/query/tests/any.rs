@@ -125,7 +125,7 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
 proptest! {
     /// What a filter keeps and what it keeps with a `!` in front are the set, each in its order.
     #[test]
-    fn a_filter_and_its_negation_part_the_set(
+    fn a_filter_and_its_negation_partition_the_set(
         graph in graph(14), filters in proptest::collection::vec(filter(), 6),
     ) {
         let world = graph.world();

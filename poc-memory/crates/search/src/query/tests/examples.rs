@@ -5,7 +5,7 @@ use crate::query::{Presence, vocabulary};
 use std::collections::HashSet;
 
 #[test]
-fn every_example_gives_what_it_says() {
+fn every_example_returns_the_documented_keys() {
     let world = notes();
     for stage in vocabulary() {
         let example = stage.example;
@@ -15,7 +15,7 @@ fn every_example_gives_what_it_says() {
 }
 
 #[test]
-fn words_are_unlike_and_defaults_are_readable() {
+fn stage_words_are_distinct_and_defaults_parse() {
     let mut seen = HashSet::new();
     for stage in vocabulary() {
         assert!(seen.insert(stage.word), "`{}` stands twice", stage.word);
@@ -29,7 +29,7 @@ fn words_are_unlike_and_defaults_are_readable() {
 }
 
 #[test]
-fn how_each_word_is_written() {
+fn every_stage_has_a_signature() {
     let all: Vec<String> = vocabulary()
         .iter()
         .map(|stage| format!("{:9}  {}", stage.kind().name(), stage.signature()))

@@ -13,7 +13,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn one_problem() {
+fn a_single_problem_is_shown_with_carets() {
     insta::assert_snapshot!(told("all | tpe:episodic | limit:20"), @r"
     unknown stage `tpe`
       all | tpe:episodic | limit:20
@@ -23,7 +23,7 @@ fn one_problem() {
 }
 
 #[test]
-fn all_problems_together() {
+fn all_problems_are_reported_together() {
     insta::assert_snapshot!(
         told("all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x"), @r"
     6 problems in this pipeline
@@ -441,7 +441,7 @@ fn terms_and_a_generator() {
 }
 
 #[test]
-fn a_text_that_neither_the_stage_nor_the_terms_give() {
+fn a_missing_text_is_an_error() {
     let told = |terms: &[&str], stages: &[&str]| {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let error = from_parts(&owned(terms), &owned(stages)).unwrap_err();
@@ -468,7 +468,7 @@ fn a_text_that_neither_the_stage_nor_the_terms_give() {
 }
 
 #[test]
-fn carets_stand_under_characters_not_bytes() {
+fn carets_are_under_characters_not_bytes() {
     insta::assert_snapshot!(told("key:\"größe 日本\" | tpe:x | key:é[a"), @r#"
     2 problems in this pipeline
       key:"größe 日本" | tpe:x | key:é[a
@@ -484,7 +484,7 @@ fn carets_stand_under_characters_not_bytes() {
 }
 
 #[test]
-fn long_and_many_lined_pipelines() {
+fn long_and_multi_line_pipelines_are_shown_in_part() {
     insta::assert_snapshot!(told("all\n| type:daily\n| limt:3\n| limit:x"), @r"
     2 problems in this pipeline
       | limt:3

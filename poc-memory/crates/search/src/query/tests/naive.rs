@@ -368,7 +368,7 @@ fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(),
 
 proptest! {
     #[test]
-    fn fused_is_naive(
+    fn passes_agree_with_a_naive_run(
         graph in graph(14),
         pipelines in proptest::collection::vec(proptest::collection::vec(step(), 0..6), 1..6),
         by_version in any::<bool>(),
@@ -381,7 +381,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
     /// As above over more nodes than one block holds.
     #[test]
-    fn fused_is_naive_over_many_blocks(
+    fn passes_over_many_blocks_agree_with_a_naive_run(
         graph in proptest::collection::vec(record(), 2300),
         pipelines in proptest::collection::vec(proptest::collection::vec(step(), 0..6), 12),
     ) {

@@ -14,7 +14,7 @@ fn with(text: &str, values: &[(&str, &str)]) -> Result<Pipeline> {
 }
 
 #[test]
-fn a_value_stands_where_its_name_stands() {
+fn a_parameter_is_replaced_by_its_value() {
     for (text, expected) in [
         ("all | type:${kind} | limit:${n}", "all | type:daily | limit:3"),
         ("not-visited:${who},${span}", "all | not-visited:me,7d"),
@@ -43,7 +43,7 @@ fn a_value_stands_where_its_name_stands() {
 }
 
 #[test]
-fn what_cannot_be_a_parameter_is_told_at_its_place() {
+fn invalid_parameters_are_reported_with_their_place() {
     let told = |text: &str| {
         let error = with(text, &[("kind", "daily"), ("count", "many")]).unwrap_err();
         let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));

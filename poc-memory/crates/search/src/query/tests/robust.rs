@@ -71,7 +71,7 @@ fn input() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
     #[test]
-    fn strange_input(text in input()) {
+    fn any_input_parses_or_is_an_error(text in input()) {
         match parse(&text) {
             Ok(pipeline) => {
                 let printed = pipeline.to_string();

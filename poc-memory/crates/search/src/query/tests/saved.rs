@@ -32,7 +32,7 @@ fn told(error: &Error) -> String {
 }
 
 #[test]
-fn a_name_stands_for_its_stages() {
+fn a_name_is_replaced_by_its_stages() {
     let names = sound();
     let check = |text: &str, expected: &str| {
         let pipeline = Pipeline::parse(text, &names).unwrap_or_else(|error| panic!("{text}\n{error}"));
@@ -53,7 +53,7 @@ fn a_name_stands_for_its_stages() {
 }
 
 #[test]
-fn a_saved_pipeline_behaves_as_if_its_text_stood_there() {
+fn a_saved_pipeline_behaves_like_its_text() {
     let (names, world) = (sound(), notes());
     let parse = |text: &str| Pipeline::parse(text, &names).unwrap();
     let due = parse("@due | limit:20");
@@ -257,7 +257,7 @@ fn each_kind_of_problem() {
 }
 
 #[test]
-fn problems_stand_in_the_error_as_data() {
+fn an_error_contains_the_problems_as_data() {
     let names = saved(&[("typo", "all | tpye:épisodic")]);
     let error = Pipeline::parse("@typo | key:é* | limit:0", &names).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
@@ -296,7 +296,7 @@ fn problems_stand_in_the_error_as_data() {
 }
 
 #[test]
-fn saved_pipelines_are_checked_where_they_are_saved() {
+fn saved_pipelines_are_checked_in_the_settings() {
     let file = "# mine\n[pipelines]\nrecent = \"age:<7d\"\ntypo = \"all | tpye:x\"\n\"My Own\" = \"all\"\n";
     let variables = [("POC_MEMORY__PIPELINES__FROM_OUTSIDE".to_owned(), "limit:none".to_owned())];
     let config = poc_config::Config::layered(Some(("config.toml", file)), variables.into_iter()).unwrap();
@@ -380,7 +380,7 @@ proptest! {
     /// Whatever is saved, a pipeline is refused or understood; what is understood prints as what it
     /// stands for, and that reads back without any saved one.
     #[test]
-    fn what_is_understood_prints_written_out(texts in proptest::collection::vec(text(NAMED, 0), 4), own in text(NAMED, 0)) {
+    fn a_parsed_pipeline_prints_its_stages(texts in proptest::collection::vec(text(NAMED, 0), 4), own in text(NAMED, 0)) {
         let pairs: Vec<(&str, &str)> = ["a", "b", "c", "d"].into_iter().zip(texts.iter().map(String::as_str)).collect();
         let names = saved(&pairs);
         match Pipeline::parse(&own, &names) {
@@ -396,7 +396,7 @@ proptest! {
 
     /// Texts in the place of their names give the same pipeline.
     #[test]
-    fn a_name_is_its_text(inner in text(&["limit:1"], 1), before in text(&["limit:1"], 0), after in text(&["limit:1"], 0)) {
+    fn a_name_equals_its_text(inner in text(&["limit:1"], 1), before in text(&["limit:1"], 0), after in text(&["limit:1"], 0)) {
         let names = saved(&[("inner", &inner)]);
         let joined = |middle: &str| -> Result<Pipeline> {
             let parts: Vec<String> =

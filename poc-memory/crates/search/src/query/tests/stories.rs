@@ -15,7 +15,7 @@ fn put(world: &mut World, number: u64, change: impl Fn(&mut Node)) {
 }
 
 #[test]
-fn explain_tells_every_stage() {
+fn explain_reports_every_stage() {
     let world = notes();
     let (_, explanation) = world
         .run("all | type:semantic | !provenance:linker | weight:>=1 | sort:priority | offset:1 | limit:2");
@@ -39,7 +39,7 @@ fn explain_tells_every_stage() {
 }
 
 #[test]
-fn explain_tells_where_communities_came_from() {
+fn explain_reports_the_origin_of_communities() {
     let world = notes();
     let note = || world.run("all | community:0").1.stages[1].note.clone().unwrap();
     assert!(note().starts_with("communities computed now"), "{}", note());
@@ -61,7 +61,7 @@ fn a_state_filter_widens_all() {
 }
 
 #[test]
-fn a_visit_counts_for_the_version_it_saw() {
+fn a_visit_counts_for_the_visited_version() {
     let mut world = notes();
     let query = "type:episodic | not-visited:linker,7d";
     assert_eq!(world.keys(query), ["session#2"]);
@@ -86,7 +86,7 @@ fn sorting_by_visits_takes_the_least_recent_first_by_asc() {
 }
 
 #[test]
-fn priority_puts_what_is_overdue_and_loose_first() {
+fn priority_puts_overdue_and_unclustered_nodes_first() {
     let mut world = notes();
     // Never replayed: 3. session#1 was replayed two days ago with an interval of one: 2. lsm-tree
     // matters: 3 × 1.5. b-tree, wal and crash-notes are a community; from its middle, where a usual
@@ -113,7 +113,7 @@ fn priority_puts_what_is_overdue_and_loose_first() {
 }
 
 #[test]
-fn terms_that_no_key_answers_are_looked_for_in_texts() {
+fn terms_found_in_no_key_are_searched_in_the_text_index() {
     let world = notes();
     let (set, _) = world.run("match:\"tree recovery\"");
     let found: Vec<(&str, f64)> =
@@ -127,7 +127,7 @@ fn terms_that_no_key_answers_are_looked_for_in_texts() {
 }
 
 #[test]
-fn pairs_travel_with_the_set() {
+fn pairs_stay_with_the_set() {
     let world = notes();
     let named = |pipeline: &str| {
         let (set, _) = world.run(pipeline);
@@ -154,7 +154,7 @@ fn pairs_travel_with_the_set() {
 }
 
 #[test]
-fn twins_are_paired_wherever_they_live() {
+fn near_duplicates_form_pairs_in_any_community() {
     let says =
         |number: u64, body: &str| Delta::Node(Arc::new(Node { body: body.into(), ..testing::node(number) }));
     let same = "the index reads pages of the log twice";
@@ -172,7 +172,7 @@ fn twins_are_paired_wherever_they_live() {
 
 /// Fifty notes of one community say what the asking one says, and one of another does too.
 #[test]
-fn a_pair_is_found_past_a_community_that_says_the_same() {
+fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
     let says = |number: u64, body: &str| Node { body: body.into(), ..testing::node(number) };
     let mut deltas: Vec<Delta> =
         (0..50).map(|number| Delta::Node(Arc::new(says(number, "the slow query")))).collect();
@@ -202,7 +202,7 @@ fn activation_is_multiplied_by_the_weight_once() {
 }
 
 #[test]
-fn what_only_a_store_can_tell() {
+fn unknown_keys_are_errors_of_the_run() {
     let world = notes();
     let run = |text: &str| parse(text).unwrap().run(&world.sources()).unwrap_err();
     let error = run("linked-to:btree");
@@ -222,17 +222,17 @@ fn what_only_a_store_can_tell() {
 }
 
 #[test]
-fn filters_alone_judge_given_nodes() {
+fn filter_nodes_applies_only_the_filters() {
     let world = notes();
     let pipeline = parse("provenance:manual | !type:daily").unwrap();
     assert!(pipeline.only_filters());
-    let filter_nodes = pipeline.filter_nodes(&world.sources(), &[0, 5, 6, 8]).unwrap();
-    assert_eq!(filter_nodes, [0, 8]);
+    let passing = pipeline.filter_nodes(&world.sources(), &[0, 5, 6, 8]).unwrap();
+    assert_eq!(passing, [0, 8]);
     assert!(!parse("type:daily | limit:3").unwrap().only_filters());
 }
 
 #[test]
-fn a_node_that_is_gone_leaves_every_answer() {
+fn a_deleted_node_is_not_found() {
     let mut world = notes();
     put(&mut world, 7, |node| node.state = State::Superseded);
     assert!(!world.keys("all").contains(&"todo/benchmarks"));

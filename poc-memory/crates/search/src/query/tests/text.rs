@@ -80,7 +80,7 @@ fn terms_become_the_text_of_a_stage_that_has_none() {
 }
 
 #[test]
-fn the_visits_an_agent_asks_about() {
+fn visit_filters_are_read_from_a_pipeline() {
     let of =
         |text: &str| parse(text).unwrap().not_visited("linker").map(|span| span.map(|span| span.to_string()));
     assert_eq!(of("all | not-visited:linker,7d"), Some(Some("1w".into())));

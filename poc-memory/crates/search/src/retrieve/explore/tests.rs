@@ -67,7 +67,7 @@ fn chain() -> World {
 }
 
 #[test]
-fn a_walk_by_hand() {
+fn a_worked_example() {
     let explored = chain().explore(&[], 2, 1, 12);
     // Note 0 is where the text points: 1. From there 2 (at a right angle) beats 4 (opposite); the
     // link from 1 is no edge of a walk.
@@ -86,20 +86,20 @@ fn a_walk_by_hand() {
 }
 
 #[test]
-fn depth_and_count_end_a_walk() {
+fn depth_and_target_count_end_the_search() {
     assert_eq!(numbers(&chain().explore(&[], 1, 1, 12)), [0, 2]);
     assert_eq!(numbers(&chain().explore(&[], 2, 1, 1)), [0]);
     assert_eq!(numbers(&chain().explore(&[], 2, 1, 2)), [0, 2]);
 }
 
 #[test]
-fn starts_with_a_keyword_come_first_unless_none_has_it() {
+fn only_notes_with_a_keyword_are_starts_if_there_are_any() {
     assert_eq!(numbers(&chain().explore(&["pages"], 1, 1, 12)), [1]);
     assert_eq!(numbers(&chain().explore(&["soup"], 1, 1, 12)), [0, 2]);
 }
 
 #[test]
-fn a_wider_beam_follows_several_ways_and_no_way_comes_back() {
+fn a_wider_beam_follows_several_paths_without_cycles() {
     let explored = chain().explore(&[], 3, 4, 12);
     let mut all = numbers(&explored);
     all.sort_unstable();

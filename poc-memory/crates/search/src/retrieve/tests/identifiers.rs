@@ -69,7 +69,7 @@ fn a_bare_name_finds_its_note_first() {
 }
 
 #[test]
-fn parts_of_a_name_are_found_as_well() {
+fn parts_of_an_identifier_are_found_too() {
     let (notes, probes) = notes(&["symbol"]);
     let world = World::of(&notes, &[]);
     let (symbol, at) = probes.iter().find(|(name, _)| name == "store_parse_all").unwrap();
@@ -78,7 +78,7 @@ fn parts_of_a_name_are_found_as_well() {
 }
 
 #[test]
-fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
+fn a_note_named_by_its_key_comes_first() {
     let keyed = |number, key: &str, body: &str| Node { key: key.into(), ..note(number, "", body) };
     // What speaks of it stands beside it, mentions it, and has more words of the question.
     let notes = [
