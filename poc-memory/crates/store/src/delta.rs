@@ -1,4 +1,4 @@
-//! From physical writes to what they mean for the view and the indexes.
+//! Translates physical writes into the changes they mean for the view and the indexes.
 
 use super::records::Records;
 use super::{Record, Table, Write, keys, vector};
@@ -6,10 +6,10 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;
 
-/// What writes did, in their order. Vectors of other embedders than the one in use are left out.
+/// The changes that writes made, in order. Vectors of other embedders than `embedder` are left out.
 ///
-/// `records` are those after the writes. From them a node that is live again brings its vectors
-/// along: an index of live nodes has dropped them, and no write names them.
+/// `records` is the state after the writes. It supplies the vectors of a node that became live again:
+/// an index of live nodes has dropped them, and no write contains them.
 pub(super) fn deltas<R: Records + ?Sized>(
     writes: &[Write],
     embedder: &str,
@@ -32,7 +32,7 @@ pub(super) fn deltas<R: Records + ?Sized>(
     Ok(deltas)
 }
 
-/// Whether the write's node was there before and not live.
+/// Whether the written node existed before and was not live.
 fn was_not_live(write: &Write) -> Result<bool> {
     let before = write.before.as_deref().map(Node::decode).transpose()?;
     Ok(before.is_some_and(|node| !node.state.is_live()))

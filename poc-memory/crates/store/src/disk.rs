@@ -1,15 +1,15 @@
-//! The few file operations durability rests on, so that tests can count and break them.
+//! The file operations that durability depends on, behind a trait so that tests can count and fail them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Files that are only appended to, and the directories that name them.
+/// Append-only files and the directories that name them.
 pub(super) trait Disk: Send + Sync {
-    /// A new, empty file.
+    /// Creates an empty file; it must not exist yet.
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
 
-    /// An existing file, to go on at its end.
+    /// Opens an existing file to append to it.
     fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
 
     /// Cuts a file to `length` bytes, durably.

@@ -1,6 +1,6 @@
 //! The record engine: ordered keys and values, a materialisation of the log.
 //!
-//! It need not survive anything: whatever it loses or garbles is taken from the log again.
+//! It need not be durable: whatever it loses or corrupts is rebuilt from the log.
 
 pub(super) mod lazy;
 #[cfg(test)]
@@ -44,14 +44,14 @@ impl From<EngineError> for Error {
     }
 }
 
-/// Keys one batch may hold; a batch of thousands costs sled gigabytes at the next open.
+/// Most keys in a batch; a batch of thousands costs sled gigabytes of memory at the next open.
 const BATCH_KEYS: usize = 100;
 
 /// A key and its new value; `None` deletes.
 pub(super) type Put = (Vec<u8>, Option<Vec<u8>>);
 
-/// The last transaction an engine holds: its sequence number and the checksum of its log record,
-/// so that an engine that followed another log is found out.
+/// The last transaction an engine contains: its sequence number and the checksum of its log record, by
+/// which an engine that followed another log is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     /// Sequence number; 0 for an empty engine.
@@ -60,32 +60,32 @@ pub(super) struct Mark {
     pub(super) checksum: u32,
 }
 
-/// Takes a key and its value.
+/// A callback for a key and its value.
 pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
-/// Ordered keys and values. A key starts with the number of its table, or with its tenant.
+/// Ordered keys and values; [`Table::engine_key`] makes the keys.
 pub(super) trait Engine: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// Calls `each` with every key that starts with `prefix` and its value, by key, until it fails.
+    /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
-    /// Makes all changes of a batch or none of them, and with them the mark, if one is given.
+    /// Applies a batch atomically, together with the mark if one is given.
     fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()>;
 
-    /// The last transaction whose changes are all in.
+    /// The last transaction whose changes are all applied.
     fn mark(&self) -> Result<Mark>;
 
     /// Bytes on disk.
     fn size(&self) -> Result<u64>;
 
-    /// Writes everything to disk, so that the next open has nothing to catch up with.
+    /// Writes everything to disk, so that the next open has nothing to replay.
     fn flush(&self) -> Result<()>;
 }
 
-/// Brings transactions into an engine, several small ones in one batch, a large one in several.
-/// Applying a transaction that is already in changes nothing.
+/// Applies transactions to an engine in batches: several small ones in one batch, a large one in several.
+/// Applying a transaction again changes nothing.
 pub(super) struct Applier<'a> {
     engine: &'a dyn Engine,
     batch: Vec<Put>,
@@ -93,12 +93,12 @@ pub(super) struct Applier<'a> {
 }
 
 impl<'a> Applier<'a> {
-    /// An applier with nothing in hand.
+    /// An applier with an empty batch.
     pub(super) fn new(engine: &'a dyn Engine) -> Self {
         Applier { engine, batch: Vec::new(), mark: None }
     }
 
-    /// Takes the next transaction.
+    /// Adds the next transaction.
     pub(super) fn add(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
         for write in &txn.writes {
             self.put(write.table.engine_key(txn.tenant, &write.key), write.after.clone())?;
@@ -111,7 +111,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Hands over what is in hand.
+    /// Writes the last batch.
     pub(super) fn finish(mut self) -> Result<()> {
         self.flush()
     }
@@ -124,8 +124,8 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// The mark goes with the batch that holds the last change of its transaction: a batch handed
-    /// over in the middle of the next one carries the mark of the one before.
+    /// Writes the batch. Its mark is that of the last transaction that ends in it: a batch that ends within
+    /// a transaction carries the mark of the one before.
     fn flush(&mut self) -> Result<()> {
         if self.batch.is_empty() && self.mark.is_none() {
             return Ok(());

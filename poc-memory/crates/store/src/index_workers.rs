@@ -1,5 +1,5 @@
-//! The followers at work: each is brought to the end of the log on a thread of its own after an
-//! open, and fed by the committer from there on.
+//! Runs the followers. After an open each is brought to the end of the log on a thread of its own; from
+//! then on the committer feeds it.
 
 use super::catch_up::{self, Sources};
 use super::{Follower, watchdog};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-/// A follower and how far it is.
+/// A follower and its progress.
 struct IndexWorker {
     follower: Arc<dyn Follower>,
     progress: Mutex<Progress>,
@@ -19,25 +19,25 @@ struct IndexWorker {
 
 struct Progress {
     phase: Phase,
-    /// The last transaction that is in the records and that it must reach. Those that the committer
-    /// offers while it is not current it takes from the log.
+    /// The last transaction in the records, which it must reach. It reads from the log what the committer
+    /// offers while it is not current.
     offered: u64,
-    /// Whether it has answered with less than everything since the open.
+    /// Whether it has given incomplete answers since the open.
     was_lagging: bool,
 }
 
-/// How far a follower is.
+/// The phase of a follower.
 enum Phase {
-    /// Reading back what it saved. Readers wait, and so does the log: what was saved of a log that
-    /// has been cut must be gone before the log is as long again.
+    /// Reading back what it saved. Readers wait, and so does the log: what was saved of a log that was cut
+    /// must be discarded before the log is as long again.
     Loading,
-    /// Taking in a little of the log. Readers wait.
+    /// Replaying a short part of the log. Readers wait.
     CatchingUp,
-    /// Taking in so much that readers are not kept waiting.
+    /// Replaying so much that readers do not wait and get incomplete answers.
     Lagging,
     /// Fed by the committer.
     Current,
-    /// It has failed and is fed no more, so that it has no gap.
+    /// It failed. It is not fed any more, so that it never has a gap.
     Failed(Error),
 }
 
@@ -56,8 +56,8 @@ pub(super) struct IndexWorkers {
 }
 
 impl IndexWorkers {
-    /// Starts bringing followers to transaction `last`, the end of the log. `unsaved` changes are in
-    /// no checkpoint.
+    /// Starts to bring followers to transaction `last`, the end of the log. `unsaved` is the number of
+    /// changes that are in no checkpoint.
     pub(super) fn start(
         all: Vec<Arc<dyn Follower>>,
         sources: &Arc<Sources>,
@@ -100,7 +100,7 @@ impl IndexWorkers {
     /// How many transactions up to `seq` are missing in the answers of each follower.
     pub(super) fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         let missing = |worker: &Arc<IndexWorker>| match worker.progress.lock().phase {
-            // Whoever asks it waits.
+            // Its readers wait, so no answer lags.
             Phase::Loading | Phase::CatchingUp => 0,
             _ => seq.saturating_sub(worker.follower.applied()),
         };
@@ -132,7 +132,7 @@ impl IndexWorkers {
         }
     }
 
-    /// Feeds all that keep up. The records hold the transaction.
+    /// Feeds all followers that are current. The records already contain the transaction.
     pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         self.add_unsaved(deltas.len());
         for worker in &self.all {
@@ -145,12 +145,12 @@ impl IndexWorkers {
         self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// As [`IndexWorkers::unsaved`]; from now on there are none.
+    /// As [`IndexWorkers::unsaved`], and resets it to 0.
     pub(super) fn take_unsaved(&self) -> usize {
         self.unsaved.swap(0, Ordering::Relaxed)
     }
 
-    /// Changes that are in no checkpoint after all.
+    /// Adds changes that are in no checkpoint.
     pub(super) fn add_unsaved(&self, changes: usize) {
         self.unsaved.fetch_add(changes, Ordering::Relaxed);
     }
@@ -160,7 +160,7 @@ impl IndexWorkers {
         self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())
     }
 
-    /// Writes what the followers hold to disk; one that is not current keeps what it saved last.
+    /// Saves the followers that are current; the others keep what they saved last.
     pub(super) fn checkpoint(&self) -> Result<()> {
         let is_current = |worker: &&Arc<IndexWorker>| matches!(worker.progress.lock().phase, Phase::Current);
         let current: Vec<_> = self.all.iter().filter(is_current).collect();
@@ -168,8 +168,7 @@ impl IndexWorkers {
         results.into_iter().collect()
     }
 
-    /// Waits until nobody is catching up any more: what was begun is finished, so that the next
-    /// open need not begin again.
+    /// Waits until no follower is catching up, so that the next open need not start over.
     pub(super) fn finish(&self) {
         for thread in self.threads.lock().drain(..) {
             // It catches its own panics.

@@ -1,15 +1,14 @@
-//! How the keys of the tables are laid out, and how they are read back.
+//! The layout of the tables' keys, and how to parse them.
 //!
-//! Numbers are big-endian, so that bytes sort as the numbers do. Only the last part of a key has
-//! a free length.
+//! Numbers are big-endian, so that keys sort by number. Only the last part of a key has a variable length.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, Tenant};
 
 const ID: usize = 16;
 
-/// What names, hashes and keywords start with. It leaves room for a tenant, which stands in front of
-/// the table instead.
+/// The prefix of names, hashes and keywords. It was reserved for a tenant, which now precedes the number
+/// of the table instead.
 const START: [u8; 16] = [0; 16];
 
 /// Key of an edge under its source. Of its mirror: target and source swapped.
@@ -124,7 +123,7 @@ fn id(bytes: &[u8]) -> Option<(NodeId, &[u8])> {
     Some((NodeId::from_bytes(*id), rest))
 }
 
-/// A key that is not laid out as those of its table are.
+/// A key that does not have the layout of its table.
 #[derive(Debug, thiserror::Error)]
 #[error("the key of {0} is damaged")]
 struct DamagedKey(&'static str);

@@ -1,4 +1,4 @@
-//! One process per store: an advisory lock the system drops when its holder dies, however it dies.
+//! One process per store: an advisory lock that the system releases when its holder dies.
 
 use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -44,7 +44,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock at `path`. The pid inside is only for the message: what holds is the lock.
+    /// Takes the lock at `path`. The process id in the file is only for messages.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |source| LockError::Take { path: path.to_owned(), source };
         let mut file = OpenOptions::new()
@@ -77,7 +77,7 @@ impl Lock {
                 return Err(LockError::Read { path: path.to_owned(), source: error }.into());
             }
         };
-        // Shared, and for this moment only: an open meanwhile is told that the store is held.
+        // Held for a moment only; an open at this moment fails as if the store were held.
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
             Err(TryLockError::WouldBlock) => Ok(Some(pid(&mut file).parse().unwrap_or(0))),
@@ -88,7 +88,7 @@ impl Lock {
     }
 }
 
-/// What the holder has written.
+/// The process id that the holder has written, as text.
 fn pid(file: &mut File) -> String {
     let mut text = String::new();
     let read = file.take(32).read_to_string(&mut text);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_taker_is_told_who_holds_it() {
+    fn a_held_lock_names_its_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let first = Lock::take(&path).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_left_behind_holds_nothing() {
+    fn a_lock_file_without_a_holder_is_free() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, "4294967295 and a longer text than any pid").unwrap();

@@ -1,4 +1,4 @@
-//! Whose vectors a store has.
+//! Which embedders made the vectors of a store, and of which nodes.
 
 use super::{Store, Table, TenantRecords, keys, vector};
 use poc_graph::NodeId;
@@ -6,7 +6,7 @@ use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// The key of a vector names an embedder in bytes that are no text.
+/// The key of a vector names its embedder in bytes that are not UTF-8.
 #[derive(Debug, thiserror::Error)]
 #[error("the name of an embedder is no text")]
 struct NotUtf8;
@@ -31,8 +31,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The embedders of all vectors of all tenants, with how many there are and their length, those with
-    /// most vectors first. Reads every vector.
+    /// The embedders of all tenants' vectors: name, number of vectors and their length, the most frequent
+    /// first. Scans every vector.
     pub fn embedders(&self) -> Result<Vec<(String, usize, usize)>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
         for (tuple, _) in self.tenants()? {

@@ -1,4 +1,4 @@
-//! An engine that is being opened on a thread of its own: whoever needs it waits, all others go on.
+//! An engine that opens on a background thread. Calls wait until it is open.
 
 use super::{Engine, Mark, Put, Visitor};
 use crate::Views;
@@ -8,27 +8,27 @@ use poc_graph::error::{Error, Result};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// What opening an engine gives.
+/// An engine that has been opened.
 pub(crate) struct OpenedEngine {
     pub(crate) engine: Arc<dyn Engine>,
-    /// The views of its records, when they were wanted; for whoever wanted them.
+    /// The views of its records, if they were asked for; taken by the open that asked.
     pub(crate) views: Mutex<Option<Views>>,
-    /// What people should know.
+    /// Messages for people about what was repaired.
     pub(crate) notes: Vec<String>,
 }
 
-/// Stands for the engine until it is there, and then passes everything on to it.
+/// Waits for the engine to open and forwards every call to it.
 #[derive(Default)]
 pub(crate) struct LazyEngine(OnceLock<Result<OpenedEngine>>);
 
-/// The thread that opens an engine. Dropping it waits until the thread has let go of it.
+/// The thread that opens an engine. Dropping it waits for the thread to end.
 pub(crate) struct EngineOpener {
     opening: Arc<LazyEngine>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl EngineOpener {
-    /// Starts to open an engine.
+    /// Starts to open an engine in the background.
     pub(crate) fn start(
         open: impl FnOnce() -> Result<OpenedEngine> + Send + 'static,
     ) -> Result<EngineOpener> {
@@ -39,13 +39,13 @@ impl EngineOpener {
                 let message = format!("the records cannot be opened: {}", error.message);
                 Error { message, ..error }
             });
-            // Nobody else sets it.
+            // Only this thread sets it.
             let _ = opened.0.set(result);
         })?;
         Ok(EngineOpener { opening, thread: Some(thread) })
     }
 
-    /// The engine, there or not.
+    /// The engine, open or not.
     pub(crate) fn engine(&self) -> Arc<LazyEngine> {
         self.opening.clone()
     }

@@ -13,28 +13,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where the mark is kept: table 0 does not exist, so no record has this key.
+/// The key of the mark. Table 0 does not exist, so no record has this key.
 const MARK_KEY: &[u8] = b"\0mark";
-/// Bytes sled may keep in memory; the view and the indexes hold what is read often.
+/// Bytes of sled's cache. The view and the indexes hold what is read often, so it is small.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// How long sled's own lock is waited for.
+/// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells the next open, by being in the directory, that it cannot be trusted.
+/// A file of this name in the directory tells the next open that the records are damaged.
 const DAMAGED: &str = "damaged";
 
 /// An open sled directory.
 pub(crate) struct SledEngine {
     db: sled::Db,
     directory: PathBuf,
-    // Last, so that it is dropped when sled is closed.
+    // The last field, so that it drops after sled is closed.
     _session: Session,
 }
 
 impl SledEngine {
-    /// Opens a directory, making it when it is missing. sled may panic or hang here when the files
-    /// are damaged: see [`watchdog`].
+    /// Opens a directory, creating it if it is missing. On damaged files sled may panic or hang here: see
+    /// [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<SledEngine> {
         if directory.join(DAMAGED).exists() {
             return Err(EngineError::FoundDamaged.into());
@@ -45,8 +45,8 @@ impl SledEngine {
         Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
     }
 
-    /// Lets sled work. What is damaged may come to light only when it is read, as an error or a
-    /// panic: then the next open rebuilds the records.
+    /// Runs an operation of sled. Damage may show only when a record is read, as an error or a panic; the
+    /// directory is then marked as damaged and the next open rebuilds the records.
     fn run<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
         let worked = watchdog::catch_panic(|| Ok(work(&self.db)));
         let damaged = match &worked {
@@ -112,8 +112,8 @@ impl Engine for SledEngine {
     }
 }
 
-/// Opens sled once its own lock is free. The store's lock keeps every other process out, so what
-/// holds sled's is on its way out: a child between fork and exec, or sled's threads after a close.
+/// Opens sled once its own lock is free. The store's lock excludes every other process, so a holder of
+/// sled's lock is about to end: a child between fork and exec, or sled's threads after a close.
 #[expect(clippy::disallowed_methods, reason = "a lock that gets free tells nobody")]
 fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     let start = Instant::now();
@@ -127,7 +127,7 @@ fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     }
 }
 
-/// sled wraps what the system says into an error of another kind and keeps the words only.
+/// sled wraps the system's error into one of another kind, so only the message tells.
 fn is_locked(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_that_comes_to_light_is_told_and_noted_for_the_next_open() {
+    fn damage_is_reported_and_marked_for_the_next_open() {
         let corruption =
             |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
         let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_given_up_is_waited_for() {
+    fn opening_waits_for_a_lock_that_is_about_to_be_released() {
         let folder = tempfile::tempdir().unwrap();
         let first = engine(&folder).unwrap();
         std::thread::scope(|scope| {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fails_is_no_damage() {
+    fn a_failing_disk_is_not_damage() {
         let folder = tempfile::tempdir().unwrap();
         let failing = engine(&folder).unwrap();
         let full = std::io::Error::from(std::io::ErrorKind::StorageFull);

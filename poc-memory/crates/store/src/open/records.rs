@@ -1,4 +1,4 @@
-//! LazyEngine the records: the engine at the end of the log, and the views of everything in it.
+//! Opens the records: brings the engine to the end of the log and builds the views from it.
 
 use crate::Views;
 use crate::catch_up;

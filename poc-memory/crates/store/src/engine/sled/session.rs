@@ -51,7 +51,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Left standing, the mark costs a rebuild after a power cut and nothing else.
+        // A mark that is left behind only costs a rebuild after a power cut.
         if let Err(error) = self.end() {
             tracing::debug!("the record engine's files could not be synced: {error}");
         }
