@@ -1,5 +1,5 @@
-//! Compiles the bundled agents, what their tests quote, prompts and demo notes into the library, and
-//! refuses an agent without its prompt.
+//! Embeds the bundled agents, the files that their tests quote, their prompts and the demo notes into the library. The
+//! build fails when an agent has no prompt.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
                 // Samples alone are not worth a change of the store, so they are saved here and at
                 // the end.
-                if let Err(error) = samples::keep(&shared.memory) {
+                if let Err(error) = samples::flush(&shared.memory) {
                     tracing::warn!("the samples of queries were not saved: {error}");
                 }
                 write(&shared.memory.store);

@@ -7,7 +7,7 @@ use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::pause::Paused;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
-use poc_agent::{Catalog, Change, agenda, ledger};
+use poc_agent::{Catalog, CatalogChange, scheduler, ledger};
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ impl Host for Shared {
         Ok(self.catalog.load_full())
     }
 
-    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
         watch::reload(self)
     }
 
@@ -52,7 +52,7 @@ impl Daemon for Shared {
                     None
                 }
             };
-            *agents.entry(entry.standing(paused.as_ref()).to_owned()).or_default() += 1;
+            *agents.entry(entry.status(paused.as_ref()).to_owned()).or_default() += 1;
             // A pause that a person asked for is not a problem.
             let failing = paused.filter(|paused| matches!(paused, Paused::Failing { .. }));
             problems.extend(failing.map(|paused| format!("agent `{name}`: {}", paused.line(name))));
@@ -62,8 +62,8 @@ impl Daemon for Shared {
             problems.push(error.line());
             Vec::new()
         });
-        problems.extend(self.models.left_alone(&self.memory.config, self.memory.now()));
-        let next = agenda::upcoming(&self.memory, &catalog, local_zone()).unwrap_or_else(|error| {
+        problems.extend(self.models.suspension(&self.memory.config, self.memory.now()));
+        let next = scheduler::next_run(&self.memory, &catalog, local_zone()).unwrap_or_else(|error| {
             problems.push(error.line());
             None
         });

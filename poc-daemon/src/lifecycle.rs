@@ -8,7 +8,7 @@ use crate::{checkpoint, log, pools, refresh, schedule, watch};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SystemChance;
+use poc_graph::rng::SystemRng;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::SystemClock;
 use poc_notes::{Memory, samples};
@@ -51,7 +51,7 @@ fn start(arguments: &Arguments) -> Result<()> {
         let _context = runtime.enter();
         Signals::new()?
     };
-    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
+    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
     // Only the process that holds the store may write to the log.
     log::start(arguments, &memory.paths)?;
     for note in &memory.store.recovery().notes {
@@ -61,7 +61,7 @@ fn start(arguments: &Arguments) -> Result<()> {
     let shared = Arc::new(Shared::new(memory, catalog));
     let result = runtime.block_on(serve(shared.clone(), signals));
     let closed = result.and_then(|connections| {
-        if let Err(error) = samples::keep(&shared.memory) {
+        if let Err(error) = samples::flush(&shared.memory) {
             tracing::warn!("the samples of queries were not saved: {error}");
         }
         shared.memory.store.checkpoint()?;

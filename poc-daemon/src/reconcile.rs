@@ -1,7 +1,7 @@
 //! Reconciles the catalog in use with a new scan of the agents' files: what takes effect, what is
 //! broken, and what waits for a confirming scan.
 
-use poc_agent::{Catalog, Entry, EntryState};
+use poc_agent::{Catalog, CatalogEntry, EntryState};
 use poc_graph::error::Error;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -159,7 +159,7 @@ fn diff(before: &Catalog, after: &Catalog) -> Vec<CatalogEvent> {
     events
 }
 
-fn fingerprint(entry: &Entry) -> Option<&str> {
+fn fingerprint(entry: &CatalogEntry) -> Option<&str> {
     entry.definition.as_ref().map(|definition| definition.fingerprint.as_str())
 }
 

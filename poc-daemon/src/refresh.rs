@@ -8,7 +8,7 @@
 
 use crate::shared::Shared;
 use crate::throttle::{Poll, Throttle};
-use poc_graph::{Rules, View};
+use poc_graph::{StructureOptions, View};
 use poc_notes::structure;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use std::time::Instant;
 /// Recomputes the structure when it is due, until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let settings = &shared.memory.config.structure;
-    let (quiet, rules) = (settings.refresh_quiet.std(), settings.rules());
+    let (quiet, options) = (settings.refresh_quiet.std(), settings.options());
     let directory = shared.memory.paths.structure();
     // Loads the saved structure before a request needs it.
     let view = shared.memory.store.view();
-    if let Err(error) = shared.pools.background.run(move || view.recall(&rules)).await {
+    if let Err(error) = shared.pools.background.run(move || view.restore_structure(&options)).await {
         tracing::error!("the saved structure of the graph was not loaded: {error}");
     }
     let mut throttle = Throttle::new(quiet, Instant::now());
@@ -31,12 +31,12 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = tokio::time::sleep(throttle.interval()) => {}
         }
         let view = shared.memory.store.view();
-        if !throttle.start(poll(&view, &rules), Instant::now()) {
+        if !throttle.start(poll(&view, &options), Instant::now()) {
             continue;
         }
         // The work does not hold `shared`, which would keep the store open while the daemon stops.
         let directory = directory.clone();
-        let computing = shared.pools.background.run(move || refresh(&view, &rules, &directory));
+        let computing = shared.pools.background.run(move || refresh(&view, &options, &directory));
         tokio::select! {
             // A computation that is cut off by the end of the process leaves the saved one in place.
             () = shared.stopped() => return,
@@ -48,13 +48,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-fn refresh(view: &View, rules: &Rules, directory: &Path) {
+fn refresh(view: &View, options: &StructureOptions, directory: &Path) {
     let started = Instant::now();
-    if let Err(error) = structure::refresh(view, rules, directory) {
+    if let Err(error) = structure::refresh(view, options, directory) {
         tracing::warn!("the structure of the graph was not saved: {error}");
     }
-    let (communities, _) = view.communities(rules);
-    let (embedding, _) = view.embedding(rules);
+    let (communities, _) = view.communities(options);
+    let (embedding, _) = view.embedding(options);
     tracing::info!(
         notes = view.live_count(),
         edges = view.edge_count(),
@@ -65,9 +65,9 @@ fn refresh(view: &View, rules: &Rules, directory: &Path) {
     );
 }
 
-fn poll(view: &View, rules: &Rules) -> Poll {
+fn poll(view: &View, options: &StructureOptions) -> Poll {
     let drift = view.drift();
-    let max_changes = rules.max_drift * view.edge_count() as f64;
+    let max_changes = options.max_drift * view.edge_count() as f64;
     Poll {
         generation: view.generation(),
         done: drift == Some(0),
@@ -82,12 +82,12 @@ mod tests {
 
     #[test]
     fn a_refresh_is_urgent_until_it_is_done() {
-        let rules = Rules { dimensions: 4, exact_below: 0, max_drift: 0.5 };
+        let options = StructureOptions { dimensions: 4, exact_below: 0, max_drift: 0.5 };
         let view = View::new();
-        let before = poll(&view, &rules);
+        let before = poll(&view, &options);
         assert!(!before.done && before.urgent);
-        view.refresh(&rules);
-        let after = poll(&view, &rules);
+        view.refresh(&options);
+        let after = poll(&view, &options);
         assert!(after.done && !after.urgent);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an
 //! agent can be due, which costs nothing. Only when that time has come does it read the ledger and call
-//! the pure function [`due`](poc_agent::due::due). It records the slots that are skipped and
+//! the pure function [`due`](poc_agent::slot_planner::plan). It records the slots that are skipped and
 //! starts the others.
 
 mod heartbeat;
@@ -12,8 +12,8 @@ mod tests;
 
 use crate::shared::Shared;
 use parking_lot::Mutex;
-use poc_agent::agenda::Agenda;
-use poc_agent::due::Moment;
+use poc_agent::scheduler::Scheduler;
+use poc_agent::slot_planner::Tick;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_graph::error::Result;
@@ -51,22 +51,22 @@ async fn run_until(
         return;
     };
     let mut runs = Runs::new(&shared);
-    let agenda = Arc::new(Mutex::new(Agenda::default()));
+    let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
         tokio::select! {
             () = shared.stopped() => break,
-            agent = runs.ended() => agent.into_iter().for_each(|agent| agenda.lock().ended(&agent)),
+            agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
             () = shared.wake.notified() => {}
             () = tokio::time::sleep(WATCHDOG) => {}
         }
         let catalog = shared.catalog.load_full();
-        if !agenda.lock().asks(&shared.memory, &catalog) {
+        if !scheduler.lock().needs_poll(&shared.memory, &catalog) {
             continue;
         }
-        let (deciding, agenda, pending) = (shared.clone(), agenda.clone(), runs.pending());
+        let (deciding, scheduler, pending) = (shared.clone(), scheduler.clone(), runs.pending());
         let slots = blocking(&shared, "the search for due agents", move || {
-            let moment = Moment::now(&deciding.memory, local_zone());
-            Ok(agenda.lock().look(&deciding.memory, catalog, moment, &pending))
+            let tick = Tick::now(&deciding.memory, local_zone());
+            Ok(scheduler.lock().poll(&deciding.memory, catalog, tick, &pending))
         });
         slots.await.unwrap_or_default().into_iter().for_each(|slot| runs.start(slot));
     }

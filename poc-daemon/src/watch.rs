@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use debounce::Debounce;
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
-use poc_agent::{Catalog, CatalogScan, Change};
+use poc_agent::{Catalog, CatalogScan, CatalogChange};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_search::query::Names;
@@ -60,14 +60,14 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// Reloads agents and prompts now, without waiting for a second scan to confirm errors. Blocks while
 /// it reads.
-pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<Change>)> {
+pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
     let Scanned { catalog, events, .. } = scan(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
     let change = |event| match event {
-        CatalogEvent::Added(agent) => Some(Change::Added(agent)),
-        CatalogEvent::Changed(agent) => Some(Change::Changed(agent)),
-        CatalogEvent::Mended(agent) => Some(Change::Mended(agent)),
-        CatalogEvent::Retired(agent) => Some(Change::Retired(agent)),
+        CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
+        CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
+        CatalogEvent::Mended(agent) => Some(CatalogChange::Mended(agent)),
+        CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
         // The catalog lists these.
         CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
@@ -129,7 +129,7 @@ fn scan(shared: &Shared, confirmed: bool) -> Result<Scanned> {
     // Settings come first, because agents may use the pipelines that are saved there.
     let settings = reload_pipelines(shared);
     let current = shared.catalog.load_full();
-    let look = CatalogScan::again(&shared.memory, confirmed, &current)?;
+    let look = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
     let folder_exists = shared.memory.paths.agents().is_dir();
     let result = ScanResult { catalog: look.catalog.clone(), folder_exists, settings };
     let Reconciled { catalog, events, pending } =

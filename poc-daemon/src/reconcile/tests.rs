@@ -57,7 +57,7 @@ impl World {
                     None => (None, EntryState::Invalid, errors),
                 },
             };
-            (name.clone(), Entry { definition, state, errors, since })
+            (name.clone(), CatalogEntry { definition, state, errors, since })
         };
         let agents =
             if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };

@@ -1,10 +1,10 @@
 //! Carries out due slots: a limited number of agents at the same time.
 
 use crate::shared::Shared;
-use poc_agent::agenda::{self, Slot};
-use poc_agent::due::Moment;
+use poc_agent::scheduler::{self, Slot};
+use poc_agent::slot_planner::Tick;
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
-use poc_agent::run::Options;
+use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Runs {
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, catch_up) = (self.shared.clone(), self.catch_up.clone());
         let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
-        let options = Options { cancellation, models, ..Options::default() };
+        let options = RunOptions { cancellation, models, ..RunOptions::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.clone());
         let task = self.tasks.spawn(async move {
@@ -112,7 +112,7 @@ impl Runs {
 }
 
 /// Runs one slot to its end. Its errors are logged and recorded.
-async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
+async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
     let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
     let ran = shared.pools.agents.run(move || {
@@ -120,14 +120,14 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
         if running.is_stopping() {
             return Ok(None);
         }
-        let place = running.run_limiter.slot(&running.memory, &options.cancellation);
+        let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
         if place.is_none() || running.is_stopping() {
             return Ok(None);
         }
         // The run uses the definition at its start until its end.
         let catalog = running.catalog.load_full();
-        let moment = Moment::now(&running.memory, local_zone());
-        agenda::carry_out(&running.memory, &catalog, &slot, moment, &options)
+        let tick = Tick::now(&running.memory, local_zone());
+        scheduler::run_slot(&running.memory, &catalog, &slot, tick, &options)
     });
     let message = match ran.await {
         Ok(Ok(row)) => return row.iter().for_each(log),
@@ -138,7 +138,7 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     let recording = shared.clone();
     super::blocking(&shared, "recording a failed run", move || {
         let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
-        ledger::leave(&recording.memory, &agent, trigger, failed)
+        ledger::record_unrun(&recording.memory, &agent, trigger, failed)
     })
     .await;
 }

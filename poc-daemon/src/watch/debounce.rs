@@ -1,7 +1,7 @@
 //! Debounces file events: when to scan the files after events, and when to scan again.
 
 use crate::reconcile::{CONFIRM_AFTER, Pending};
-use poc_config::Daemon;
+use poc_config::DaemonConfig;
 use std::time::{Duration, Instant};
 
 /// A file that is missing for this long is deleted, not in the middle of being replaced.
@@ -28,7 +28,7 @@ pub(crate) struct Debounce {
 
 impl Debounce {
     /// A debouncer without events.
-    pub(crate) fn new(config: &Daemon, now: Instant) -> Debounce {
+    pub(crate) fn new(config: &DaemonConfig, now: Instant) -> Debounce {
         let delays = Delays {
             quiet: config.reload_quiet.std(),
             latest: config.reload_latest.std(),

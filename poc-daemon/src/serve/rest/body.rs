@@ -40,7 +40,7 @@ pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Re
 /// The response to a refused request, after the rest of its body was discarded.
 pub(super) async fn refuse(
     error: HttpError,
-    config: &poc_config::Rest,
+    config: &poc_config::RestConfig,
     headers: &HeaderMap,
     body: Body,
 ) -> Response {

@@ -34,7 +34,7 @@ struct RestContext {
 }
 
 impl RestContext {
-    fn config(&self) -> &poc_config::Rest {
+    fn config(&self) -> &poc_config::RestConfig {
         &self.shared.memory.config.rest
     }
 }

@@ -7,7 +7,7 @@
 use super::answer::HttpError;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
-use poc_config::Rest;
+use poc_config::RestConfig;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The names of this server, and the origins it trusts.
@@ -19,7 +19,7 @@ pub(super) struct OriginGuard {
 
 impl OriginGuard {
     /// The guard of a server that listens at an address.
-    pub(super) fn new(address: SocketAddr, config: &Rest) -> OriginGuard {
+    pub(super) fn new(address: SocketAddr, config: &RestConfig) -> OriginGuard {
         OriginGuard { address, hosts: config.allowed_hosts.clone(), origins: config.allowed_origins.clone() }
     }
 

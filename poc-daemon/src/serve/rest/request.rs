@@ -1,7 +1,7 @@
 //! Converts an HTTP request to the request of an op.
 
 use super::query::Fields;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
@@ -65,7 +65,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
         Ok(_) => Err(Error::invalid("the body is not a JSON object").hint("send `{\"field\": value}`")),
         Err(error) => {
             let place = |number: usize| u32::try_from(number).ok().filter(|number| *number > 0);
-            let at = At { line: place(error.line()), column: place(error.column()), ..At::default() };
+            let at = ErrorLocation { line: place(error.line()), column: place(error.column()), ..ErrorLocation::default() };
             let text = error.to_string();
             let problem = text.split(" at line ").next().unwrap_or(&text);
             Err(Error::invalid(format!("the body is not JSON: {problem}")).at(at))

@@ -19,11 +19,11 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `invalid_config` when the settings switch off an unknown op.
-pub(super) fn served(config: &poc_config::Rest) -> Result<Vec<(&'static OpDef, Route)>> {
+pub(super) fn served(config: &poc_config::RestConfig) -> Result<Vec<(&'static OpDef, Route)>> {
     for name in &config.disabled {
         if ops::find(name).is_none_or(|op| op.route.is_none()) {
             let known = OPS.iter().filter(|op| op.route.is_some()).map(|op| op.name);
-            let hint = match similar::to(name, known) {
+            let hint = match similar::closest(name, known) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "write the name of a command, such as `insert` or `agent run`".to_owned(),
             };
@@ -35,7 +35,7 @@ pub(super) fn served(config: &poc_config::Rest) -> Result<Vec<(&'static OpDef, R
 }
 
 /// Whether REST serves ops with this access.
-fn allowed(access: Access, config: &poc_config::Rest) -> bool {
+fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,
