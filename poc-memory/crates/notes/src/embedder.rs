@@ -42,36 +42,46 @@ const FILE: &str = "embedder.json";
 
 /// The embedder of the store in a directory, or the configured one for a new store.
 pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) -> Result<EmbedderChoice> {
-    let (ours, record) = (poc_embed::open(settings), read(directory)?);
-    let (ours, of) = match (ours, record.clone()) {
-        (Err(problem), Some(of)) => return Ok(fallback(of, settings, &problem)),
-        (Ok(ours), Some(of)) if of.name != ours.name() => (ours, of),
-        (ours, _) => {
-            let (embedder, settings) = (ours?, settings.clone());
+    let (configured, record) = (poc_embed::open(settings), read(directory)?);
+    let (configured, stored) = match (configured, record.clone()) {
+        (Err(problem), Some(stored)) => return Ok(fallback(stored, settings, &problem)),
+        (Ok(configured), Some(stored)) if stored.name != configured.name() => (configured, stored),
+        (configured, _) => {
+            let (embedder, settings) = (configured?, settings.clone());
             return Ok(EmbedderChoice { embedder, settings, wanted: None, record, problem: None });
         }
     };
     tracing::warn!(
         "the vectors of this store were made by `{}`, the settings name `{}`: `poc-memory embed migrate` makes them anew",
-        of.name,
-        ours.name()
+        stored.name,
+        configured.name()
     );
     let wanted = Some(settings.clone());
-    Ok(EmbedderChoice { embedder: store_embedder(&of), settings: of.settings, wanted, record, problem: None })
+    Ok(EmbedderChoice {
+        embedder: store_embedder(&stored),
+        settings: stored.settings,
+        wanted,
+        record,
+        problem: None,
+    })
 }
 
 /// The embedder of a store whose configured embedder cannot be used.
-fn fallback(of: EmbedderRecord, settings: &poc_config::EmbedderConfig, problem: &Error) -> EmbedderChoice {
-    let wanted = Some(settings.clone()).filter(|settings| *settings != of.settings);
+fn fallback(
+    stored: EmbedderRecord,
+    settings: &poc_config::EmbedderConfig,
+    problem: &Error,
+) -> EmbedderChoice {
+    let wanted = Some(settings.clone()).filter(|settings| *settings != stored.settings);
     let problem = Some(format!("embedder: {}", problem.line()));
-    let (embedder, settings, record) = (store_embedder(&of), of.settings.clone(), Some(of));
+    let (embedder, settings, record) = (store_embedder(&stored), stored.settings.clone(), Some(stored));
     EmbedderChoice { embedder, settings, wanted, record, problem }
 }
 
 /// The embedder of a store, or a placeholder if it cannot be opened any more.
-fn store_embedder(of: &EmbedderRecord) -> Arc<dyn Embedder> {
-    let theirs = poc_embed::open(&of.settings).ok().filter(|theirs| theirs.name() == of.name);
-    theirs.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(of.name.clone(), of.dimensions)))
+fn store_embedder(stored: &EmbedderRecord) -> Arc<dyn Embedder> {
+    let embedder = poc_embed::open(&stored.settings).ok().filter(|embedder| embedder.name() == stored.name);
+    embedder.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(stored.name.clone(), stored.dimensions)))
 }
 
 /// Records the embedder of a store that was opened with `choice`, and returns the record. Returns `None` if the
@@ -97,8 +107,9 @@ pub(super) fn record_choice(
             // were added after one.
             let incomplete = found.len() > 1;
             let most = found.first().map(|(_, count, _)| *count);
-            let is_ours = |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
-            match found.iter().find(is_ours).or(found.first()) {
+            let has_name_and_most =
+                |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
+            match found.iter().find(has_name_and_most).or(found.first()) {
                 Some((found, _, dimensions)) if found != name => {
                     let settings = settings_from_name(found, *dimensions, &choice.settings);
                     let (name, dimensions) = (found.clone(), *dimensions);

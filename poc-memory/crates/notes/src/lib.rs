@@ -76,9 +76,9 @@ pub struct Memory {
     pub paths: Arc<Paths>,
     /// The configuration, with `embedder` replaced by the embedder of the store.
     pub config: Arc<Config>,
-    /// Time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Rng.
+    /// The random source, for example for ids.
     pub rng: Arc<dyn Rng>,
     /// The embedder of the store.
     pub embedder: Arc<dyn Embedder>,
@@ -90,11 +90,11 @@ pub struct Memory {
     pub fingerprint: String,
     /// The durable records and their log.
     pub store: Store,
-    /// Words.
+    /// The text index of the tenant.
     pub text: Arc<TextIndex>,
-    /// Vectors.
+    /// The vector index of the tenant.
     pub vectors: Arc<VectorIndex>,
-    /// Which notes name which.
+    /// The mention index of the tenant: which notes mention which.
     pub mentions: Arc<MentionIndex>,
     /// The text indexes of all tenants.
     pub texts: Arc<PerTenant<TextIndex>>,

@@ -83,9 +83,9 @@ fn is_kept(table: Table) -> bool {
 
 /// Restores records to what they were before the writes: all of them, or none and returns the reason.
 pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
-    let own = || writes.iter().filter(|write| !is_kept(write.table));
+    let restored = || writes.iter().filter(|write| !is_kept(write.table));
     let mut used = Vec::new();
-    for write in own() {
+    for write in restored() {
         let now = tx.get_raw(write.table, &write.key)?;
         if is_unchanged(write, now.as_deref())? {
             continue;
@@ -96,33 +96,33 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
         }
     }
     let embedded = changed_texts(writes)?;
-    let anew = missing_vectors(&embedded, memory.embedder.name());
-    for why in [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, anew] {
-        if why.is_some() {
-            return Ok(why);
+    let missing = missing_vectors(&embedded, memory.embedder.name());
+    for reason in [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, missing] {
+        if reason.is_some() {
+            return Ok(reason);
         }
     }
-    let made: Vec<Node> = writes
+    let created: Vec<Node> = writes
         .iter()
         .filter(|write| write.table == Table::Nodes && write.before.is_none())
         .filter_map(|write| write.after.as_deref().map(Node::decode))
         .collect::<Result<_>>()?;
-    for node in &made {
-        if let Some(why) = in_use(tx, node, writes)? {
-            return Ok(Some(why));
+    for node in &created {
+        if let Some(reason) = in_use(tx, node, writes)? {
+            return Ok(Some(reason));
         }
     }
-    for node in made {
+    for node in created {
         tx.delete_node(node.id)?;
     }
-    for write in own() {
+    for write in restored() {
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
-    own().try_for_each(|write| delete_dangling(tx, write))?;
-    for (node, makers) in embedded {
-        // Vectors that were made since belong to the undone text.
+    restored().try_for_each(|write| delete_dangling(tx, write))?;
+    for (node, embedders) in embedded {
+        // Vectors that were added since belong to the undone text.
         if tx.node(node.id)?.is_some() {
-            tx.retain_vectors(node.id, &makers)?;
+            tx.retain_vectors(node.id, &embedders)?;
         }
     }
     for (id, activity) in used {

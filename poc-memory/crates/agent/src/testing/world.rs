@@ -97,7 +97,7 @@ impl World {
         let led = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
         let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
-        let (learning, now) = (Learning { used, together, led }, self.memory.now());
+        let (learning, now) = (Learning { used, pairs: together, followed: led }, self.memory.now());
         let write = |tx: &mut Tx<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
         self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
     }

@@ -14,9 +14,9 @@ pub struct Learning {
     /// Nodes that were used.
     pub used: Vec<NodeId>,
     /// Pairs of nodes that were retrieved together, and the gain of the edges between them.
-    pub together: Vec<(NodeId, NodeId, f64)>,
+    pub pairs: Vec<(NodeId, NodeId, f64)>,
     /// Source and target of each edge that was followed to a hit, without duplicates.
-    pub led: Vec<(NodeId, NodeId)>,
+    pub followed: Vec<(NodeId, NodeId)>,
 }
 
 /// Stores what a recall learned, based on the weights in this transaction:
@@ -42,11 +42,13 @@ pub fn learn(
     }
     let recall = &config.recall;
     let mut gains: Vec<(NodeId, EdgeKind, NodeId, f64)> = Vec::new();
-    for &(a, b, gain) in &learning.together {
+    for &(a, b, gain) in &learning.pairs {
         gains.extend([(a, EdgeKind::CoRetrieval, b, gain), (b, EdgeKind::CoRetrieval, a, gain)]);
     }
-    let led = recall.co_retrieval_base * recall.co_traversal_multiplier;
-    gains.extend(learning.led.iter().map(|&(from, to)| (from, EdgeKind::CoTraversal, to, led)));
+    let traversal_gain = recall.co_retrieval_base * recall.co_traversal_multiplier;
+    gains.extend(
+        learning.followed.iter().map(|&(from, to)| (from, EdgeKind::CoTraversal, to, traversal_gain)),
+    );
     for (src, kind, dst, gain) in gains.into_iter().filter(|(src, _, dst, _)| exists(*src) && exists(*dst)) {
         strengthen(tx, (src, kind, dst), gain, config, provenance, now)?;
     }

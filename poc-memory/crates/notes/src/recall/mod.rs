@@ -143,15 +143,15 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     hits.truncate(options.k);
     let hits: Vec<RecallHit> =
         hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
-    let led: BTreeSet<(NodeId, NodeId)> =
+    let followed: BTreeSet<(NodeId, NodeId)> =
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
     let learning = Learning {
         used,
-        together: pairs(
+        pairs: pairs(
             starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
             config.recall.co_retrieval_base,
         ),
-        led: led.into_iter().collect(),
+        followed: followed.into_iter().collect(),
     };
     Ok(RecallResult { hits, learning })
 }

@@ -89,7 +89,7 @@ fn recall_matches_hand_computed_values() {
     // `k` is also the number of starts, and the starts are never fewer than `k`.
     let only = ask(&memory, &[1, 0], 1, 2, 1);
     assert_eq!(reported(&only), [(id(1), 2.0, 1.0, 0)]);
-    assert_eq!(only.learning, Learning { used: vec![id(1)], together: Vec::new(), led: Vec::new() });
+    assert_eq!(only.learning, Learning { used: vec![id(1)], pairs: Vec::new(), followed: Vec::new() });
 
     put(&memory, |tx| {
         for number in [2, 3, 4] {
@@ -102,7 +102,7 @@ fn recall_matches_hand_computed_values() {
     let path: Vec<_> =
         three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
     assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
-    assert_eq!(three.learning.led, [(id(1), id(2)), (id(2), id(3))]);
+    assert_eq!(three.learning.followed, [(id(1), id(2)), (id(2), id(3))]);
     assert_eq!(reported(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "no hops, no ways");
     assert_eq!(reported(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
 
@@ -133,7 +133,7 @@ fn notes_retrieved_together_gain_by_the_smaller_likeness() {
     assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
     for _ in 0..500 {
-        let seed = Learning { used: Vec::new(), together: vec![(id(1), id(2), 0.25)], led: Vec::new() };
+        let seed = Learning { used: Vec::new(), pairs: vec![(id(1), id(2), 0.25)], followed: Vec::new() };
         write_down(&memory, &RecallResult { hits: Vec::new(), learning: seed });
     }
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(100.0), "the cap");
@@ -149,7 +149,7 @@ fn only_the_best_notes_retrieved_together_get_edges() {
     }
     let recalled = ask(&memory, &[1, 0], 9, 0, 300);
     assert_eq!(recalled.hits.len(), 9);
-    let pairs: Vec<_> = recalled.learning.together.iter().map(|(a, b, _)| (*a, *b)).collect();
+    let pairs: Vec<_> = recalled.learning.pairs.iter().map(|(a, b, _)| (*a, *b)).collect();
     assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
     // With the default configuration, the largest answer writes hundreds of edges and not tens of thousands.
     assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 64);
@@ -316,7 +316,7 @@ fn learning_writes_one_short_log_record() {
         let (before, seq) = (memory.store.sizes().unwrap().0, memory.store.view().seq);
         let recalled = ask(&memory, &[1, 0], 8, 2, 300);
         write_down(&memory, &recalled);
-        assert_eq!((recalled.learning.used.len(), recalled.learning.together.len()), (300, 28));
+        assert_eq!((recalled.learning.used.len(), recalled.learning.pairs.len()), (300, 28));
         assert_eq!(memory.store.view().seq, seq + 1);
         reported.push(memory.store.sizes().unwrap().0 - before);
     }
