@@ -1,5 +1,5 @@
-//! The log: every transaction in order, in append-only segments. It is the truth; whatever else
-//! the store holds can be rebuilt from it.
+//! The log: every transaction in order, in append-only segments. Everything else in the store can be
+//! rebuilt from it.
 //!
 //! Why not raft-engine, the log engine of TiKV: its recovery modes refuse to open, cut only the
 //! tail, or skip what is damaged in the middle and so guess over it; none keeps the longest valid
@@ -37,7 +37,7 @@ struct RecordPosition {
     offset: u64,
 }
 
-/// What is known about the log without reading it: where every [`STRIDE`]th record is.
+/// The sparse index of the log: its segments and the position of every [`STRIDE`]th record.
 #[derive(Clone, Debug, Default)]
 struct LogIndex {
     /// Ascending.
@@ -45,7 +45,7 @@ struct LogIndex {
     positions: Vec<RecordPosition>,
     /// Sequence number of the last record; 0 when there is none.
     last: u64,
-    /// Whether a segment that is complete is not yet written down as checked.
+    /// Whether a complete segment is not yet saved as checked.
     unchecked: bool,
 }
 
@@ -64,7 +64,7 @@ impl LogIndex {
         self.segments.push(Segment { first, bytes: segment::HEADER as u64, changed: None });
     }
 
-    /// The last segment is complete: its file was last changed at a time.
+    /// Completes the last segment, whose file was last modified at a time, if that is known.
     fn complete_segment(&mut self, changed: Option<SystemTime>) {
         if let Some(segment) = self.segments.last_mut() {
             segment.changed = changed;
@@ -90,7 +90,7 @@ impl LogIndex {
     }
 }
 
-/// The reading side of the log, shared by all who read.
+/// The reading side of the log, shared by all readers.
 pub(super) struct Log {
     directory: PathBuf,
     index: RwLock<LogIndex>,
@@ -123,7 +123,7 @@ impl Log {
         bytes / records * index.last.saturating_sub(seq)
     }
 
-    /// Writes down which segments need not be read at the next open, if that has changed.
+    /// Saves which segments need not be read at the next open, if that has changed.
     pub(super) fn save_checked(&self) -> Result<()> {
         let index = {
             let mut index = self.index.write();
@@ -194,7 +194,7 @@ impl Log {
         Ok(())
     }
 
-    /// What to say when a record cannot be read. The next open reads all and keeps what is whole.
+    /// The error for a damaged record. Makes the next open check every record.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
         checked_segments::forget(&self.directory);
         LogError::Damaged { path: path.to_owned(), offset }.into()
@@ -213,7 +213,7 @@ impl Log {
     }
 }
 
-/// When a file was last changed; `None` when that cannot be told.
+/// When a file was last modified; `None` when that is unknown.
 fn modified_at(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }

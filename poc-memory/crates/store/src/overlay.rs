@@ -4,10 +4,10 @@ use super::Txn;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A write of a transaction, by its place in it.
+/// A write, as a transaction and the index in its writes.
 type NewestWrite = (Arc<Txn>, usize);
 
-/// The newest built value of every key that the engine may not have yet.
+/// The newest value of every key whose write may not be in the engine yet.
 #[derive(Default)]
 pub(super) struct Overlay {
     last: BTreeMap<Vec<u8>, NewestWrite>,
@@ -15,12 +15,12 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    /// The value a key will have: `None` when the engine knows, `Some(None)` when it will be gone.
+    /// The pending value of a key: `None` when the engine's value is current, `Some(None)` when it is deleted.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.last.get(key).map(value)
     }
 
-    /// The keys with a prefix and the values they will have, by key.
+    /// The keys with a prefix and their pending values, sorted by key.
     pub(super) fn range(&self, prefix: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.last
             .range(prefix.to_vec()..)
@@ -28,7 +28,7 @@ impl Overlay {
             .map(|(key, last)| (key.as_slice(), value(last)))
     }
 
-    /// Takes the writes of the transaction built last.
+    /// Adds the writes of the transaction built last.
     pub(super) fn add(&mut self, txn: Arc<Txn>) {
         for (at, write) in txn.writes.iter().enumerate() {
             self.last.insert(write.table.engine_key(txn.tenant, &write.key), (txn.clone(), at));
@@ -36,7 +36,7 @@ impl Overlay {
         self.waiting.push_back(txn);
     }
 
-    /// Forgets what the engine has: every transaction up to `seq`.
+    /// Removes every transaction up to `seq`, which the engine contains.
     pub(super) fn remove_up_to(&mut self, seq: u64) {
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
             let Some(txn) = self.waiting.pop_front() else { return };

@@ -1,11 +1,11 @@
-//! The store as it was: the records of now, under what later transactions found when they changed
-//! them.
+//! Point-in-time reads: the current records, overlaid with the before-images of later transactions.
 //!
-//! A transaction keeps what every record it changes was before. Laid over each other, newest first,
-//! these images give the state in front of the oldest of them, so a look back costs what has
-//! changed since. It is that of one tenant: what others have changed is passed over. The engine goes on
-//! meanwhile: whoever reads it here looks into the log
-//! afterwards, which is ahead of the engine, and believes the images of whatever came in between.
+//! A transaction logs the value of each record before it changed it. Applied newest first, these
+//! before-images rebuild an earlier state, so the cost is proportional to what has changed since. A
+//! snapshot belongs to one tenant and ignores the changes of others.
+//!
+//! The engine keeps changing meanwhile. A read therefore asks the engine first and the log afterwards,
+//! which is ahead of the engine, and prefers the before-images of transactions logged in between.
 
 use super::engine::Engine;
 use super::log::Log;
@@ -19,10 +19,10 @@ use poc_graph::{Delta, Node, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The op that makes vectors anew with another embedder.
+/// The op that replaces all vectors by those of another embedder.
 pub const MIGRATION_OP: &str = "embed_migrate";
 
-/// Transactions read at once on the way back.
+/// Transactions read at once while walking back.
 const STRIDE: u64 = 64;
 
 /// The store as a tenant saw it after one of its transactions.
@@ -37,20 +37,20 @@ pub struct PastSnapshot {
     later: Mutex<BeforeImages>,
 }
 
-/// What the transactions after it have changed.
+/// The before-images of the transactions after a snapshot.
 #[derive(Default)]
 struct BeforeImages {
-    /// The last of them looked at.
+    /// The last transaction read.
     last: u64,
-    /// The earliest of their times.
+    /// The earliest time of the tenant's transactions.
     earliest: Option<Timestamp>,
-    /// What each record they changed was in front of them.
+    /// The value of each changed record before the first change.
     images: BTreeMap<RecordKey, Option<Vec<u8>>>,
-    /// Vectors that a migration to another embedder made.
+    /// The keys of vectors that a migration to another embedder wrote.
     migrated: BTreeSet<RecordKey>,
 }
 
-/// Where a record of the tenant is: its table and its key in that.
+/// A table and a key in it.
 type RecordKey = (Table, Vec<u8>);
 
 impl BeforeImages {
@@ -61,7 +61,7 @@ impl BeforeImages {
         }
     }
 
-    /// Takes in a transaction in front of all others.
+    /// Adds a transaction that precedes all others.
     fn prepend(&mut self, txn: Txn, tenant: Tenant) {
         self.add_time(&txn, tenant);
         let migrated = is_migration(&txn);
@@ -74,7 +74,7 @@ impl BeforeImages {
         }
     }
 
-    /// Takes in the transactions that have been logged meanwhile.
+    /// Adds the transactions that have been logged meanwhile.
     fn catch_up(&mut self, log: &Log, tenant: Tenant) -> Result<()> {
         if log.last() == self.last {
             return Ok(());
@@ -93,20 +93,20 @@ impl BeforeImages {
     }
 }
 
-/// The writes of a transaction that a tenant sees.
+/// The writes of a transaction that are visible to a tenant.
 fn visible_writes(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
     let own = txn.tenant == tenant;
     txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
 }
 
-/// Whether a transaction made vectors of texts that stood as they were: those texts say the same in the past.
+/// Whether a transaction only replaced vectors of unchanged texts, which are valid in the past too.
 fn is_migration(txn: &Txn) -> bool {
     txn.cause.op == MIGRATION_OP && txn.writes.iter().all(|write| write.table == Table::Vectors)
 }
 
 impl PastSnapshot {
-    /// The state after the tenant's last transaction whose time is not after `at`. `newest` is a
-    /// published view of it.
+    /// The state after the tenant's last transaction at or before `at`. `newest` is the tenant's published
+    /// view.
     pub(super) fn open(
         engine: Arc<dyn Engine>,
         log: Arc<Log>,
@@ -130,13 +130,13 @@ impl PastSnapshot {
             later: Mutex::new(later),
         };
         past.drop_vectors_of_newer_texts()?;
-        // The view holds nothing that was not looked at: it is published after it is logged.
+        // Every transaction in the view has been read above: it is logged before it is published.
         let mut view = newest.fork();
         view.apply(seq, &past.deltas()?);
         Ok(PastSnapshot { view: Arc::new(view), ..past })
     }
 
-    /// Takes away the vectors that a migration made of texts which came later.
+    /// Hides the vectors that a migration made of texts that are newer than the snapshot.
     fn drop_vectors_of_newer_texts(&self) -> Result<()> {
         let mut later = self.later.lock();
         let mut gone = Vec::new();
@@ -157,12 +157,12 @@ impl PastSnapshot {
         Ok(())
     }
 
-    /// Whose it is.
+    /// The tenant of the snapshot.
     pub fn tenant(&self) -> Tenant {
         self.tenant
     }
 
-    /// Number of the last transaction in it.
+    /// The sequence number of the last transaction in it.
     pub fn seq(&self) -> u64 {
         self.seq
     }
@@ -172,20 +172,20 @@ impl PastSnapshot {
         &self.view
     }
 
-    /// Whether it is the state as of an instant, whatever has happened since it was made.
+    /// Whether it is still the state as of an instant, considering transactions logged since it was made.
     pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
         let mut later = self.later.lock();
         later.catch_up(&self.log, self.tenant)?;
         Ok(self.at <= at && later.earliest.is_none_or(|earliest| at < earliest))
     }
 
-    /// What turns any newer state into this one.
+    /// The changes that turn any newer state into this one.
     pub fn deltas(&self) -> Result<Vec<Delta>> {
         let mut later = self.later.lock();
         later.catch_up(&self.log, self.tenant)?;
         let mut writes = Vec::new();
         for ((table, key), image) in &later.images {
-            // Only a node's earlier state says whether it comes back to life.
+            // The current value of a node says whether the change makes it live again.
             let before = if *table == Table::Nodes { self.current().raw(*table, key)? } else { None };
             writes.push(Write { table: *table, key: key.clone(), before, after: image.clone() });
         }
@@ -222,8 +222,8 @@ impl Records for PastSnapshot {
     }
 }
 
-/// Goes back from the newest transaction to the tenant's last one whose time is not after `at`, whose
-/// number and time it returns; takes in all behind it.
+/// Walks back from the newest transaction to the tenant's last one at or before `at` and returns its
+/// sequence number and time. Adds every transaction after it to `later`.
 fn walk_back(
     log: &Log,
     tenant: Tenant,

@@ -1,4 +1,4 @@
-//! Where what cannot be trusted is put away: nothing is ever deleted on suspicion.
+//! The folder for damaged files. They are moved there and never deleted.
 
 use super::disk::Disk;
 use std::fs;
@@ -13,12 +13,12 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    /// The quarantine of a store's directory; made when something is put in.
+    /// The quarantine of a store's directory; the folder is created when it is first used.
     pub(super) fn new(store: &Path, disk: Arc<dyn Disk>) -> Self {
         Quarantine { folder: store.join("quarantine"), disk }
     }
 
-    /// Moves a file or folder in; the name it has there.
+    /// Moves a file or folder in and returns its name there.
     pub(super) fn move_in(&self, path: &Path) -> io::Result<String> {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let (name, target) = self.free_name(&name)?;
@@ -27,7 +27,7 @@ impl Quarantine {
         Ok(name)
     }
 
-    /// Saves bytes in a file; the name it has there.
+    /// Saves bytes in a file and returns its name.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
         let (name, target) = self.free_name(name)?;
         let mut file = self.disk.create(&target)?;
@@ -37,7 +37,7 @@ impl Quarantine {
         Ok(name)
     }
 
-    /// The name, with a number behind it when something of that name is already there.
+    /// A free name: `name`, or with a number appended when it is taken.
     fn free_name(&self, name: &str) -> io::Result<(String, PathBuf)> {
         fs::create_dir_all(&self.folder)?;
         for number in 1u32.. {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_put_away_earlier_is_overwritten() {
+    fn earlier_files_are_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let quarantine = Quarantine::new(folder.path(), Arc::new(crate::disk::SystemDisk));
         assert_eq!(quarantine.save("tail", b"one").unwrap(), "tail");

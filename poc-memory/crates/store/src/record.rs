@@ -1,4 +1,4 @@
-//! How a value becomes the bytes of a record: a version byte, then postcard.
+//! The encoding of records: a version byte, then postcard.
 
 use super::Table;
 use poc_graph::error::{Error, Result};
@@ -25,13 +25,13 @@ impl From<RecordError> for Error {
 
 /// A value that has a table of its own.
 pub trait Record: Serialize + DeserializeOwned {
-    /// Where it lives.
+    /// The table.
     const TABLE: Table;
     /// Version of its encoding; the first byte of every record.
     const VERSION: u8 = 1;
 
-    /// The value of what follows the first byte of a record of an earlier version, which stays
-    /// readable for ever. `None` when there never was such a version.
+    /// Decodes the body of a record of an earlier version; every earlier version stays readable. `None`
+    /// when there was no such version.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
         let _ = (version, body);
         None

@@ -1,6 +1,5 @@
-//! Reading the graph's records, the same way over the store, inside a transaction and in the past.
-//!
-//! A source speaks for one tenant: what belongs to another one is not there.
+//! One interface to read records from the store, inside a transaction and in a past snapshot. A source
+//! belongs to one tenant; records of others are invisible.
 
 use super::engine::{Engine, Visitor};
 use super::{Record, Table, keys};
@@ -36,7 +35,7 @@ pub trait Records {
         self.record(id.as_bytes())
     }
 
-    /// The activity of a node; `None` while it is as at birth.
+    /// The activity of a node; `None` while it has its initial value.
     fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
         self.record(id.as_bytes())
     }
@@ -65,7 +64,7 @@ pub trait Records {
         let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
         for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
             let (dst, kind, src) = keys::read_edge(&key)?;
-            // A tie of a node with itself is already among the outgoing ones.
+            // A self-loop is already among the outgoing edges.
             if src != dst {
                 edges.extend(self.edge(src, kind, dst)?);
             }
@@ -96,7 +95,7 @@ pub trait Records {
     }
 }
 
-/// What an engine holds of a tenant.
+/// The records of one tenant in an engine.
 pub(super) struct TenantRecords<'a> {
     pub(super) engine: &'a dyn Engine,
     pub(super) tenant: Tenant,

@@ -6,10 +6,10 @@ use crate::disk::{AppendFile, Disk};
 use std::io;
 use std::sync::Arc;
 
-/// Sizes that tests make small.
+/// Limits that tests make small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes after which a segment is followed by another.
+    /// Bytes after which a new segment begins.
     pub(crate) segment: u64,
 }
 
@@ -19,8 +19,8 @@ impl Default for Limits {
     }
 }
 
-/// Appends records. There is one; after its first error it must not be used again, since what is
-/// on disk is then unknown.
+/// Appends records. A log has one appender. After its first error it must not be used again, because the
+/// state on disk is then unknown.
 pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
@@ -35,14 +35,14 @@ struct Open {
 }
 
 impl Appender {
-    /// Goes on behind the last record of the log.
+    /// Continues after the last record of the log.
     pub(crate) fn new(log: Arc<Log>, disk: Arc<dyn Disk>, limits: Limits) -> io::Result<Self> {
         let last = log.index.read().segments.last().map(|segment| segment.first);
         let open = match last {
             Some(first) => {
                 let path = segment_path(&log.directory, first);
                 let length = std::fs::metadata(&path)?.len();
-                // What a killed process wrote and never synced has been read and will be shown.
+                // Readers will see records that a killed process wrote and never synced.
                 let mut file = disk.append(&path)?;
                 file.sync()?;
                 disk.sync_directory(&log.directory)?;

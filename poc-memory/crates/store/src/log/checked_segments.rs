@@ -1,9 +1,8 @@
-//! Which segments earlier opens have checked, so that opening need not read all of the log.
+//! Remembers which segments earlier opens have checked, so that an open need not read the whole log.
 //!
-//! Only a segment that is followed by another is in here: it is never written again. It counts as
-//! checked while its file has the length and the time of last change it had, and that time is well
-//! before the file that says so was written; anything else is read again. Damage that changes
-//! neither is found when the records are read.
+//! Only complete segments are listed; they are never written again. A segment counts as checked while its
+//! file has the same length and modification time, and that time is well before the list was written.
+//! Otherwise it is read again. Damage that changes neither is found when the records are read.
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
@@ -14,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A change within this time before is perhaps not to be seen in the time of a file's last change.
+/// A file that changed this shortly before may show the same modification time.
 const RACY: Duration = Duration::from_secs(1);
 
 /// A checked segment.
@@ -29,7 +28,7 @@ pub(super) struct CheckedSegment {
 }
 
 impl CheckedSegment {
-    /// Enters the segment as one whose records have been read.
+    /// Adds the segment to the index without reading it.
     pub(super) fn enter(self, index: &mut LogIndex) {
         let segment = self.first;
         let position = |(seq, offset)| RecordPosition { seq, segment, offset };
@@ -65,7 +64,7 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
     told().unwrap_or_default()
 }
 
-/// Writes down that every complete segment has been checked.
+/// Saves that every complete segment has been checked.
 pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
     let positions = |of: &Segment| {
         let positions = index.positions.iter().filter(|position| position.segment == of.first);
@@ -88,8 +87,8 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
     atomic_file::write(&file(directory), fingerprint(), index.last, &[&bytes])
 }
 
-/// Forgets all of it: the next open reads every record.
+/// Deletes the list, so that the next open reads every record.
 pub(super) fn forget(directory: &Path) {
-    // What cannot be removed only costs the next open what this one has found.
+    // If that fails, the next open trusts the list and finds the damage again when it reads the record.
     let _ = fs::remove_file(file(directory));
 }

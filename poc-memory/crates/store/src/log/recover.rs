@@ -1,6 +1,5 @@
-//! Opening the log: every record is checked, but those of segments that an earlier open has checked;
-//! the longest valid prefix is kept, and whatever stands behind it is put aside and counted, never
-//! guessed over.
+//! Opens the log. Every record is checked, except in segments that an earlier open has checked. The
+//! longest valid prefix is kept; whatever follows it is moved to the quarantine and counted.
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records};
 use super::{
@@ -14,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Refuses a log that a newer release wrote. Changes nothing.
+/// Fails when a newer release wrote the log. Changes nothing.
 pub(crate) fn check_format(directory: &Path) -> Result<()> {
     for first in segments(directory)? {
         let path = segment_path(directory, first);
@@ -26,8 +25,8 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the log of a directory, with a note for people on everything it had to cut off. `all`
-/// records are checked, or those that no earlier open has checked.
+/// Opens the log of a directory and returns a message for everything that was cut off. `all` checks every
+/// record, otherwise only those that no earlier open has checked.
 pub(crate) fn recover(
     directory: &Path,
     all: bool,
@@ -45,7 +44,7 @@ pub(crate) fn recover(
             checked.enter(&mut index);
             continue;
         }
-        // As it is in front of the reading: what changes it meanwhile is seen next time.
+        // Taken before the file is read, so that the next open notices a change during the scan.
         let changed = modified_at(&path);
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
@@ -62,7 +61,7 @@ pub(crate) fn recover(
     Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))
 }
 
-/// First sequence numbers of the segments, by their names.
+/// The first sequence numbers of the segments, from the names of their files, sorted.
 fn segments(directory: &Path) -> Result<Vec<u64>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -80,7 +79,8 @@ fn segments(directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Checks one segment and enters its records; the byte from which on it is not valid, if any.
+/// Checks one segment and adds its records to the index. Returns the byte offset of the first damage, if
+/// any.
 fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64>> {
     let fits = Header::read(path)?.is_some_and(|header| header.first == number) && number == index.last + 1;
     if !fits {
@@ -107,15 +107,15 @@ struct Truncation<'a> {
     number: u64,
     /// The byte it ends at; 0 when the segment's header is not valid.
     offset: u64,
-    /// The segments behind.
+    /// The segments after it.
     later: &'a [u64],
-    /// The last transaction in front.
+    /// The last valid transaction.
     last: u64,
 }
 
 impl Truncation<'_> {
-    /// Puts away everything behind the cut and says what that was. Interrupted at any point, the
-    /// next open finds the same damage and goes on: the damaged segment itself is cut last.
+    /// Moves everything after the cut to the quarantine and returns a message about it. The damaged segment
+    /// is cut last, so that after an interruption the next open finds the same damage and continues.
     fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(self.directory, self.number);
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());

@@ -20,7 +20,7 @@ pub(super) const FRAME: usize = 16;
 /// Greatest payload.
 pub(crate) const MAX_RECORD: usize = 64 << 20;
 
-/// What the first bytes of a segment say.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) format: u32,
@@ -41,12 +41,12 @@ impl Header {
         bytes
     }
 
-    /// `None` when the bytes are no header.
+    /// `None` when the bytes are not a valid header.
     pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
-        let (told, rest) = bytes.split_first_chunk::<20>()?;
-        let (magic, numbers) = told.split_first_chunk::<8>()?;
+        let (fields, rest) = bytes.split_first_chunk::<20>()?;
+        let (magic, numbers) = fields.split_first_chunk::<8>()?;
         let (format, first) = numbers.split_first_chunk::<4>()?;
-        let whole = *magic == MAGIC && crc32c::crc32c(told) == u32::from_le_bytes(rest.try_into().ok()?);
+        let whole = *magic == MAGIC && crc32c::crc32c(fields) == u32::from_le_bytes(rest.try_into().ok()?);
         let first = u64::from_le_bytes(first.try_into().ok()?);
         whole.then_some(Header { format: u32::from_le_bytes(*format), first })
     }
@@ -94,23 +94,23 @@ impl Frame {
         u32::from_le_bytes(self.length) as usize
     }
 
-    /// Whether so long a record may be. An empty one may not: a file grown by zeros holds no record.
+    /// Whether the length is possible. An empty record is not: a file extended by zeros has no records.
     fn is_plausible(&self, rest: u64) -> bool {
         (1..=MAX_RECORD).contains(&self.length()) && self.length() as u64 <= rest
     }
 }
 
-/// What comes next in a segment.
+/// The result of reading on in a segment.
 pub(super) enum NextRecord {
-    /// A record; its payload is empty when it was not asked for and then not checked.
+    /// A record. Without its payload it is not checked and `payload` is empty.
     Record { seq: u64, checksum: u32, payload: Vec<u8> },
-    /// The file ends here.
+    /// The end of the file.
     End,
-    /// Bytes that are no record.
+    /// Bytes that are not a valid record.
     Damaged,
 }
 
-/// Reads records one after the other, with one of them in memory.
+/// Reads records one after the other and keeps one in memory.
 pub(super) struct SegmentReader {
     file: BufReader<File>,
     offset: u64,
@@ -126,7 +126,7 @@ impl SegmentReader {
         Ok(SegmentReader { file, offset, length })
     }
 
-    /// Where the next record starts.
+    /// The byte offset of the next record.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -162,7 +162,7 @@ impl SegmentReader {
     }
 }
 
-/// How many whole records stand anywhere in bytes that cannot be read in order.
+/// The number of intact records anywhere in damaged bytes.
 pub(super) fn count_records(mut bytes: &[u8]) -> usize {
     /// The MessagePack of a `Txn` is a map of three.
     const FIRST: u8 = 0x83;
