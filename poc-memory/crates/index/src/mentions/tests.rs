@@ -1,4 +1,4 @@
-//! The law: whatever happened, what mentions what is what a reader of all texts says.
+//! After any history, mentions agree with a comparison of all texts.
 
 use super::postings::MAX_OWNERS;
 use super::vocabulary::COMMON;
@@ -36,7 +36,7 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
     ids.iter().map(|id| u64::from_be_bytes(id.as_bytes()[8..].try_into().unwrap())).collect()
 }
 
-/// Whether a name of a note stands in a text, word by word.
+/// Whether a text contains a name of a note, word by word.
 fn stands(node: &Node, text: &str) -> bool {
     let text = Folded::of(text);
     let text: Vec<_> = text.iter().collect();
@@ -48,7 +48,7 @@ fn stands(node: &Node, text: &str) -> bool {
     })
 }
 
-/// What mentions what, by reading everything.
+/// All mentions, by comparing all texts.
 fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
     let named = |from: &Node, to: &Node| from.id != to.id && stands(to, &from.body);
     let pairs = notes.iter().flat_map(|(a, from)| notes.iter().map(move |(b, to)| (*a, from, *b, to)));
@@ -67,7 +67,7 @@ fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2
     [from.collect(), to]
 }
 
-/// Which notes have a name in common that a text has not, and how many have the rarest, by reading everything.
+/// The pairs of notes that share a name, with the number of notes that contain the rarest, by comparing all texts.
 fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
     let words = |text: &str| -> Vec<(String, Spelling)> {
         Folded::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
@@ -156,7 +156,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    // Every case waits for the disk.
+    // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -185,7 +185,7 @@ proptest! {
                 }
             };
             index.apply(seq, &deltas).unwrap();
-            // What was taken in already changes nothing.
+            // Applying a transaction again changes nothing.
             index.apply(seq, &deltas).unwrap();
             prop_assert_eq!(index.applied(), seq);
         }
@@ -226,7 +226,7 @@ fn shared_names_are_rare_and_have_a_capital() {
         found.sort_unstable();
         found
     };
-    // `Rivers` is also a plain word, `Go` too short, `I'm` said by everybody.
+    // `Rivers` is also a plain word, `Go` is too short, and `I'm` is too common.
     assert_eq!(with("", 4), [(2, 2), (3, 2), (4, 2)]);
     assert_eq!(with("what is Bubye's store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
     assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
@@ -291,7 +291,7 @@ fn keys_of_several_parts_and_identifier_titles_are_mentioned_exactly() {
     assert_eq!(numbers(&index.mentioned_by(notes[4].id)), Vec::<u64>::new());
     assert_eq!(numbers(&index.mentioning(notes[0].id)), [4]);
     assert_eq!(numbers(&index.in_text("what does retry-policy say?")), [1]);
-    // Identifiers of a text that stand apart are no title together.
+    // Separate identifiers of a text do not form a title.
     let notes = [
         note(1, "JavaScript TypeScript", "Two languages."),
         note(2, "", "JavaScript is older than TypeScript. It is."),
@@ -368,7 +368,7 @@ fn damaged_snapshots_are_not_loaded() {
     assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
 }
 
-/// Prints what an index of many notes takes: `cargo test -p poc-memory --release --lib mentions::tests::cost --
+/// Prints the memory use of an index of many notes: `cargo test -p poc-memory --release --lib mentions::tests::cost --
 /// --ignored --nocapture`, with `POC_MEMORY_NOTES` for another number than 9,000.
 #[test]
 #[ignore = "a measurement"]
@@ -376,7 +376,7 @@ fn cost() {
     use std::time::Instant;
     let many: u64 =
         std::env::var("POC_MEMORY_NOTES").ok().and_then(|text| text.parse().ok()).unwrap_or(9_000);
-    // Words by Zipf's law, ninety in a body, three in a title.
+    // Words follow Zipf's law: ninety in a body, three in a title.
     let mut state = 7u64;
     let mut below = |most: f64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

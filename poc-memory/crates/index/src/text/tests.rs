@@ -31,7 +31,7 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
     hits.iter().map(|hit| hit.id).collect()
 }
 
-/// BM25 by its formula, from the texts.
+/// BM25 computed by its formula from the texts.
 fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
     let own = |note: &Node| note.own_title().unwrap_or_default().to_owned();
     let texts: Vec<(Vec<String>, Vec<String>)> = notes
@@ -69,7 +69,7 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
     found
 }
 
-/// What the index holds, without its slots and numbers.
+/// The content of the index, independent of slots and numbers.
 fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>> {
     let postings = index.content.read();
     let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, _)| (slot, id)).collect();
@@ -107,7 +107,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    // Every case waits for the disk.
+    // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -156,13 +156,13 @@ proptest! {
                 }
             };
             index.apply(seq, &deltas).unwrap();
-            // What was taken in already changes nothing.
+            // Applying a transaction again changes nothing.
             index.apply(seq, &deltas).unwrap();
             prop_assert_eq!(index.applied(), seq);
         }
         let fresh = filled(&notes.into_values().collect::<Vec<_>>());
         prop_assert_eq!(contents(&index), contents(&fresh));
-        // Terms come in another order, so sums may differ in the last bit.
+        // Terms are in another order, so sums may differ in the last bit.
         for (a, b) in index.search_all(&query, 9).iter().zip(fresh.search_all(&query, 9)) {
             prop_assert!((a.score - b.score).abs() < 1e-12);
         }
@@ -190,9 +190,9 @@ fn names_of_a_query_and_the_coverage_of_a_note() {
     assert_eq!(covered[0], 1.0);
     assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
     drop(scores);
-    // A word no note has counts against all.
+    // A word that occurs in no note lowers the coverage of all notes.
     assert!(index.query_terms("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
-    // What its key says counts where it is told.
+    // The key counts if it is given.
     assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, ""), 0.0);
     assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
 }

@@ -56,7 +56,7 @@ fn ids(hits: &[VectorHit]) -> Vec<NodeId> {
 
 type Model = BTreeMap<u64, (bool, BTreeMap<u16, Vec<f32>>)>;
 
-/// The answer by definition, over the vectors as they were given.
+/// The expected result, computed from the original vectors.
 fn naive(model: &Model, query: &[f32], titles: bool) -> Vec<VectorHit> {
     let mut hits = Vec::new();
     for (&number, (live, parts)) in model {
@@ -93,10 +93,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    // Every case waits for the disk.
+    // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With the graph from the first vector on and without it: what is found is what is there.
+    /// With the graph from the first vector on, and without it.
     #[test]
     fn results_after_any_history_agree_with_the_remaining_vectors(
         steps in prop::collection::vec(step(), 0..40),
@@ -138,7 +138,7 @@ proptest! {
                 }
             };
             index.apply(seq, &deltas).unwrap();
-            // What was taken in already changes nothing.
+            // Applying a transaction again changes nothing.
             index.apply(seq, &deltas).unwrap();
         }
         let query = random(&SeededRng::new(seed), DIMENSIONS);
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// Notes in clusters, as real ones are, with two parts each.
+/// Notes in clusters, like real ones, with two parts each.
 fn clustered(nodes: u64, dimensions: usize, rng: &SeededRng) -> (Vec<Delta>, Vec<Vec<f32>>) {
     let centres: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
     let near = |centre: usize| {
@@ -215,13 +215,13 @@ fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
     assert!(graph.state.read().approximate(&query, 10, filter).is_some());
     let found = recall(&graph, &queries, &all);
     assert!(found >= 0.95, "recall@10 {found}");
-    // A narrow filter is answered by the scan: nothing is lost.
+    // With a narrow filter the exact scan is used, so nothing is missed.
     let rare = |node: NodeId| node.as_bytes()[15] == 3 && node.as_bytes()[14] < 8;
     assert!(graph.state.read().approximate(&query, 8, Filter { titles: false, keep: &rare }).is_none());
     for query in &queries {
         assert_eq!(graph.search(query, 8, &rare).unwrap(), scan.search(query, 8, &rare).unwrap());
     }
-    // The same after the files were read back, and rows can still be added.
+    // The same after reopening; rows can still be added.
     graph.checkpoint().unwrap();
     let again = open(directory.path(), 1000, 64);
     assert_eq!(again.applied(), graph.applied());
@@ -249,13 +249,13 @@ fn the_graph_is_completed_in_the_background_and_used_once_nearly_complete() {
     };
     assert!(index.is_unfinished() && !is_ready(&index));
     index.checkpoint().unwrap();
-    // Stopped half-way it goes on from there.
+    // It continues after an interruption.
     let steps = std::cell::Cell::new(0);
     index.finish(&|| steps.replace(steps.get() + 1) == 10);
     assert!(index.is_unfinished());
     index.finish(&|| false);
     assert!(!index.is_unfinished() && is_ready(&index));
-    // What was brought in is worth saving.
+    // The completed graph is saved.
     index.checkpoint().unwrap();
     assert!(!open(directory.path(), 1000, 32).is_unfinished());
 }
@@ -315,7 +315,7 @@ fn similarity_is_by_passages_and_by_title_without_passages() {
             "{a} {b}: {found}"
         );
     };
-    // The titles of 1 and 2 are the same, and do not count; the second passage of 1 is like 2.
+    // The equal titles of 1 and 2 do not count; the second passage of 1 is similar to 2.
     check(1, 2, 1.0);
     check(1, 3, 0.0);
     check(2, 3, -1.0);
@@ -405,7 +405,7 @@ fn damaged_files_are_not_loaded() {
             match damage % 3 {
                 0 => bytes[at] ^= 1 << (damage % 8),
                 1 => bytes.truncate(at),
-                // Of usearch's own header, four bytes.
+                // Four bytes in the header of usearch.
                 _ => bytes[at % 64..].iter_mut().take(4).for_each(|byte| *byte = !*byte),
             }
             std::fs::write(&path, bytes).unwrap();

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// As `hash`, or as if it read a text as a whole.
+/// The `hash` embedder, or the same as a contextual embedder.
 struct Hashed {
     inner: HashEmbedder,
     contextual: bool,
@@ -52,7 +52,7 @@ impl World {
         World::of(&notes, &[])
     }
 
-    /// With notes that follow each other in a session.
+    /// Adds notes that follow each other in a session.
     fn of(notes: &[Node], sessions: &[(u64, u64)]) -> World {
         World::with(Config::defaults().unwrap(), notes, sessions)
     }
@@ -182,7 +182,7 @@ fn an_excluded_note_does_not_affect_ranks_or_means() {
         let world = World::of(&half, &[]);
         let found = world.seen("harbour 7", MOST, model);
         assert_eq!((numbers(&found), &found.named), (numbers(&alone), &alone.named));
-        // Inverse document frequency and lengths are those of the whole tenant, so BM25 itself differs.
+        // The index includes the excluded note in document frequencies and lengths, so BM25 itself differs.
         assert!((share(&found.hits[0], "meaning") - share(&alone.hits[0], "meaning")).abs() < 1e-6);
         assert_eq!(
             world.by_ranks().seen("harbour", MOST, model).named,
@@ -211,7 +211,7 @@ fn retired_notes_are_not_found() {
     assert_eq!(numbers(&world.find("harbour", 9)), [1]);
 }
 
-/// The fusion by its definition: every note compared, nothing left out.
+/// The fusion by its definition, over all notes.
 fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> Vec<(u64, f64)> {
     let vector = world.embedder.embed_one(text).unwrap();
     let (words, near) = (world.text.scores(text), world.vectors.cosine_scores(&vector).unwrap());
@@ -247,7 +247,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     best_ten.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     best_ten.truncate(10);
     let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
-    // Of few notes a tenth may have a rare name.
+    // In a small store a rare name may occur in a tenth of the notes.
     let most = (live.len() / 10).clamp(2, 20);
     let sharing = world.mentions.sharing_names(&five, most, text);
     let by_name = |at: u64| {
@@ -315,8 +315,8 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What comes out is what a comparison with every note gives, each score is the sum of its shares, and
-    /// a smaller answer is the head of a greater one.
+    /// The result agrees with scoring every note, each score is the sum of its shares, and a shorter result is a
+    /// prefix of a longer one.
     #[test]
     fn score_fusion_agrees_with_its_definition(
         texts in proptest::collection::vec((text(), text()), 1..30), query in text(), cut in 0u64..30, wanted in 1usize..40,
@@ -346,7 +346,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// So it is where there are more notes than are looked at, and names lead to those that are not.
+    /// The same with more notes than candidates, where names lead to other notes.
     #[test]
     fn score_fusion_of_many_notes_agrees_with_its_definition(
         picks in proptest::collection::vec((0usize..30, 0usize..30, 0usize..200, 0usize..200), 80..300),
@@ -368,14 +368,14 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The best by both are those that a comparison of all gives, wherever they stand by words or by meaning,
-    /// with or without a vector; what is hidden is not among them.
+    /// The best by both agree with scoring every note, whatever their ranks by words or by meaning, with or without
+    /// a vector. Hidden notes are not among them.
     #[test]
     fn no_note_among_many_is_missed(
         bodies in proptest::collection::vec(proptest::collection::vec((0u32..400, 0u32..3), 0..12), 20..90),
         query in proptest::collection::vec(0u32..60, 1..6), pool in 1usize..20, hidden in proptest::collection::vec(0usize..90, 0..20),
     ) {
-        // Small numbers are common words.
+        // Small numbers stand for common words.
         let text = |words: &[(u32, u32)]| {
             let letter = |number: u32| char::from(b"bcdfghjklmnpqrstvwxz"[number as usize % 20]);
             let words = words.iter().map(|&(number, times)| number >> (2 * times));
@@ -457,7 +457,7 @@ fn similar_notes_are_found_if_there_are_no_links() {
     };
     let mut world = World::of(&notes, &[(3, 4)]).contextual();
     assert!(share_of(&world, 0) > 0.0 && share_of(&world, 1) > 0.0);
-    // Nothing is like it; it stands in a session.
+    // It has no similar note, but is part of a session.
     assert_eq!((share_of(&world, 2), share_of(&world, 3)), (0.0, 0.0));
     world.config.retrieve.scores.alike_weight = 0.0;
     assert_eq!(share_of(&world, 0), 0.0);

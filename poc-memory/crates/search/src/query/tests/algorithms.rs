@@ -1,4 +1,4 @@
-//! Generators and algorithms over the sample notes: what they give, note by note.
+//! The results of generators and algorithms for the sample notes.
 
 use super::sample::{World, notes};
 use poc_graph::{Delta, EdgeKind, State, testing};
@@ -20,7 +20,7 @@ fn close(found: &[(&str, f64)], expected: &[(&str, f64)]) {
     }
 }
 
-/// The notes with a further tie of 0.5 from `crash-notes` to `session#1`.
+/// The sample notes with another edge of strength 0.5 from `crash-notes` to `session#1`.
 fn longer() -> World {
     let mut world = notes();
     world.view.apply(2, &[Delta::Edge(testing::edge(6, 2, EdgeKind::Link, 0.5))]);
@@ -43,7 +43,7 @@ fn neighbors_score_their_strongest_path() {
         &[("b-tree", 0.8), ("crash-notes", 0.7), ("session#1", 0.35)],
     );
     assert_eq!(world.keys("neighbors:lsm-tree,hops=8"), [""; 0]);
-    // A note out of use is neither given nor passed through, but one can look around it.
+    // A note that is not live is neither returned nor passed through, but its neighbours can be listed.
     retire(&mut world, 6);
     assert_eq!(world.keys("neighbors:wal,hops=3"), ["b-tree"]);
     assert_eq!(world.keys("neighbors:crash-notes"), ["wal", "b-tree", "session#1"]);
@@ -55,7 +55,7 @@ fn diverse_with_lambda_one_is_a_sort_by_score() {
     let world = notes();
     let all = "similar:\"slow query index\"";
     assert_eq!(scored(&world, &format!("{all} | diverse,lambda=1")), scored(&world, all));
-    // By id where scores are equal, whatever the order was.
+    // Equal scores are ordered by id.
     assert_eq!(world.keys("sort:weight | diverse,lambda=1"), world.keys("all | sort:score"));
 }
 
@@ -70,7 +70,7 @@ fn diverse_puts_a_duplicate_last_and_a_limit_keeps_the_order() {
         assert_eq!(world.keys(&format!("{all} | limit:{count}")), order[..count]);
     }
     assert_eq!(world.keys(&format!("{all} | offset:2 | limit:3")), order[2..5]);
-    // Scores are those that came in.
+    // Scores do not change.
     let mut came = scored(&world, "similar:\"slow query with the missing index\"");
     let mut gone = scored(&world, all);
     came.sort_by(|a, b| a.0.cmp(b.0));
@@ -85,7 +85,7 @@ fn diverse_chooses_from_a_pool_and_leaves_the_rest_by_score() {
     let pooled = "similar:\"slow query with the missing index\" | diverse,lambda=0,pool=2";
     assert_eq!(world.keys(pooled), plain);
     insta::assert_snapshot!(note(&world, pooled, 1), @r"chose from the 2 best scores");
-    // Without vectors nothing is like anything: plain ranking.
+    // Without vectors nothing is similar, so the order is by score.
     let bare = World::bare(world.now, (0..4).map(|n| Delta::Node(Arc::new(testing::node(n)))).collect());
     assert_eq!(bare.keys("sort:created | diverse,lambda=0"), ["n0", "n1", "n2", "n3"]);
 }
@@ -138,7 +138,7 @@ fn spectral_neighbours_of_a_triangle() {
         &[("b-tree", score(distance(0.8, 0.7, 0.6))), ("crash-notes", score(distance(0.7, 0.8, 0.6)))],
     );
     assert_eq!(world.keys("match:wal | spectral,k=1"), ["b-tree"]);
-    // The set itself does not come out, and notes without ties have no neighbours.
+    // The set itself is not returned, and notes without edges have no neighbours.
     assert_eq!(world.keys("match:\"wal b-tree lsm-tree\" | spectral"), ["crash-notes"]);
     let note = note(&world, "match:\"wal b-tree lsm-tree\" | spectral", 1);
     insta::assert_snapshot!(note.split_once("; ").unwrap().1, @"2 of 3 in the set have ties and a score above 0");
@@ -148,15 +148,15 @@ fn spectral_neighbours_of_a_triangle() {
 #[test]
 fn geodesic_counts_the_walks_over_a_note() {
     let world = longer();
-    // session#1 hangs on crash-notes: the ways to wal and b-tree lead over it, that between those two
-    // is their tie. Six ways; crash-notes is on four, each end on four.
+    // session#1 has an edge only to crash-notes, so the walks to wal and b-tree lead over that; the walk between
+    // those two is their edge. There are six walks; crash-notes is on four of them, and so is each end.
     let pipeline = "match:\"wal b-tree session#1\" | geodesic";
     let share = 4.0 / 6.0;
     let expected = [("b-tree", share), ("wal", share), ("session#1", share), ("crash-notes", share)];
     close(&scored(&world, pipeline), &expected);
     let told = note(&world, pipeline, 1);
     assert!(told.ends_with("; 6 of 6 walks arrive"), "{told}");
-    // One tie is too few for the ways to session#1.
+    // One edge is too few for the walks to session#1.
     close(&scored(&world, &format!("{pipeline},max_path=1")), &[("b-tree", 1.0), ("wal", 1.0)]);
     assert_eq!(world.keys(&format!("{pipeline},k=1")), ["b-tree"]);
     assert_eq!(world.keys("match:wal | geodesic"), [""; 0]);
@@ -177,7 +177,7 @@ fn manifold_leads_towards_the_first_of_the_set() {
     let (to_wal, to_crash) = (along("asc"), along("desc"));
     assert_eq!(to_wal.iter().map(|found| found.0).collect::<Vec<_>>(), ["b-tree", "session#1"]);
     assert_eq!(to_crash.iter().map(|found| found.0).collect::<Vec<_>>(), ["session#1", "b-tree"]);
-    // At right angles in a tree: half the tie between the two along or back, the next tie beside.
+    // Edges of a tree are at right angles: half the edge between the two along the line, the next edge from it.
     let volume: f64 = 2.0 * (0.8 + 0.7 + 0.5);
     let long = |strength: f64| (volume / strength).sqrt();
     let half = long(0.7) / 2.0;
@@ -205,7 +205,7 @@ fn an_expired_note_is_in_no_result_and_on_no_path() {
         assert!(!keys.contains(&"crash-notes"), "{pipeline}: {keys:?}");
         assert!(pipeline.contains("manifold") || !keys.is_empty(), "{pipeline}");
     }
-    // The only way leads over it.
+    // The only path leads over it.
     assert_eq!(world.keys("match:\"wal session#1\" | geodesic"), [""; 0]);
 }
 
@@ -215,7 +215,7 @@ fn an_empty_set_gives_an_empty_set() {
     for stage in crate::query::vocabulary() {
         if stage.kind() == crate::query::Kind::Algorithm {
             assert_eq!(world.keys(&format!("key:nowhere | {}", stage.word)), [""; 0], "{}", stage.word);
-            // What is out of use emits nothing and is not given.
+            // A note that is not live emits nothing and is not returned.
             assert_eq!(world.keys(&format!("state:superseded | {}", stage.word)), [""; 0], "{}", stage.word);
             assert_eq!(world.keys(&format!("state:expired | {}", stage.word)), [""; 0], "{}", stage.word);
         }

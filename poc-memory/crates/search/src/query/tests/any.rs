@@ -1,5 +1,5 @@
-//! Random pipelines of all words over random graphs: whatever they say, the answer is a set of nodes
-//! in use with finite scores, the same each time, and the counts add up.
+//! Random pipelines of all stages over random graphs: the result is always a set of existing nodes with finite
+//! scores, it is deterministic, and the counts add up.
 
 use super::naive::{Graph, graph, state};
 use super::parse;
@@ -9,7 +9,7 @@ use poc_graph::{Ix, State};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A value a parameter takes, as written.
+/// A valid value of a parameter, as written.
 fn value(param: &'static Param) -> BoxedStrategy<String> {
     let words = |list: &[&'static str]| select(list.to_vec()).prop_map(str::to_owned).boxed();
     match param.value_type {
@@ -36,7 +36,7 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
     }
 }
 
-/// A stage with values for what must be given and for some of what may be.
+/// A stage with values for its required parameters and some of the others.
 fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
     let start = any::<bool>()
         .prop_map(|negated| {
@@ -58,7 +58,7 @@ fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
     })
 }
 
-/// A filter without `!`. `state:` is none of these: it widens `all`.
+/// A filter without `!`. `state:` is excluded, because it widens `all`.
 fn filter() -> impl Strategy<Value = String> {
     let filters = vocabulary().iter().filter(|def| def.kind() == Kind::Filter && def.word != "state");
     let plain = select(filters.collect::<Vec<_>>()).prop_flat_map(stage);
@@ -123,7 +123,7 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    /// What a filter keeps and what it keeps with a `!` in front are the set, each in its order.
+    /// A filter and its negation together keep the whole set, in order.
     #[test]
     fn a_filter_and_its_negation_partition_the_set(
         graph in graph(14), filters in proptest::collection::vec(filter(), 6),
@@ -135,7 +135,7 @@ proptest! {
         };
         for filter in filters {
             let halves = [run(&format!("all | {filter}")), run(&format!("all | !{filter}"))];
-            // Both find no node with the key that is asked for, or neither.
+            // Either both fail because the key does not exist, or neither.
             let [Some(kept), Some(left)] = halves else {
                 prop_assert_eq!(halves, [None, None], "{}", filter);
                 continue;

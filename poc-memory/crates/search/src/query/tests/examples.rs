@@ -1,4 +1,4 @@
-//! Every word's example gives what it says.
+//! Checks the examples in the definitions of stages and fields.
 
 use super::sample::notes;
 use crate::query::{Presence, vocabulary};

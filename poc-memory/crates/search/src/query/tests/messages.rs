@@ -1,4 +1,4 @@
-//! What people are told.
+//! The messages of errors.
 
 use super::{from_parts, parse};
 use poc_graph::error::Code;

@@ -1,4 +1,4 @@
-//! Laws and stories of the language.
+//! Tests of the language.
 
 mod algorithms;
 mod any;
@@ -20,12 +20,12 @@ use std::sync::LazyLock;
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names::of(&Config::defaults().unwrap()));
 
-/// A pipeline with the names of the default settings.
+/// Parses a pipeline with the names of the default settings.
 fn parse(text: &str) -> Result<Pipeline> {
     Pipeline::parse(text, &NAMES)
 }
 
-/// The same of the command line's form.
+/// Parses terms and stages from the command line.
 fn from_parts(terms: &[String], stages: &[String]) -> Result<Pipeline> {
     Pipeline::from_parts(terms, stages, &NAMES)
 }

@@ -1,5 +1,5 @@
-//! The fused scan gives what the definition gives: random pipelines over random graphs, against an
-//! evaluator that knows only the records and takes one stage after the other.
+//! Compares combined passes with a naive evaluator, which knows only the records and runs one stage after the
+//! other, for random pipelines over random graphs.
 
 use super::sample::World;
 use poc_graph::time::Timestamp;
@@ -76,7 +76,7 @@ impl Test {
     }
 }
 
-/// State with the date taken into account.
+/// The state of a record, with `expires` taken into account.
 pub(super) fn state(record: &Record) -> State {
     let over = record.node.expires.is_some_and(|at| at <= NOW);
     match record.node.state {
@@ -189,7 +189,7 @@ impl Graph {
         }
     }
 
-    /// The answer, and how many nodes each stage gave.
+    /// The result, and the number of nodes in the output of each stage.
     fn answer(&self, steps: &[Step], by_version: bool, outliers: &Outliers) -> (Vec<usize>, Vec<usize>) {
         let widened: Vec<State> = steps
             .iter()
@@ -289,7 +289,7 @@ fn record() -> impl Strategy<Value = Record> {
     })
 }
 
-/// A graph whose nodes come in the order of their ids, or not.
+/// A graph whose nodes may be added in the order of their ids.
 pub(super) fn graph(nodes: usize) -> impl Strategy<Value = Graph> {
     (1..=nodes, any::<bool>()).prop_flat_map(|(nodes, shuffled)| {
         let numbers: Vec<usize> = (0..nodes).collect();
@@ -349,7 +349,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(), TestCaseError> {
     let mut world = graph.world();
     world.revisit_on_change = by_version;
-    // Their own tests hold them; here it matters that the priority reads them.
+    // They have tests of their own. This test checks that the priority uses them.
     let (outliers, _) = world.view.outliers(&world.config.structure.options()).unwrap();
     for steps in pipelines {
         let text: Vec<String> =
@@ -379,7 +379,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
-    /// As above over more nodes than one block holds.
+    /// The same with more nodes than fit in one block.
     #[test]
     fn passes_over_many_blocks_agree_with_a_naive_run(
         graph in proptest::collection::vec(record(), 2300),

@@ -1,5 +1,5 @@
-//! No input is too strange: it is refused or it is understood, and what is understood prints and
-//! reads back as the same.
+//! Any input is either an error or a pipeline, and a pipeline prints as a text that parses to the same
+//! pipeline.
 
 use super::{from_parts, parse};
 use crate::query::vocabulary;
@@ -85,7 +85,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever the terms are, they are looked for as they are.
+    /// Any terms are searched for literally.
     #[test]
     fn any_terms(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
         prop_assume!(terms.iter().any(|term| !term.trim().is_empty()));

@@ -1,4 +1,4 @@
-//! The sample notes the examples of the manual run over, and a place to run pipelines in.
+//! The sample notes of the manual, and a test environment for pipelines.
 
 use super::parse;
 use crate::query::{Explanation, Indexes, ResultSet, Sources};
@@ -44,7 +44,7 @@ impl World {
         World { embedder, ..World::bare(now, deltas) }
     }
 
-    /// Without vectors.
+    /// A world without vectors.
     pub(super) fn bare(now: Timestamp, deltas: Vec<Delta>) -> World {
         let config = Config::defaults().unwrap();
         let embedder = HashEmbedder::new(config.embedder.dimensions).unwrap();
@@ -121,12 +121,12 @@ fn days_ago(days: i64) -> Timestamp {
 /// | `session#2` | episodic | 11 | 1 | nearly the same words; visited ten days ago |
 /// | `lsm-tree` | semantic | 30, changed today | 1 | keyword `storage` |
 /// | `day#2026-11-21` | daily | 1 | 1 | |
-/// | `crash-notes` | semantic | 9 | 1 | made by the agent `linker` |
+/// | `crash-notes` | semantic | 9 | 1 | created by the agent `linker` |
 /// | `todo/benchmarks` | semantic | 8 | 1 | the shortest |
 /// | `old-tree` | semantic | 70 | 1 | superseded |
-/// | `past` | semantic | 60 | 1 | past its date |
+/// | `past` | semantic | 60 | 1 | expired |
 ///
-/// `b-tree`, `wal` and `crash-notes` are tied to each other.
+/// `b-tree`, `wal` and `crash-notes` are linked to each other.
 pub(super) fn notes() -> World {
     let mut deltas = Vec::new();
     let mut note = |key: &str, kind: &str, age: i64, title: &str, body: &str, change: &dyn Fn(&mut Node)| {

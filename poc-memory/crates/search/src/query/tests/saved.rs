@@ -1,4 +1,4 @@
-//! Saved pipelines: what their names stand for, and what is told when that is nothing.
+//! Saved pipelines: how names are replaced, and the errors of invalid ones.
 
 use super::NAMES;
 use super::sample::notes;
@@ -13,7 +13,7 @@ fn saved(pipelines: &[(&str, &str)]) -> Names {
     NAMES.clone().with_saved(saved.collect())
 }
 
-/// Pipelines that are sound.
+/// Valid pipelines.
 fn sound() -> Names {
     saved(&[
         ("episodes", "type:episodic"),
@@ -337,7 +337,7 @@ fn saved_pipelines_are_bounded() {
       ^^^^
     hint: write some of them out
     ");
-    // Each level uses the next one often: written out it would be endless, sound or not.
+    // Each level uses the next one several times, so the full expansion would be enormous.
     for last in ["limit:1", "limt:1"] {
         let bomb = levels(16, &|at| match at {
             15 => last.to_owned(),
@@ -362,7 +362,7 @@ fn saved_pipelines_are_bounded() {
 
 const NAMED: &[&str] = &["@a", "@b", "@c", "@d", "!@a", "@b:x", "@"];
 
-/// A text as people might save it: words of the language, names, and what is neither.
+/// A text that may be saved: words of the language, names, and others.
 fn text(names: &'static [&'static str], least: usize) -> impl Strategy<Value = String> {
     let words: Vec<&'static str> = vocabulary().iter().map(|stage| stage.word).collect();
     let stage = prop_oneof![

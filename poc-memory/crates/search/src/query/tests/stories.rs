@@ -1,4 +1,4 @@
-//! What the stages do together.
+//! The stages in combination.
 
 use super::parse;
 use super::sample::{NOW, World, notes};
@@ -51,7 +51,7 @@ fn a_state_filter_widens_all() {
     let world = notes();
     assert_eq!(world.keys("state:superseded"), ["old-tree"]);
     assert_eq!(world.keys("all | key:*tree | sort:created | state:superseded"), ["old-tree"]);
-    // A node past its date counts as expired before anything has written so.
+    // A node past its `expires` counts as expired before housekeeping records it.
     assert_eq!(world.keys("state:expired"), ["past"]);
     assert_eq!(world.keys("key:past"), [""; 0]);
     assert_eq!(world.keys("!state:active"), [""; 0]);
@@ -90,7 +90,7 @@ fn priority_puts_overdue_and_unclustered_nodes_first() {
     let mut world = notes();
     // Never replayed: 3. session#1 was replayed two days ago with an interval of one: 2. lsm-tree
     // matters: 3 × 1.5. b-tree, wal and crash-notes are a community; from its middle, where a usual
-    // distance counts a third, crash-notes is the farthest: its ties are the weakest.
+    // distance counts a third, crash-notes is the farthest: its edges are the weakest.
     let replayed = Activity {
         replay_interval: 1,
         replayed: Some(Timestamp(NOW.0 - 2 * Span::DAY.0)),
@@ -119,9 +119,9 @@ fn terms_found_in_no_key_are_searched_in_the_text_index() {
     let found: Vec<(&str, f64)> =
         set.items.iter().map(|item| (world.view.key(item.ix), item.score)).collect();
     assert_eq!(found, [("b-tree", 0.5), ("lsm-tree", 0.5), ("crash-notes", 0.2)]);
-    // `tree` was answered by keys, so the text of `old-tree` or of any other plays no part.
+    // `tree` was found in keys, so texts are not searched for it.
     assert_eq!(world.keys("match:xyzzy"), [""; 0]);
-    // Out of use, by state and by date.
+    // Not live, by state and by `expires`.
     assert!(!world.keys("match:old-tree").contains(&"old-tree"));
     assert_eq!(world.keys("match:past"), [""; 0]);
 }
@@ -138,7 +138,7 @@ fn pairs_stay_with_the_set() {
     assert_eq!(named("interference-pairs,min_sim=0.9 | limit:1"), []);
     let (set, _) = world.run("interference-pairs,min_sim=0.9");
     assert!(set.items.iter().all(|item| item.score == set.pairs[0].similarity && item.score > 0.9));
-    // b-tree and wal are of one community, whatever their texts are.
+    // b-tree and wal are in the same community.
     let (set, _) = world.run("interference-pairs,min_sim=0");
     assert!(!set.pairs.is_empty());
     let communities = world.view.communities(&world.config.structure.options()).0;
@@ -170,7 +170,7 @@ fn near_duplicates_form_pairs_in_any_community() {
     }
 }
 
-/// Fifty notes of one community say what the asking one says, and one of another does too.
+/// Fifty notes of the same community have the same text, and so has one note of another community.
 #[test]
 fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
     let says = |number: u64, body: &str| Node { body: body.into(), ..testing::node(number) };
@@ -179,7 +179,7 @@ fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
     deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
     deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
     let mut world = World::new(NOW, deltas);
-    // Twins aside.
+    // Without near-duplicates.
     world.config.cosines.values_mut().for_each(|cosines| cosines.twin = 2.0);
     let (set, _) = world.run("interference-pairs,min_sim=0.5,k=1");
     assert_eq!(set.items.len(), 51);

@@ -1,4 +1,4 @@
-//! Reading and printing.
+//! Parsing and printing.
 
 use super::{from_parts, parse};
 
@@ -72,10 +72,10 @@ fn terms_become_the_text_of_a_stage_that_has_none() {
     );
     check_parts(&["it's", "a|b,c"], &[" hybrid |limit:5"], "hybrid:\"it's a|b,c\" | limit:5");
     check_parts(&["b"], &["match"], "match:b");
-    // Not the first stage, no text to take, or a text of its own: terms are a `match:` in front.
+    // If the stage is not the first, takes no text or has one, the terms become a `match:` before it.
     check_parts(&["b"], &["limit:5"], "match:b | limit:5");
     check_parts(&["b"], &["confluence,min_sources=1"], "match:b | confluence,min_sources=1");
-    // A text of its own stays.
+    // A given text is kept.
     check_parts(&[], &["hybrid:x"], "hybrid:x");
 }
 

@@ -1,4 +1,4 @@
-//! Walks over a graph of seven notes on a plane, small enough to check by hand.
+//! Exploration of a graph of seven notes in a plane, small enough to check by hand.
 
 use super::*;
 use poc_config::Config;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 const DIMENSIONS: usize = 64;
 
-/// A unit vector at this many degrees from what is looked for.
+/// A unit vector at this angle in degrees from the query.
 fn at(degrees: f64) -> Vec<f32> {
     let mut vector = vec![0.0; DIMENSIONS];
     vector[0] = degrees.to_radians().cos() as f32;
@@ -52,7 +52,7 @@ impl World {
     }
 }
 
-/// The notes by number, in order.
+/// The numbers of the notes, in order.
 fn numbers(explored: &Exploration) -> Vec<u64> {
     let number = |id: NodeId| (0..20).find(|&number| testing::node(number).id == id).unwrap();
     explored.nodes.iter().map(|node| number(node.id)).collect()
@@ -70,7 +70,7 @@ fn chain() -> World {
 fn a_worked_example() {
     let explored = chain().explore(&[], 2, 1, 12);
     // Note 0 is where the text points: 1. From there 2 (at a right angle) beats 4 (opposite); the
-    // link from 1 is no edge of a walk.
+    // link from 1 is not followed.
     assert_eq!(numbers(&explored), [0, 2, 3]);
     let hop = |hop: f64| hop * 0.85f64.ln();
     let second = 1.0 + 0.5f64.ln() + 0.5 * 0.5f64.ln() + hop(1.0);

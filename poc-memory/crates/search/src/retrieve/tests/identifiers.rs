@@ -1,9 +1,9 @@
-//! Names are found by their exact spelling, whatever looks like them.
+//! Names are found by their exact spelling among similar names.
 
 use super::{World, note, numbers};
 use poc_graph::{Node, State};
 
-/// A hundred names of each kind, the second half of which look like the first.
+/// A hundred names of each kind. The second half are similar to the first.
 fn names() -> Vec<(&'static str, String, String)> {
     let mut names = Vec::new();
     for at in 0..25u32 {
@@ -30,7 +30,7 @@ const PROSE: [&str; 5] = [
     "should be mentioned to whoever is on call, together with the workaround",
 ];
 
-/// Notes about a name each, in title or text, half of them about one that looks like another's.
+/// Notes with one name each, in title or text. Half of the names are similar to another one.
 fn notes(kinds: &[&str]) -> (Vec<Node>, Vec<(String, u64)>) {
     let (mut notes, mut probes) = (Vec::new(), Vec::new());
     for (at, (kind, name, alike)) in names().into_iter().enumerate() {
@@ -61,7 +61,7 @@ fn a_bare_name_finds_its_note_first() {
         for (probe, expected) in &probes {
             let found = world.find(probe, 5);
             assert_eq!(numbers(&found)[0], *expected, "{probe} of {}", probes.len());
-            // Also within a question.
+            // Also inside a longer query.
             let found = world.find(&format!("what do we know about {probe}?"), 5);
             assert_eq!(numbers(&found)[0], *expected, "{probe}");
         }
@@ -80,7 +80,7 @@ fn parts_of_an_identifier_are_found_too() {
 #[test]
 fn a_note_named_by_its_key_comes_first() {
     let keyed = |number, key: &str, body: &str| Node { key: key.into(), ..note(number, "", body) };
-    // What speaks of it stands beside it, mentions it, and has more words of the question.
+    // Another note is next to it, mentions it, and has more words of the query.
     let notes = [
         keyed(0, "handbook", "on call: people/lin, see retry-policy"),
         keyed(1, "people/lin", "storage"),
@@ -103,7 +103,7 @@ fn a_note_named_by_its_key_comes_first() {
     for asked in ["the handbook", "see retry-policy"] {
         assert!(World::of(&notes, &[]).find(asked, 4).hits.iter().all(|hit| !hit.by_key), "{asked}");
     }
-    // As people spell them.
+    // Common spellings.
     let spelling = [
         ("People/Lin", 1),
         ("what leads People/Lin’s team", 1),
@@ -115,16 +115,16 @@ fn a_note_named_by_its_key_comes_first() {
         let found = World::of(&notes, &[]).find(asked, 4);
         assert!(numbers(&found)[0] == number && found.hits[0].by_key, "{asked}: {found:?}");
     }
-    // A slug is no name by its form, whatever the words look like that it is made of.
+    // A slug does not have the form of a name, whatever its words are.
     let sites = [keyed(0, "youtube", "videos"), keyed(1, "cats", "what cats do on YouTube")];
     for asked in ["what do cats on YouTube?", "see https://cats/YouTube", "C#"] {
         assert!(World::of(&sites, &[]).find(asked, 2).hits.iter().all(|hit| !hit.by_key), "{asked}");
     }
-    // What is not to be found hides nothing.
+    // A note that must not be found does not hide others.
     let gone = Node { state: State::Superseded, ..keyed(0, "people/lin", "left") };
     let found = World::of(&[gone, keyed(1, "People/Lin", "storage")], &[]).find("people/lin", 2);
     assert!(numbers(&found) == [1] && found.hits[0].by_key, "{found:?}");
-    // Of several the one that fits best, and before it the one whose key is the whole question.
+    // The best match of several, and before it the note whose key is the whole query.
     let several =
         [keyed(0, "day 2026-11-21", "soup"), keyed(1, "2026-11-21", "rain"), keyed(2, "INC-7", "rain, rain")];
     let world = World::of(&several, &[]);
