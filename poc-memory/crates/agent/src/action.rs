@@ -1,11 +1,11 @@
-//! What an agent may answer: the actions, the schema that asks for them, and the same in words.
+//! The actions of a reply: their types, their JSON Schema and their description in the prompt.
 
 use super::definition::{ActionKind, Limits};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// A tie to make.
+/// A link to add.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkAdd {
@@ -19,7 +19,7 @@ pub struct LinkAdd {
     pub strength: f64,
 }
 
-/// A weight to move.
+/// A weight change.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
@@ -27,23 +27,23 @@ pub struct Weight {
     pub reason: String,
     /// Handle of the node.
     pub node: String,
-    /// By how much.
+    /// Change of the weight.
     pub delta: f64,
 }
 
-/// A node to make.
+/// A new node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Insert {
     /// Why, in a sentence.
     pub reason: String,
-    /// Empty: made from the title.
+    /// Key; when empty it is made from the title.
     pub key: String,
     /// One line.
     pub title: String,
     /// Markdown.
     pub body: String,
-    /// In any spelling.
+    /// Keywords; spelling is normalized.
     pub keywords: Vec<String>,
     /// Handles of nodes to link it to.
     pub links: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Supersede {
 }
 
 impl Supersede {
-    /// Whether the new node is to have another key and nothing else.
+    /// Whether the action only changes the key.
     pub fn renames(&self) -> bool {
         let is_blank = |text: &str| text.trim().is_empty();
         is_blank(&self.by) && is_blank(&self.title) && is_blank(&self.body) && !is_blank(&self.key)
@@ -89,7 +89,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Which of the actions it is.
+    /// Its kind.
     pub fn kind(&self) -> ActionKind {
         match self {
             Action::LinkAdd(_) => ActionKind::LinkAdd,
@@ -143,29 +143,29 @@ impl Action {
     }
 }
 
-/// Characters a model that can be held to it may write into one line.
+/// Maximum characters of a one-line field, for models with constrained output.
 const MAX_LINE: usize = 300;
-/// Actions of a kind, and lines or handles of a list, likewise.
+/// Maximum actions of a kind, and items of a list, for the same models.
 const MAX_ACTIONS: usize = 20;
 const MAX_LIST: usize = 10;
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Clone, Copy)]
 enum Shape {
     Line,
     Text,
-    /// From this to 1.
+    /// A number from this to 1.
     Number(f64),
     Lines,
-    /// Names a node of the prompt.
+    /// A handle of the prompt.
     Handle,
-    /// Names one, or is empty.
+    /// A handle or an empty string.
     HandleOrNone,
     Handles,
 }
 
-/// The fields of an action in the order a model writes them (the reason first: it thinks before it
-/// names anything), each with what it holds.
+/// The fields of an action with type and description, in the order a model writes them. The reason comes
+/// first so that the model reasons before it names anything.
 fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
     use Shape::{Handle, HandleOrNone, Handles, Line, Lines, Number, Text};
     match kind {
@@ -208,8 +208,8 @@ fn purpose(kind: ActionKind) -> &'static str {
     }
 }
 
-/// The JSON Schema of a reply: within the strict modes of every provider, so no unions, enums,
-/// patterns or limits, and every field required.
+/// The JSON Schema of a reply. It stays within the strict modes of every provider: no unions, enums, patterns
+/// or limits, and every field is required.
 pub fn schema(actions: &[ActionKind]) -> Value {
     let field = |shape| match shape {
         Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => json!({"type": "string"}),
@@ -219,8 +219,8 @@ pub fn schema(actions: &[ActionKind]) -> Value {
     whole(actions, field, |entry| json!({"type": "array", "items": entry}))
 }
 
-/// The same for a model that can be held to more: what is named is one of `handles`, and nothing goes on
-/// for ever: a text has `most_chars` characters at most. Whatever fits this fits [`schema`].
+/// A narrower schema for models with constrained output: handles must be one of `handles`, texts have at most
+/// `most_chars` characters, and lists are bounded. Every reply that matches it also matches [`schema`].
 pub fn bounded(actions: &[ActionKind], handles: &[&str], most_chars: usize) -> Value {
     let line = json!({"type": "string", "maxLength": MAX_LINE});
     let list = |item: Value, most: usize| json!({"type": "array", "items": item, "maxItems": most});
@@ -232,19 +232,19 @@ pub fn bounded(actions: &[ActionKind], handles: &[&str], most_chars: usize) -> V
         Shape::Lines => list(line.clone(), MAX_LIST),
         Shape::Handle => json!({"enum": handles}),
         Shape::HandleOrNone => json!({"enum": ([&[""], handles].concat())}),
-        // A list of nothing is of anything.
+        // The list must be empty, so the type of its items does not matter.
         Shape::Handles if handles.is_empty() => list(line.clone(), most),
         Shape::Handles => list(json!({"enum": handles}), most),
     };
     let none = |field: &Value| field.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty);
     whole(actions, field, |entry| match entry.get("properties").and_then(Value::as_object) {
-        // Where there is no node, none can be named.
+        // Without handles, actions that need one must be empty lists.
         Some(fields) if fields.values().any(none) => list(line.clone(), 0),
         _ => list(entry, MAX_ACTIONS),
     })
 }
 
-/// An object of the notes and a list of each action, by what fields and lists are.
+/// Builds the schema of a reply from functions for fields and lists.
 fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(Value) -> Value) -> Value {
     let object = |properties: Map<String, Value>| {
         let required: Vec<&String> = properties.keys().collect();
@@ -273,7 +273,7 @@ fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(V
     object(properties)
 }
 
-/// The same in words, with the limits of the agent.
+/// The reply format as text for the prompt, with the agent's limits.
 pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
     let mut text = String::from("- `notes`: text; what was done and why, in a sentence or two\n");
     for &kind in actions {

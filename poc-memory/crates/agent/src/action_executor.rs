@@ -22,7 +22,7 @@ pub(super) struct ActionExecutor<'a> {
 
 type Verdict<T> = std::result::Result<T, Refusal>;
 
-/// The new node of an action, embedded: outside of any transaction, because that takes time.
+/// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
 pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
     match permitted {
         PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => {
@@ -32,15 +32,15 @@ pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<O
     }
 }
 
-/// Counts a node that the agent itself has made as seen by it.
+/// Records a visit of a node that the agent itself has created.
 pub(super) fn record_own_visit(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Timestamp) -> Result<()> {
     let Some(node) = tx.node(id)? else { return Ok(()) };
     tx.put_visit(agent, id, &Visit { at: now, outcome: VisitOutcome::Processed, version: node.version })
 }
 
 impl ActionExecutor<'_> {
-    /// Does one action and tells the nodes it made, or says why not. An error is the store's and ends the
-    /// run.
+    /// Applies one action and returns the nodes it created, or the reason why it was refused. An error comes
+    /// from the store and ends the run.
     pub(super) fn execute(
         &self,
         tx: &mut Tx<'_>,
@@ -70,7 +70,8 @@ impl ActionExecutor<'_> {
             }
             PermittedAction::Rewrite { .. } => {
                 let note = note()?;
-                // A note that nobody has named takes nobody's place.
+                // An existing note with the same text was not named by the reply, so it must not become the
+                // replacement.
                 if note.existing_note(tx)?.is_some() {
                     return Ok(Err(present("a note says just this already")));
                 }
@@ -102,7 +103,7 @@ impl ActionExecutor<'_> {
     }
 }
 
-/// A mistake in the values of an action.
+/// Turns an error about the values of an action into a refusal.
 fn refusal(error: Error) -> Refusal {
     Rejection::InvalidValue.because(error.message)
 }

@@ -1,7 +1,8 @@
-//! Actions that are done together or not at all: a note that is taken apart, with its parts.
+//! Groups of actions that are applied together or not at all: the replacement of a note that is split, and
+//! the inserts that make up its parts.
 //!
-//! The parts come first, so that what takes the note's place can link to them. When that cannot be done they
-//! are taken back: else they would stand beside the note that still says it all.
+//! The parts are inserted first, so that the replacement can link to them. If the replacement fails, the
+//! parts are rolled back; otherwise they would duplicate the original note.
 
 use super::action::Action;
 use super::action_executor::ActionExecutor;
@@ -12,30 +13,30 @@ use poc_graph::error::{Error, Result};
 use poc_notes::insert::PreparedNote;
 use poc_store::Tx;
 
-/// One action that is to be done now.
+/// One action to execute in the current transaction.
 pub(super) struct ActionStep<'a> {
     /// Its place among the actions of its run.
     pub(super) index: usize,
-    /// The place of the action it is a part of.
+    /// Index of the superseding action whose part this is.
     pub(super) part_of: Option<usize>,
-    /// In words.
+    /// A one-line description.
     pub(super) summary: &'a str,
-    /// What is to be done.
+    /// The permitted action.
     pub(super) permitted: &'a PermittedAction,
-    /// What stands in the way, if that is known; else the new node, embedded.
+    /// The embedded new note, if the action has one, or the reason why the action cannot run.
     pub(super) ready: std::result::Result<Option<&'a PreparedNote>, Refusal>,
 }
 
-/// What was done.
+/// An action that was applied.
 #[derive(Debug)]
 pub(super) struct AppliedAction {
-    /// The nodes it made.
+    /// The nodes it created.
     pub(super) made: Vec<NodeId>,
     /// Its writes, as a range of positions in the transaction.
     pub(super) writes: (u32, u32),
 }
 
-/// What became of an action.
+/// The outcome of one action.
 pub(super) type Outcome = std::result::Result<AppliedAction, Refusal>;
 
 impl ActionStep<'_> {
@@ -55,8 +56,8 @@ impl ActionStep<'_> {
     }
 }
 
-/// Of each action of a reply the one it is a part of: the first that puts a note out of use which it is linked
-/// to, whether that may be done or not.
+/// For each action of a reply, the index of the superseding action it is a part of: the first action that
+/// replaces a note which the insert links to, whether or not that replacement is permitted.
 pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
     let node = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
     let retires = |action: &Action| match action {
@@ -73,7 +74,8 @@ pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<us
     actions.iter().map(part_of).collect()
 }
 
-/// Does actions, and says of each what became of it, in their order. An error is the store's.
+/// Executes the steps group by group and returns one outcome per step, in the same order. An error comes from
+/// the store and ends the run.
 pub(super) fn execute(
     executor: &ActionExecutor<'_>,
     tx: &mut Tx<'_>,
@@ -96,7 +98,7 @@ pub(super) fn execute(
     all.ok_or_else(|| Error::internal("an action was forgotten"))
 }
 
-/// Does a whole and its parts, or only says why not.
+/// Executes a superseding action with its parts, or refuses all of them.
 fn execute_group(
     executor: &ActionExecutor<'_>,
     tx: &mut Tx<'_>,
@@ -127,7 +129,7 @@ fn execute_group(
     Ok(group.iter().map(|(at, step)| (*at, Err(of(step)))).collect())
 }
 
-/// How much a transaction has written so far: where the writes of an action begin and end.
+/// Number of writes in the transaction so far: marks where the writes of an action begin and end.
 pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
     u32::try_from(tx.write_count()).map_err(|_| Error::internal("a run wrote too much"))
 }

@@ -16,11 +16,11 @@ use poc_notes::insert::PreparedNote;
 use poc_store::{Cause, Tx};
 use std::collections::HashSet;
 
-/// Refused actions that a row keeps; a reply may ask for a thousand.
+/// Maximum refused actions stored in a row; a reply may request a thousand.
 const MAX_REFUSED: usize = 100;
 
-/// Applies an answer and ends the run's row with what became of it. With `dry` everything is done
-/// but kept: the row tells what would have been applied.
+/// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
+/// executed and rolled back: the row says what would have been applied.
 ///
 /// # Errors
 /// Nothing was written. `conflict` when the row was ended by somebody else in the meantime: a late
@@ -41,7 +41,7 @@ pub(super) fn apply(
         let work = ReplyApplication { memory, definition, selection, now: memory.now() };
         let row = work.write(tx, &plan, row, dry)?;
         done = Some(row);
-        // A transaction that fails writes nothing: that is what makes a dry run exact.
+        // A failed transaction writes nothing, which makes a dry run exact.
         if dry { Err(Error::internal("a dry run keeps nothing")) } else { Ok(()) }
     });
     match (done, committed) {
@@ -52,20 +52,20 @@ pub(super) fn apply(
     }
 }
 
-/// An action that may be done.
+/// A permitted action and everything needed to execute it.
 struct PlannedAction {
-    /// Its place among the row's actions.
+    /// Index among the row's actions.
     index: usize,
     permitted: PermittedAction,
-    /// Whether a person has to decide first.
+    /// Whether it waits for approval.
     proposed: bool,
-    /// The place of the action it is a part of.
+    /// Index of the superseding action whose part this is.
     part_of: Option<usize>,
     /// The new node, embedded before the transaction.
     note: Option<PreparedNote>,
 }
 
-/// Judges every action and prepares what is slow.
+/// Checks every action against the permit and embeds new notes.
 fn plan(
     memory: &Memory,
     definition: &Definition,
@@ -106,7 +106,7 @@ fn plan(
     Ok(planned)
 }
 
-/// Keeps the first of the refused actions in the row and counts the others.
+/// Keeps the first refused actions in the row and counts the rest.
 fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
     let (mut refused, mut kept, mut places) = (0, Vec::new(), Vec::new());
     for entry in std::mem::take(&mut row.actions) {
@@ -124,7 +124,7 @@ fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
     }
 }
 
-/// How a run has ended, by what became of its actions so far.
+/// The status of a run, from the states of its actions.
 pub(super) fn status(row: &Run) -> Status {
     let any = |state| row.actions.iter().any(|action| action.state == state);
     let fails = |action: &ledger::ActionRecord| {
@@ -143,8 +143,8 @@ pub(super) fn status(row: &Run) -> Status {
     }
 }
 
-/// The parts of a note share the fate of what is to take its place: they wait with it, and without it they
-/// are not done. Else they would stand beside the note.
+/// Parts of a note are proposed or refused together with its replacement. Otherwise the parts would be added
+/// although the original note stays.
 fn keep_groups_together(mut planned: Vec<PlannedAction>, row: &mut Run) -> Vec<PlannedAction> {
     let waiting: Vec<usize> = planned.iter().filter(|one| one.proposed).map(|one| one.index).collect();
     planned.retain_mut(|part| {
@@ -160,7 +160,7 @@ fn keep_groups_together(mut planned: Vec<PlannedAction>, row: &mut Run) -> Vec<P
     planned
 }
 
-/// What the transaction needs.
+/// The inputs of the transaction that applies a reply.
 struct ReplyApplication<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
@@ -214,7 +214,7 @@ impl ReplyApplication<'_> {
         Ok(row)
     }
 
-    /// What became of each action: refused, left for a person, or done.
+    /// The outcome of each action: refused, proposed (`None`) or applied.
     fn outcomes<'p>(
         &self,
         tx: &mut Tx<'_>,
@@ -224,7 +224,7 @@ impl ReplyApplication<'_> {
     ) -> Result<Vec<std::result::Result<Option<AppliedAction>, Refusal>>> {
         let stale = |action: &PlannedAction| {
             let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
-            let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
+            let name = self.selection.by_id(id).map_or("a node", |handle| handle.name.as_str());
             let why = format!("{name} was edited, superseded or deleted during the call");
             Some(Rejection::ChangedSinceRead.because(why))
         };
@@ -247,9 +247,9 @@ impl ReplyApplication<'_> {
         Ok(plan.iter().map(&mut outcome).collect())
     }
 
-    /// What is left for a person, whole.
+    /// The proposal of an action that waits for approval.
     fn proposal(&self, run: RunId, entry: &ledger::ActionRecord, action: &PlannedAction) -> Proposal {
-        let version = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
+        let version = |id: NodeId| Some((id, self.selection.by_id(id)?.node.version));
         let selection = self.selection;
         let handles = selection.handles.iter().map(|handle| handle.node.id);
         let read = handles.chain(selection.read.iter().map(|(id, _)| *id));
@@ -268,7 +268,7 @@ impl ReplyApplication<'_> {
         }
     }
 
-    /// The nodes of the selection that are no longer what was read.
+    /// Nodes of the selection that were changed, superseded or deleted since they were read.
     fn changed(&self, tx: &Tx<'_>) -> Result<HashSet<NodeId>> {
         let mut changed = HashSet::new();
         for handle in &self.selection.handles {
@@ -281,7 +281,7 @@ impl ReplyApplication<'_> {
         Ok(changed)
     }
 
-    /// The chosen nodes that were whole in the prompt and are still there.
+    /// Selected nodes that the prompt showed in full and that still exist.
     fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
         for handle in self.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
@@ -292,10 +292,10 @@ impl ReplyApplication<'_> {
         Ok(visited)
     }
 
-    /// Records a visit: of the version that was read, or of the one the run itself has made of it
-    /// when own writes do not count.
+    /// Records a visit of the version that was read. When own writes do not count as changes, it is the
+    /// version that the run itself has written.
     fn visit(&self, tx: &mut Tx<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
-        let Some(handle) = self.selection.of(id) else { return Ok(()) };
+        let Some(handle) = self.selection.by_id(id) else { return Ok(()) };
         let own = self.definition.freshness.ignore_own_writes && !changed;
         let current = if own { tx.node(id)?.map(|node| node.version) } else { None };
         let outcome = if touched { VisitOutcome::Modified } else { VisitOutcome::Processed };
@@ -303,7 +303,7 @@ impl ReplyApplication<'_> {
         tx.put_visit(&self.definition.name, id, &Visit { at: self.now, outcome, version })
     }
 
-    /// Moves a node one step along the ladder of replays.
+    /// Moves a node to the next spaced-repetition interval.
     fn replay(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
         let Some(activity) = tx.activity(id)? else { return Ok(()) };
         let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
@@ -312,7 +312,7 @@ impl ReplyApplication<'_> {
     }
 }
 
-/// A place among the actions of a reply, which limits keep far below this.
+/// Index of an action as stored; limits keep replies far below `u16::MAX` actions.
 fn place(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }

@@ -1,37 +1,38 @@
-//! What an agent may spend: pure arithmetic over what was spent and what a call may take at most.
+//! Budget arithmetic: whether a call fits into what is left, given what was spent and what the call may cost
+//! at most.
 
 use super::definition::Budget;
 
-/// The limits of a budget, and what was spent of it.
+/// Budget limits and what was spent of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetStatus<'a> {
     /// The agent's own limits.
     pub budget: Budget,
-    /// The operator's limit of a day, of all agents together, in US dollars.
+    /// The operator's daily limit for all agents together, in US dollars.
     pub everyone_per_day: f64,
-    /// Runs of the agent that began today, without this one.
+    /// Runs of the agent that began today, not counting this one.
     pub runs: u32,
-    /// US dollars they took, and what those in progress may take.
+    /// US dollars spent by these runs, plus the reservations of those in progress.
     pub day: f64,
-    /// US dollars the runs of all agents took that began today, and what those in progress may take.
+    /// US dollars spent today by all agents, plus the reservations of runs in progress.
     pub everyone: f64,
-    /// US dollars this run took so far.
+    /// US dollars this run has spent so far.
     pub run: f64,
-    /// Whose it is.
+    /// The agent's name.
     pub agent: &'a str,
 }
 
-/// What a call may cost.
+/// The part of a call that the budget allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowed {
     /// Attempts of the call, the first included.
     pub attempts: u32,
-    /// US dollars they take at most.
+    /// Maximum cost of these attempts, in US dollars.
     pub most: f64,
 }
 
 impl BudgetStatus<'_> {
-    /// Why a run cannot begin, whatever its calls would cost.
+    /// The reason why no run may begin, regardless of cost; `None` when one may.
     pub fn refuses_a_run(&self) -> Option<String> {
         let BudgetStatus { budget, runs, agent, .. } = self;
         let most = budget.runs_per_day;
@@ -43,9 +44,9 @@ impl BudgetStatus<'_> {
         None
     }
 
-    /// How often a call may be tried whose every attempt takes so many dollars at most; else why not at
-    /// all. One that takes nothing may always be made; one of unknown cost as long as there is something
-    /// left, or until the first bill comes.
+    /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
+    /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
+    /// are allowed while every limit that has spending has money left.
     pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<Allowed, String> {
         let free = Allowed { attempts, most: 0.0 };
         let most = match most {

@@ -1,4 +1,4 @@
-//! The agents of a profile as last read from their folder.
+//! The agents of a profile, as last read from the `agents` folder.
 
 mod folder;
 mod stored_agent;
@@ -20,33 +20,33 @@ use std::sync::Arc;
 pub use stored_agent::GRACE;
 use stored_agent::{AgentOrigin, LastGoodVersion, StoredAgent, StoredAgents};
 
-/// How an agent's file stands.
+/// State of an agent file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
-    /// The file is good.
+    /// The file is valid.
     Ok,
-    /// The file is broken; its last good version goes on.
+    /// The file is invalid; its last valid version is used.
     LastGood,
-    /// The file is broken and was never good.
+    /// The file is invalid, and no valid version is known.
     Invalid,
 }
 
 /// One agent file.
 #[derive(Clone, Debug)]
 pub struct CatalogEntry {
-    /// What runs: the file's definition or its last good version.
+    /// The definition to run: that of the file, or the last valid version.
     pub definition: Option<Arc<Definition>>,
-    /// How the file stands.
+    /// State of the file.
     pub state: EntryState,
-    /// What is wrong with the file.
+    /// Problems found in the file.
     pub errors: Vec<Error>,
-    /// When the agent was first seen with the schedule it has; no slot before it counts. An agent
-    /// that comes back after its file was deleted is seen anew.
+    /// When the agent was first seen with its current schedule; earlier slots do not count. An agent whose
+    /// file was deleted and restored counts as new.
     pub since: Timestamp,
 }
 
 impl CatalogEntry {
-    /// Whether nothing tells it from another.
+    /// Whether two entries are equivalent.
     fn is_same(&self, other: &CatalogEntry) -> bool {
         let definition = |entry: &CatalogEntry| entry.definition.as_ref().map(|it| it.fingerprint.clone());
         self.state == other.state
@@ -55,19 +55,18 @@ impl CatalogEntry {
             && definition(self) == definition(other)
     }
 
-    /// What its file says, if nothing is wrong with it.
+    /// The definition of the file, if the file is valid.
     pub fn valid_definition(&self) -> Option<&Definition> {
         self.definition.as_deref().filter(|_| self.errors.is_empty())
     }
 
-    /// Whether the agent rests at an instant, and why.
+    /// Why the agent is paused at `now`; `None` when it is not.
     pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<Paused> {
         let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
         Paused::of(after, state, now)
     }
 
-    /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or
-    /// `invalid`.
+    /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or `invalid`.
     pub fn status(&self, paused: Option<&Paused>) -> &'static str {
         match self.file_status() {
             "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
@@ -88,16 +87,16 @@ impl CatalogEntry {
     }
 }
 
-/// How an agent differs from before.
+/// A change of an agent since the last scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogChange {
-    /// It was not there.
+    /// The agent is new.
     Added(String),
-    /// Its definition is another.
+    /// The definition changed.
     Changed(String),
-    /// Its file was broken, and is as it was before.
+    /// The file was invalid and has its previous content again.
     Mended(String),
-    /// It is no longer there.
+    /// The agent was removed.
     Retired(String),
 }
 
@@ -106,14 +105,15 @@ pub enum CatalogChange {
 pub struct Catalog {
     /// By name.
     pub agents: BTreeMap<String, CatalogEntry>,
-    /// Agents whose file is missing and may be in the middle of being replaced: their [`GRACE`] is not over.
+    /// Agents whose file is missing but may just be in the process of being replaced: their [`GRACE`] period
+    /// is not over.
     pub missing: BTreeSet<String>,
-    /// What is wrong with the folder as a whole, and with saved pipelines.
+    /// Problems with the folder itself and with saved pipelines.
     pub problems: Vec<String>,
 }
 
-/// One scan of the files: what is there, and what is to be remembered of it once it is settled that it
-/// is as it looks. A scan in the middle of a save changes nothing by itself.
+/// One scan of the agent files: the catalog, and the records to store once the scan is confirmed. A scan that
+/// catches a file in the middle of a save changes nothing by itself.
 #[derive(Debug)]
 pub struct CatalogScan {
     /// The agents.
@@ -123,9 +123,9 @@ pub struct CatalogScan {
 }
 
 impl CatalogScan {
-    /// Reads the folder; agents whose file is broken have their last good version from the store. A
-    /// bundled agent counts as long as no file of its name was ever there. When `sure`, a file that
-    /// is not there is deleted at once, not only after [`GRACE`].
+    /// Reads the folder. Agents with an invalid file use their last valid version from the store. A bundled
+    /// agent is active as long as no file of its name was ever seen. With `sure`, a missing file counts as
+    /// deleted at once instead of after [`GRACE`].
     ///
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
@@ -133,7 +133,8 @@ impl CatalogScan {
         CatalogScan::rescan(memory, sure, &Catalog::default())
     }
 
-    /// As [`CatalogScan::new`], for whoever has scanned before: what has not changed since is not read again.
+    /// Like [`CatalogScan::new`], but reuses the definitions of an earlier catalog (`shown`) whose files have
+    /// not changed.
     ///
     /// # Errors
     /// Only the store's.
@@ -145,7 +146,7 @@ impl CatalogScan {
         Ok(CatalogScan { catalog, before, after: scan.stored })
     }
 
-    /// How the agents differ from what was remembered of them.
+    /// The changes since the records in the store.
     pub fn changes(&self) -> Vec<CatalogChange> {
         let mut changes = Vec::new();
         for name in self
@@ -172,8 +173,8 @@ impl CatalogScan {
         changes
     }
 
-    /// Remembers what changed, but for agents that are shown otherwise than they looked. The store is
-    /// written to only when something changed.
+    /// Stores the records that changed, except those of agents that `shown` publishes in another state than
+    /// this scan found. Writes only when something changed.
     ///
     /// # Errors
     /// The store's.
@@ -188,7 +189,7 @@ impl CatalogScan {
 }
 
 impl Catalog {
-    /// A scan that is remembered at once, for a process that scans only once, and for the first scan.
+    /// Scans and stores the result at once; for processes that scan only once, and for the first scan.
     ///
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
@@ -198,7 +199,7 @@ impl Catalog {
         Ok(look.catalog)
     }
 
-    /// As [`Catalog::load`], but nothing is remembered.
+    /// Like [`Catalog::load`], but stores nothing.
     ///
     /// # Errors
     /// Only the store's.
@@ -206,7 +207,7 @@ impl Catalog {
         Ok(CatalogScan::new(memory, false)?.catalog)
     }
 
-    /// The agent with a name, ready to run.
+    /// The definition of the agent with this name.
     pub fn get(&self, name: &str) -> Result<&Arc<Definition>> {
         let entry = self.entry(name)?;
         entry.definition.as_ref().ok_or_else(|| {
@@ -216,7 +217,7 @@ impl Catalog {
         })
     }
 
-    /// The agent with a name, or all, by name.
+    /// The agent with this name, or all agents, in order of their names.
     ///
     /// # Errors
     /// `not_found` when there is none of the name.
@@ -225,7 +226,7 @@ impl Catalog {
         Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
     }
 
-    /// The entry with a name.
+    /// The entry of the agent with this name.
     pub fn entry(&self, name: &str) -> Result<&CatalogEntry> {
         self.agents.get(name).ok_or_else(|| {
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
@@ -237,7 +238,7 @@ impl Catalog {
     }
 }
 
-/// The text of a file that a test of an agent names, by its place beside the agent files.
+/// The text of a file named by a test of an agent, relative to the `agents` folder.
 pub(super) fn test_file(memory: &Memory, name: &str) -> Result<String> {
     super::template::checked_name(name).map_err(|_| {
         Error::config(format!("the file `{name}` lies outside the folder of agents"))
@@ -246,12 +247,12 @@ pub(super) fn test_file(memory: &Memory, name: &str) -> Result<String> {
     folder::test_file(&memory.paths.agents(), name)
 }
 
-/// The files of agents and prompts, looked at.
+/// A scan in progress.
 struct FolderScan<'a> {
     memory: &'a Memory,
     names: Arc<Names>,
     prompts: PathBuf,
-    /// What an earlier look has shown.
+    /// The catalog of an earlier scan.
     shown: &'a Catalog,
     stored: StoredAgents,
     sure: bool,
@@ -283,7 +284,7 @@ impl FolderScan<'_> {
         }
     }
 
-    /// The catalog of the files that are there, and of bundled agents that have none.
+    /// The catalog of all files and of the bundled agents without a file.
     fn read(&mut self, files: BTreeMap<String, Result<String, Error>>) -> Catalog {
         let mut catalog = Catalog::default();
         for (name, stored) in self.stored.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
@@ -309,9 +310,9 @@ impl FolderScan<'_> {
         catalog
     }
 
-    /// The catalog of what is remembered, when the folder cannot be read.
+    /// The catalog from the stored records, used when the folder cannot be read.
     fn remembered(&mut self, problem: String) -> Catalog {
-        // Nothing is known of any file: a grace begins when the folder is back.
+        // The files are unknown, so a grace period starts over when the folder is readable again.
         let now = self.memory.now();
         self.stored.values_mut().for_each(|stored| stored.missing = stored.missing.map(|_| now));
         let remembered: Vec<(String, LastGoodVersion, AgentOrigin)> = self
@@ -328,7 +329,7 @@ impl FolderScan<'_> {
         catalog
     }
 
-    /// One agent: its text if that is good, else its last good version.
+    /// One agent: its file if that is valid, else its last valid version.
     fn load(&mut self, name: &str, text: Result<String, Error>, origin: AgentOrigin) -> CatalogEntry {
         let (now, config) = (self.memory.now(), &self.memory.config);
         let parsed = text.map_err(|error| vec![error]).and_then(|text| self.definition(name, &text));
@@ -339,7 +340,7 @@ impl FolderScan<'_> {
                 let before = stored.last_good.as_ref().filter(|good| good.source != definition.source);
                 let before = before.and_then(|good| good.parse(name, config));
                 if before.is_some_and(|before| timing(&before) != timing(&definition)) {
-                    // Slots the new schedule would have had are not missed ones.
+                    // Earlier slots of the new schedule do not count as missed.
                     stored.since = now;
                 }
                 stored.last_good = Some(LastGoodVersion::new(&definition, &self.names));
@@ -358,7 +359,8 @@ impl FolderScan<'_> {
         CatalogEntry { definition: last_good.map(Arc::new), state, errors, since: stored.since }
     }
 
-    /// What the text of an agent says: what was shown, when neither it nor a template has changed since.
+    /// Parses the text of an agent, or reuses the earlier definition when neither the text nor a template
+    /// changed.
     fn definition(&self, name: &str, text: &str) -> Result<Arc<Definition>, Vec<Error>> {
         let template = |file: &str| template(&self.prompts, file);
         let shown = self.shown.agents.get(name).filter(|entry| entry.state == EntryState::Ok);

@@ -1,4 +1,4 @@
-//! What an agent file must agree with beyond its own keys: settings, templates, the language.
+//! Checks of an agent file against settings, templates and the pipeline language.
 
 use super::definition::{ActionKind, Definition, PromptRules, offset_of};
 use super::template::{self, VARIABLES};
@@ -7,23 +7,23 @@ use poc_graph::error::{Error, ErrorLocation};
 use poc_graph::similar;
 use std::collections::BTreeMap;
 
-/// What a template turned out to be.
+/// Result of checking a template.
 #[derive(Debug, Default)]
 pub(super) struct TemplateCheck {
-    /// What is wrong with it.
+    /// Its problems.
     pub(super) errors: Vec<Error>,
-    /// The variables it uses; not known when it has errors.
+    /// The variables it uses; `None` when it has errors.
     pub(super) variables: Option<Vec<Variable>>,
-    /// Those of `vars` that it needs to be there.
+    /// The names under `vars` that it requires.
     pub(super) vars: Vec<Variable>,
 }
 
 /// A variable a template uses.
 #[derive(Debug)]
 pub(super) struct Variable {
-    /// As it is written.
+    /// The name as written.
     pub(super) name: String,
-    /// Where it stands first.
+    /// Position of its first use.
     at: ErrorLocation,
 }
 
@@ -60,24 +60,26 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
 }
 
 impl Definition {
-    /// What is probably not meant, though nothing keeps the agent from running.
+    /// Warnings: probable mistakes that do not keep the agent from running.
     pub fn warnings(&self) -> Vec<Error> {
         let mut found = unpermitted(&self.prompt, &self.execution.actions);
         for error in &mut found {
-            // A template in the agent file stands where its text does.
+            // Positions in an inline template are relative to its text in the agent file.
             let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
             if let Some((false, Some(line), Some(column))) = line_and_column {
                 let within = offset_of(&self.prompt.text, line, column);
-                error.at = Some(Box::new(self.at("prompt.inline", within)));
+                error.at = Some(Box::new(self.location("prompt.inline", within)));
             }
         }
         let schedule = self.execution.schedule.warning();
-        found.extend(schedule.map(|warning| Error::config(warning).at(self.at("execution.schedule", 0))));
+        found.extend(
+            schedule.map(|warning| Error::config(warning).at(self.location("execution.schedule", 0))),
+        );
         if !self.prompt.shows_nodes() {
             let error =
                 Error::config("the template does not show the nodes, so none of them counts as visited");
             let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
-            found.push(error.hint(hint).at(self.at("prompt.placeholders", 0)));
+            found.push(error.hint(hint).at(self.location("prompt.placeholders", 0)));
         }
         found
     }
@@ -124,7 +126,7 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
 }
 
 /// That a declared placeholder is a variable.
-pub(super) fn known(placeholder: &str) -> Result<(), Error> {
+pub(super) fn check_placeholder(placeholder: &str) -> Result<(), Error> {
     match is_variable(placeholder) {
         true => Ok(()),
         false => Err(unknown_variable("placeholder", placeholder)),
@@ -133,7 +135,7 @@ pub(super) fn known(placeholder: &str) -> Result<(), Error> {
 
 /// That a declared placeholder is a variable and is used.
 pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
-    known(name)?;
+    check_placeholder(name)?;
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
@@ -203,7 +205,7 @@ fn word_in_tag(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// That the settings know a model.
+/// An error when the settings have no model of this name.
 pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
     if config.models.contains_key(name) {
         return None;

@@ -1,23 +1,23 @@
-//! What an answer of a model cost.
+//! Cost of a model call.
 
-/// What one answer of a provider took.
+/// Tokens and cost of one reply of a provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallCost {
-    /// Tokens read, when the provider tells.
+    /// Input tokens, if reported.
     pub tokens_in: Option<u64>,
-    /// Tokens written, when the provider tells.
+    /// Output tokens, if reported.
     pub tokens_out: Option<u64>,
-    /// US dollars, when they are known.
+    /// US dollars, if known.
     pub cost: Option<f64>,
-    /// Whether the provider told nothing and these are what it may have been at most.
+    /// Whether the provider reported nothing and the values are upper bounds.
     pub estimated: bool,
 }
 
-/// US dollars no call comes near to: a number above is none.
+/// No call costs this many US dollars; higher numbers are invalid.
 const BEYOND: f64 = 100_000.0;
 
 impl CallCost {
-    /// The given number of US dollars, or `None` when it cannot be an amount that was paid.
+    /// The amount in US dollars, or `None` when it is not plausible.
     pub fn dollars(amount: f64) -> Option<f64> {
         (0.0..BEYOND).contains(&amount).then_some(amount)
     }

@@ -1,4 +1,4 @@
-//! An agent file as values: every key in its place, checked.
+//! The definition of an agent: a parsed and checked agent file.
 
 mod file;
 pub mod keys;
@@ -28,64 +28,64 @@ pub(super) const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml"
 pub struct Definition {
     /// The file's stem.
     pub name: String,
-    /// BLAKE3 of the agent file, its templates and the saved pipelines it uses, hex: tells whether
-    /// two loads are the same agent.
+    /// BLAKE3 hash, in hex, of the agent file, its templates and the saved pipelines it uses. Two loads with
+    /// the same fingerprint are the same agent.
     pub fingerprint: String,
-    /// The file's text, kept as the last good version.
+    /// The file's text, stored as the last valid version.
     pub source: String,
-    /// What it is for.
+    /// Description for people.
     pub description: String,
-    /// Whether schedules count.
+    /// Whether the schedule is active.
     pub enabled: bool,
-    /// What happens to its actions.
+    /// What happens to the actions of a reply.
     pub mode: Mode,
-    /// Which nodes.
+    /// Which nodes a run processes.
     pub query: QueryRules,
     /// When a visited node counts as stale again.
     pub freshness: FreshnessRules,
-    /// What the model is told.
+    /// The prompt.
     pub prompt: PromptRules,
     /// Model, actions and schedule.
     pub execution: Execution,
-    /// How the schedule is kept.
+    /// Rules for applying the schedule.
     pub schedule: ScheduleRules,
-    /// What the permit layer allows.
+    /// Limits that the permit layer enforces.
     pub limits: Limits,
-    /// What it may spend.
+    /// Spending limits.
     pub budget: Budget,
-    /// How a failed call is repeated.
+    /// Retries of calls and runs.
     pub retry: RetryRules,
-    /// What follows from runs that fail.
+    /// Consequences of failed runs.
     pub failure: FailureRules,
-    /// What `agent test` plays.
+    /// Tests for `agent test`.
     pub tests: Vec<AgentTest>,
 }
 
-/// What an agent file refers to beyond itself.
+/// What an agent file refers to outside itself.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The settings: models.
+    /// The configuration, with the models.
     pub config: &'a Config,
-    /// What its pipeline may name.
+    /// Names that pipelines may use.
     pub names: &'a Names,
     /// Reads a template by file name.
     pub template: &'a dyn Fn(&str) -> Result<String>,
 }
 
 /// What happens to an agent's actions.
-// Rows keep it by the place of its variant: a new one goes to the end.
+// Stored as the variant's index: add new variants at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// They are applied.
+    /// Actions are applied.
     Apply,
-    /// Nothing is applied; the run only reports.
+    /// Nothing is applied; the run only records the actions.
     Observe,
-    /// They are left for a person to decide.
+    /// Actions wait for a person's approval.
     Propose,
 }
 
 impl Mode {
-    /// The modes by the names people and TOML use.
+    /// The modes with their names in TOML and output.
     pub const NAMES: [(&'static str, Mode); 3] =
         [("apply", Mode::Apply), ("propose", Mode::Propose), ("observe", Mode::Observe)];
 
@@ -102,15 +102,15 @@ impl Mode {
 /// `[query]`.
 #[derive(Clone, Debug)]
 pub struct QueryRules {
-    /// The pipeline, with the values of its parameters.
+    /// The pipeline with its parameter values filled in.
     pub pipeline: Pipeline,
-    /// The same as it is written.
+    /// The pipeline text as written.
     pub text: String,
-    /// Values of its parameters, by their names.
+    /// Parameter values by name.
     pub params: BTreeMap<String, String>,
-    /// Fewer results than this skip the run.
+    /// Minimum number of results; with fewer the run is skipped.
     pub min_results: usize,
-    /// Results beyond this are left for the next run.
+    /// Maximum number of results; the rest waits for the next run.
     pub max_results: usize,
 }
 
@@ -120,56 +120,56 @@ pub struct FreshnessRules {
     /// A node visited within this window is fresh; `None` is `auto`: the pipeline's own
     /// `not-visited:` duration, else the schedule's period.
     pub window: Option<Span>,
-    /// Fewer stale nodes than this skip the run.
+    /// Minimum number of stale nodes; with fewer the run is skipped.
     pub min_stale: usize,
-    /// Whether a node edited since the visit is stale at once.
+    /// Whether a node edited after the visit is stale immediately.
     pub revisit_on_change: bool,
-    /// Whether the agent's own edits do not count as such.
+    /// Whether edits by the agent itself are ignored.
     pub ignore_own_writes: bool,
 }
 
 /// `[prompt]`.
 #[derive(Clone, Debug)]
 pub struct PromptRules {
-    /// File name of the template, or `None` when it stands in the agent file (`inline`).
+    /// File name of the template; `None` for an inline template.
     pub template: Option<String>,
     /// The template's text.
     pub text: String,
     /// The templates it includes, by file name.
     pub includes: BTreeMap<String, String>,
-    /// Variables the template may use, as declared.
+    /// The declared variables of the template.
     pub placeholders: Vec<String>,
     /// The system prompt.
     pub system: String,
-    /// Free variables, as `vars.NAME`.
+    /// Custom variables, used as `vars.NAME`.
     pub vars: BTreeMap<String, String>,
-    /// Characters of a node's text before it is cut.
+    /// Maximum characters shown of a node's text.
     pub max_node_chars: usize,
-    /// Tokens of the whole prompt, estimated at four characters each.
+    /// Maximum tokens of the whole prompt, estimated at four characters per token.
     pub max_tokens: usize,
-    /// Whether nodes are dropped from the tail when the prompt is too long (else the run fails).
+    /// Whether nodes at the end are dropped when the prompt is too long; otherwise the run fails.
     pub drop_tail: bool,
 }
 
 /// `[execution]`.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// A name from the settings.
+    /// Name of a configured model.
     pub model: String,
-    /// Those that stand in for it, in their order.
+    /// Fallback models, in order.
     pub fallback: Vec<String>,
-    /// What it may do.
+    /// Permitted actions.
     pub actions: Vec<ActionKind>,
-    /// When.
+    /// When the agent runs.
     pub schedule: Schedule,
-    /// Of one model call.
+    /// Timeout of one model call.
     pub timeout: Span,
-    /// Whether a visit is a replay: the node moves along the spaced-repetition ladder.
+    /// Whether a visit counts as a spaced-repetition replay, which moves the node to the next interval.
     pub replay: bool,
 }
 
-/// What an agent may answer.
-// Rows keep it by the place of its variant: a new one goes to the end.
+/// The kinds of actions.
+// Stored as the variant's index: add new variants at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ActionKind {
     /// `link-add`
@@ -187,31 +187,31 @@ pub enum ActionKind {
 pub struct ScheduleRules {
     /// IANA name, or `None` for the machine's.
     pub timezone: Option<chrono_tz::Tz>,
-    /// Greatest delay added to a slot, fixed per agent and slot.
+    /// Maximum delay added to a slot; fixed per agent and slot.
     pub jitter: Span,
-    /// Whether a missed slot is caught up once.
+    /// Whether missed slots are caught up by one run.
     pub catch_up: bool,
-    /// How far back a missed slot may lie.
+    /// Maximum age of a missed slot that is caught up.
     pub catch_up_window: Span,
-    /// Least time between two runs.
+    /// Minimum time between two runs.
     pub cooldown: Span,
 }
 
-/// Which nodes of a prompt may be re-weighted and superseded; one of them is at an end of every link.
-/// Each takes in those before it.
+/// Which nodes of a prompt may be re-weighted and superseded; every link needs one of them at one end. Each
+/// variant includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Targets {
-    /// What the pipeline chose.
+    /// The results of the pipeline.
     Results,
-    /// What the prompt shows of the nodes one step around the results: those they are tied to, their link
-    /// candidates, the other ones of pairs.
+    /// Also the nodes that the prompt shows one step around the results: linked nodes, link candidates and
+    /// the other nodes of pairs.
     Neighborhood,
-    /// Whatever has a handle in the prompt.
+    /// Every node with a handle in the prompt.
     Any,
 }
 
 impl Targets {
-    /// The targets by the names people and TOML use.
+    /// The targets with their names in TOML and output.
     pub const NAMES: [(&'static str, Targets); 3] =
         [("results", Targets::Results), ("neighborhood", Targets::Neighborhood), ("any", Targets::Any)];
 
@@ -228,60 +228,61 @@ impl Targets {
 /// `[limits]`.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Actions per run.
+    /// Maximum actions per run.
     pub max_actions: usize,
-    /// What may be changed.
+    /// Which nodes may be changed.
     pub targets: Targets,
-    /// Filter stages; a node that passes one of them may be linked, never re-weighted or superseded.
+    /// Filters: a node that matches one may be linked, but never re-weighted or superseded.
     pub protect: Vec<Pipeline>,
-    /// Links per run.
+    /// Maximum new links per run.
     pub link_add_max: usize,
-    /// Weight changes per run.
+    /// Maximum weight changes per run.
     pub weight_max: usize,
-    /// Greatest change of a weight.
+    /// Maximum change of one weight.
     pub weight_max_delta: f64,
-    /// New nodes per run.
+    /// Maximum new nodes per run.
     pub insert_max: usize,
-    /// Characters of a new node's body.
+    /// Maximum characters of a new node's body.
     pub insert_max_chars: usize,
-    /// Supersessions per run.
+    /// Maximum supersessions per run.
     pub supersede_max: usize,
-    /// Whether supersessions are applied (else they are only reported as proposed).
+    /// Whether supersessions are applied; otherwise they are proposed.
     pub supersede_apply: bool,
 }
 
 /// `[budget]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
-    /// US dollars of one run, over all its calls.
+    /// Maximum US dollars per run, over all its calls.
     pub usd_per_run: Option<f64>,
-    /// US dollars of the runs that begin on one day.
+    /// Maximum US dollars of the runs that begin on one day.
     pub usd_per_day: Option<f64>,
-    /// Runs that begin on one day; 0 is without bound.
+    /// Maximum runs that begin on one day; 0 means no limit.
     pub runs_per_day: u32,
 }
 
 /// `[retry]`.
 #[derive(Clone, Debug)]
 pub struct RetryRules {
-    /// Attempts of one call, the first included.
+    /// Attempts per call, including the first.
     pub attempts: u32,
-    /// Correction turns when a reply does not validate.
+    /// Correction turns for a reply that does not validate.
     pub repair: u32,
-    /// How long after a failed run it is run again, and after the failure of that, and so on.
+    /// Delays after which a failed run is run again: the first after the first failure, and so on.
     pub rerun: Vec<Span>,
 }
 
 /// `[failure]`.
 #[derive(Clone, Debug)]
 pub struct FailureRules {
-    /// Failed runs in a row after which the agent rests until a person lets it go on; 0 is never.
+    /// Number of consecutive failed runs after which the agent is paused until a person resumes it; 0 means
+    /// never.
     pub pause_after: u32,
 }
 
 impl Definition {
-    /// Where the value of a key stands in its file; of a text where so many of its characters in.
-    pub fn at(&self, path: &str, characters: usize) -> ErrorLocation {
+    /// Position of the value of a key in the agent file; in a string, of the character with this index.
+    pub fn location(&self, path: &str, characters: usize) -> ErrorLocation {
         let file = Some(format!("agents/{}.toml", self.name));
         match value_span(&self.source, path) {
             Some(value) => {
@@ -292,7 +293,7 @@ impl Definition {
         }
     }
 
-    /// The same agent with other values for parameters of its pipeline.
+    /// The same agent with other parameter values for its pipeline.
     ///
     /// # Errors
     /// `invalid_argument`, at the field `set`, when it has no such parameter or the pipeline does not take a
@@ -323,21 +324,21 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The saved pipelines its own are made of.
+    /// Names of the saved pipelines it uses.
     pub fn saved(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.query.pipeline).chain(&self.limits.protect).flat_map(Pipeline::saved)
     }
 
-    /// The provenance of everything it writes.
+    /// Provenance of everything the agent writes.
     pub fn provenance(&self) -> String {
         provenance(&self.name)
     }
 
-    /// How long a visit keeps a node fresh; `None` is until the node changes.
+    /// How long a visit keeps a node fresh; `None` means until the node changes.
     ///
-    /// A window that follows from the schedule is nine tenths of its period, in whole hours when it
-    /// is longer than one: visits are stamped minutes after their slot, and must not make the next
-    /// slot find everything fresh.
+    /// A window derived from the schedule is nine tenths of its period, rounded down to whole hours when it
+    /// is longer than one hour. Visits are recorded minutes after their slot, and must be stale again at the
+    /// next slot.
     pub fn window(&self) -> Option<Span> {
         if let Some(window) = self.freshness.window {
             return Some(window);
@@ -353,19 +354,19 @@ impl Definition {
 }
 
 impl Execution {
-    /// The models in the order they are asked.
+    /// The models in the order they are tried.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.model).chain(&self.fallback).map(String::as_str)
     }
 }
 
 impl PromptRules {
-    /// Whether the nodes stand in the prompt: only then they are visited.
+    /// Whether the prompt shows the nodes. Only then do they count as visited.
     pub fn shows_nodes(&self) -> bool {
         self.shows("NODES")
     }
 
-    /// Whether a variable stands in the prompt.
+    /// Whether the prompt uses a variable.
     pub fn shows(&self, variable: &str) -> bool {
         self.placeholders.iter().any(|name| name.eq_ignore_ascii_case(variable))
     }
@@ -376,7 +377,7 @@ impl ActionKind {
     pub const ALL: [ActionKind; 4] =
         [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
 
-    /// The name in agent files and replies.
+    /// Name in agent files and replies.
     pub fn name(self) -> &'static str {
         match self {
             ActionKind::LinkAdd => "link-add",
@@ -386,14 +387,14 @@ impl ActionKind {
         }
     }
 
-    /// The action with a name.
+    /// The kind with this name.
     pub fn parse(name: &str) -> Option<ActionKind> {
         ActionKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
 impl Limits {
-    /// Actions of a kind per run.
+    /// Maximum actions of a kind per run.
     pub fn max(&self, kind: ActionKind) -> usize {
         match kind {
             ActionKind::LinkAdd => self.link_add_max,
@@ -404,25 +405,25 @@ impl Limits {
     }
 }
 
-/// Times a failed run may be run again.
+/// Maximum number of reruns of a failed run.
 const MOST_RERUNS: usize = 10;
 
-/// How long after a failure that may be.
+/// Maximum delay of a rerun.
 const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);
 
-/// What `prompt.on-overflow` may say, and whether notes are then dropped.
+/// Values of `prompt.on-overflow`, and whether each drops nodes.
 const ON_OVERFLOW: [(&str, bool); 2] = [("drop-tail", true), ("fail", false)];
 
-/// What `schedule.overlap` may say.
+/// Values of `schedule.overlap`.
 const OVERLAP: [(&str, ()); 1] = [("skip", ())];
 
-/// What `schedule.catch-up` may say, and whether a missed slot is then caught up.
+/// Values of `schedule.catch-up`, and whether each catches up missed slots.
 const CATCH_UP: [(&str, bool); 2] = [("once", true), ("skip", false)];
 
-/// What `limits.supersede.mode` may say, and whether supersessions are then done.
+/// Values of `limits.supersede.mode`, and whether each applies supersessions.
 const SUPERSEDE_MODES: [(&str, bool); 2] = [("propose", false), ("apply", true)];
 
-/// That an agent, and so its file, can have a name.
+/// Checks that a name is valid for an agent and its file.
 pub(super) fn check_name(name: &str) -> poc_graph::error::Result<()> {
     if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What differs between two runs: of one agent or of two.
+//! Differences between two runs, of the same agent or of two agents.
 
 use super::ledger::{ActionRecord, ActionState, Run};
 use super::prompt::with_neutral_fence;
@@ -7,33 +7,32 @@ use poc_graph::NodeId;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines shown around a difference.
+/// Context lines around a difference.
 const AROUND: usize = 3;
 
-/// A key of an agent's file with its values in the two files; missing where a file does not have it.
+/// A key of an agent file with its values in two files; `None` where a file does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyDiff {
-    /// With its tables: `limits.max-actions`.
+    /// Full path: `limits.max-actions`.
     pub key: String,
-    /// As the first run's file had it.
+    /// Value in the first run's file.
     pub first: Option<String>,
-    /// As the second's had it.
+    /// Value in the second run's file.
     pub second: Option<String>,
 }
 
-/// Of two lists what is in the first alone, in the second alone, and in both.
+/// Comparison of two lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListDiff<T> {
-    /// In the first alone.
+    /// Items only in the first list.
     pub first: Vec<T>,
-    /// In the second alone.
+    /// Items only in the second list.
     pub second: Vec<T>,
-    /// In both.
+    /// Items in both.
     pub both: Vec<T>,
 }
 
-/// The keys in which two agent files differ, by name. Files that are no TOML differ in nothing that has a
-/// name.
+/// The keys in which two agent files differ, by name. Empty when a file is not TOML.
 pub fn keys(first: &str, second: &str) -> Vec<KeyDiff> {
     let (first, second) = (settings(first), settings(second));
     let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
@@ -46,7 +45,7 @@ pub fn keys(first: &str, second: &str) -> Vec<KeyDiff> {
     names.iter().filter(differs).map(|name| key(name)).collect()
 }
 
-/// Every key of a file with what it holds, as TOML writes it.
+/// Every key of a file with its value in TOML syntax.
 fn settings(text: &str) -> BTreeMap<String, String> {
     fn collect(path: &str, table: &toml::Table, found: &mut BTreeMap<String, String>) {
         for (name, value) in table {
@@ -66,12 +65,12 @@ fn settings(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// What two prompts differ in, whatever words fence their notes.
+/// Diff of two prompts, ignoring the random words of their fences.
 pub fn prompts(first: &str, second: &str) -> String {
     lines(&with_neutral_fence(first), &with_neutral_fence(second))
 }
 
-/// What two runs were answered, all turns of each.
+/// Diff of the replies of two runs, all turns of each.
 pub fn replies(first: &Transcript, second: &Transcript) -> String {
     let said = |transcript: &Transcript| {
         let turns: Vec<&str> = transcript.turns.iter().map(|turn| turn.reply.trim_end()).collect();
@@ -80,7 +79,7 @@ pub fn replies(first: &Transcript, second: &Transcript) -> String {
     lines(&said(first), &said(second))
 }
 
-/// The lines in which two texts differ, as a unified diff; empty when they are the same.
+/// Unified diff of two texts; empty when they are equal.
 pub fn lines(first: &str, second: &str) -> String {
     if first == second {
         return String::new();
@@ -88,7 +87,8 @@ pub fn lines(first: &str, second: &str) -> String {
     TextDiff::from_lines(first, second).unified_diff().context_radius(AROUND).to_string()
 }
 
-/// The nodes two runs read, and those of both that were read in different versions: first, second.
+/// The nodes that two runs read, and the nodes that both read in different versions: id, first version,
+/// second version.
 pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<(NodeId, u32, u32)>) {
     let ids = |run: &Run| run.selected.iter().map(|(id, _)| *id).collect();
     let versions: BTreeMap<NodeId, u32> = second.selected.iter().copied().collect();
@@ -99,7 +99,7 @@ pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<(NodeId, u32, 
     (sorted(ids(first), ids(second)), edited.collect())
 }
 
-/// The actions of two runs in words, each with what became of it.
+/// The actions of two runs as text, each with its state.
 pub fn actions(first: &Run, second: &Run) -> ListDiff<String> {
     let told = |run: &Run| run.actions.iter().map(became).collect();
     sorted(told(first), told(second))
@@ -117,7 +117,7 @@ fn became(action: &ActionRecord) -> String {
     format!("{}: {state}", action.summary)
 }
 
-/// In the order of the lists; what is in a list twice is there twice.
+/// Keeps the order of the lists and respects duplicates.
 fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> ListDiff<T> {
     let (mut alone, mut both, mut left) = (Vec::new(), Vec::new(), second);
     for item in first {

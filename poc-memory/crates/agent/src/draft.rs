@@ -1,4 +1,4 @@
-//! The files of a new agent, as text: with every key and what it is for, or after another agent.
+//! The text of a new agent's files: a commented file with every key, or a copy of another agent.
 
 use super::catalog::template;
 use super::definition::keys::{KEYS, KeySpec, ValueType};
@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use toml::Table;
 
-/// Columns of a comment.
+/// Maximum width of a comment.
 const WIDTH: usize = 100;
 
-/// What stands before an agent's name in a pipeline.
+/// The text before an agent's name in a pipeline.
 const VISITED: &str = "visited:";
 
 const PROMPT: &str = "\
@@ -49,12 +49,12 @@ Empty lists are a good answer when nothing fits.
 pub struct AgentDraft {
     /// Text of `agents/NAME.toml`.
     pub agent: String,
-    /// File name and text of its template; `None` where the agent it is made after has it inline.
+    /// File name and text of its template; `None` when the copied agent has an inline template.
     pub prompt: Option<(String, String)>,
 }
 
 impl AgentDraft {
-    /// A first version of an agent, to edit.
+    /// A first version of an agent, for editing.
     ///
     /// # Errors
     /// `invalid_argument` when the name is none for an agent.
@@ -63,12 +63,12 @@ impl AgentDraft {
         Ok(AgentDraft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
     }
 
-    /// A copy of an agent under another name: template and visits are its own.
+    /// A copy of an agent under another name, with its own template and visits.
     ///
     /// # Errors
     /// `invalid_argument` when the name is none for an agent, `not_found` when there is no agent to copy,
     /// `invalid_config` when that one is broken.
-    pub fn after(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<AgentDraft> {
+    pub fn copy_of(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<AgentDraft> {
         check_name(name)?;
         check_name(other).map_err(|error| error.field("from"))?;
         let text = source(other, &paths.agents())?;
@@ -91,7 +91,7 @@ impl AgentDraft {
         if let (Some((file, _)), Some(at)) = (&prompt, value_span(&text, "prompt.template")) {
             edits.push((at, format!("\"{file}\"")));
         }
-        // From the end on, so that the places before stay.
+        // Apply edits from the end, so that earlier offsets stay valid.
         edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
         let mut agent = text;
         for (at, new) in edits {
@@ -102,14 +102,14 @@ impl AgentDraft {
     }
 }
 
-/// Takes the tests from the end of an agent's file: they are those of the other, whose visits they play.
+/// Removes the tests at the end of an agent file: they refer to the visits of the copied agent.
 fn without_tests(agent: &mut String) {
     let header = |line: &str| line.trim_start().starts_with("[[tests]]");
     let (mut offset, mut end) = (0, None);
     for line in agent.split_inclusive('\n') {
         match end {
             None if header(line) => end = Some(offset),
-            // Something else stands behind them: they stay.
+            // Other tables follow the tests: keep everything.
             Some(_) if line.starts_with('[') && !header(line) && !line.starts_with("[tests") => return,
             _ => {}
         }
@@ -117,7 +117,7 @@ fn without_tests(agent: &mut String) {
     }
     let Some(end) = end else { return };
     agent.truncate(end);
-    // What is said about them goes with them.
+    // Remove the comment above the tests, too.
     while let Some(start) = agent.trim_end().rfind('\n').map(|at| at + 1) {
         if !agent.get(start..).is_some_and(|line| line.trim_start().starts_with('#')) {
             break;
@@ -156,7 +156,7 @@ fn source(name: &str, folder: &Path) -> Result<String> {
     })
 }
 
-/// A pipeline as it is written, with one agent's visits in place of another's.
+/// The pipeline text with the visits of `old` replaced by those of `new`.
 fn renamed(pipeline: &str, old: &str, new: &str) -> String {
     let mut text = String::new();
     let mut rest = pipeline;
@@ -170,7 +170,7 @@ fn renamed(pipeline: &str, old: &str, new: &str) -> String {
     text + rest
 }
 
-/// A file with every key: those a new agent needs, and the others commented out with their defaults.
+/// An agent file with every key: required keys with a value, the others commented out with their defaults.
 fn commented(name: &str) -> String {
     let defaults: Table = toml::from_str(DEFAULTS).unwrap_or_default();
     let mut text = String::from(
@@ -190,14 +190,14 @@ fn commented(name: &str) -> String {
     text
 }
 
-/// The keys of a table, without its tables.
+/// The keys directly in a table, without its subtables.
 fn keys_of(table: &str) -> impl Iterator<Item = &'static KeySpec> {
     let is_table = |key: &KeySpec| matches!(key.takes, ValueType::Table | ValueType::Values);
     let listed = move |key: &KeySpec| !is_table(key) && key.path != "prompt.inline" && !is_of_tests(key);
     KEYS.iter().filter(move |key| key.table() == table && listed(key))
 }
 
-/// Whether it is about tests: `agent run --record` writes those.
+/// Whether the key belongs to `[[tests]]`, which `agent run --record` writes.
 fn is_of_tests(key: &KeySpec) -> bool {
     key.path.split('.').next() == Some("tests")
 }
@@ -220,7 +220,7 @@ fn add_keys(text: &mut String, table: &str, name: &str, defaults: &Table) {
     }
 }
 
-/// What a new agent says for itself.
+/// The value of a key that a new agent needs.
 fn value(path: &str, name: &str) -> Option<String> {
     Some(match path {
         "description" => format!("\"What {name} is for, in a line\""),
@@ -307,12 +307,12 @@ mod tests {
         let config = Config::defaults().unwrap();
         for (file, _) in embedded::agents() {
             let other = file.strip_suffix(".toml").unwrap();
-            let draft = AgentDraft::after(other, "mine", &paths, &config).unwrap();
+            let draft = AgentDraft::copy_of(other, "mine", &paths, &config).unwrap();
             let definition = parse("mine", &draft).unwrap();
             assert_eq!(definition.prompt.template.as_deref(), Some("mine.md"));
             assert_eq!(definition.query.pipeline.not_visited(other), None, "{}", definition.query.pipeline);
         }
-        let error = AgentDraft::after("linkr", "mine", &paths, &config).unwrap_err();
+        let error = AgentDraft::copy_of("linkr", "mine", &paths, &config).unwrap_err();
         assert_eq!(
             (error.message.as_str(), error.hint.as_deref()),
             ("there is no agent `linkr`", Some("did you mean `linker`?"))

@@ -1,13 +1,13 @@
-//! Agents that feed each other in a circle: each writes notes that the next one looks at, so that they may
-//! never come to an end.
+//! Detection of feedback loops: agents that each write notes which the next one reads, so that they may never
+//! stop.
 //!
-//! What an agent writes by itself are the notes it inserts (semantic ones), and those it puts in place of
-//! others (of a type its own pipeline gives), made by `agent:NAME`. What waits for a person feeds nobody: what
-//! is proposed, the parts of a note that is to be replaced (so one that inserts and proposes to replace is taken
-//! to take notes apart), and whatever an agent does that only runs when it is asked to. Neither do links and
-//! weights, which make no visited note stale. Another agent looks at them when its pipeline may give notes of
-//! such a type, provenance and length. An agent alone is no circle: its own writes do not make notes stale for
-//! it.
+//! An agent writes two kinds of notes without approval: inserted notes (semantic), and replacements of notes
+//! (of the types its own pipeline returns), both with the provenance `agent:NAME`. Proposals do not count,
+//! nor do the parts of a note whose replacement is proposed; an agent that inserts and proposes replacements
+//! is assumed to split notes. Agents that run only on demand do not count either. Links and weight changes
+//! make no visited note stale, so they do not count. Another agent reads such notes when its pipeline may
+//! return notes of this type, provenance and length. A single agent is not a loop: its own writes do not make
+//! notes stale for itself.
 
 use super::Definition;
 use super::definition::{ActionKind, Mode, provenance};
@@ -17,7 +17,7 @@ use poc_graph::error::Error;
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// A warning for every agent that is part of a feedback loop, by its name. `types` are those of notes.
+/// A warning for every agent in a feedback loop, by agent name. `types` are the configured note types.
 pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
     let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
     let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
@@ -44,13 +44,13 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
             shown.join(" → ")
         );
         let hint = format!("leave the other's notes out, with `!provenance:{last}` in the pipeline");
-        let error = Error::config(message).hint(hint).at(agent.at("query.pipeline", 0));
+        let error = Error::config(message).hint(hint).at(agent.location("query.pipeline", 0));
         Some((agent.name.clone(), error))
     });
     warned.collect()
 }
 
-/// The types of notes an agent writes without anybody else.
+/// The note types that an agent writes without approval.
 fn written_types<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
     let may = |kind| agent.execution.actions.contains(&kind) && agent.limits.max(kind) > 0;
     if agent.mode != Mode::Apply || agent.limits.max_actions == 0 {
@@ -66,7 +66,7 @@ fn written_types<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// The shortest way from an agent back to it, without its end.
+/// The shortest cycle through an agent, starting with it (breadth-first search).
 fn shortest(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
     let mut predecessors: BTreeMap<usize, usize> = BTreeMap::new();
     let mut open = VecDeque::from([start]);
@@ -111,7 +111,7 @@ mod tests {
         Definition::parse(name, &format!("agents/{name}.toml"), &text, &context).unwrap()
     }
 
-    fn told(agents: &[Definition]) -> String {
+    fn warnings(agents: &[Definition]) -> String {
         let config = Config::defaults().unwrap();
         let types: Vec<&str> = config.node_types().collect();
         let agents: Vec<&Definition> = agents.iter().collect();
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn agents_that_read_each_others_notes_are_warned_about() {
         let pair = [agent("a", "all | limit:5", ""), agent("b", "type:semantic", "")];
-        insta::assert_snapshot!(told(&pair), @r#"
+        insta::assert_snapshot!(warnings(&pair), @r#"
         agents/a.toml:2:13: agents feed each other in a circle: `a` → `b` → `a`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:b` in the pipeline
         agents/b.toml:2:13: agents feed each other in a circle: `b` → `a` → `b`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:a` in the pipeline
         "#);
@@ -130,7 +130,7 @@ mod tests {
             agent("b", "all | !provenance:c", ""),
             agent("c", "all | !provenance:a", ""),
         ];
-        insta::assert_snapshot!(told(&three), @r#"
+        insta::assert_snapshot!(warnings(&three), @r#"
         agents/a.toml:2:13: agents feed each other in a circle: `a` → `b` → `c` → `a`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:c` in the pipeline
         agents/b.toml:2:13: agents feed each other in a circle: `b` → `c` → `a` → `b`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:a` in the pipeline
         agents/c.toml:2:13: agents feed each other in a circle: `c` → `a` → `b` → `c`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:b` in the pipeline
@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn agents_that_do_not_read_each_other_form_no_loop() {
         for (first, second) in [
-            // One alone; one that reads what none writes; one that leaves the other's out.
+            // Only one agent writes; the other reads a type that none writes, or excludes the first one's
+            // notes.
             (agent("a", "all", ""), agent("b", "all", "actions = [\"link-add\", \"weight\"]\n")),
             (agent("a", "all", ""), agent("b", "type:episodic", "")),
             (agent("a", "all", ""), agent("b", "!provenance:a", "")),
@@ -149,20 +150,20 @@ mod tests {
             // Longer than what is inserted.
             (agent("a", "all", ""), agent("b", "content-len:>4000", "")),
             (agent("a", "content-len:>=4001", ""), agent("b", "all", "")),
-            // A person stands between.
+            // A person has to approve or start something.
             (agent("a", "all", ""), agent("b", "all", "actions = [\"supersede\"]\n")),
             (agent("a", "all", ""), agent("b", "all", "actions = [\"insert\", \"supersede\"]\n")),
             (agent("a", "all", ""), agent("b", "all", "schedule = \"on-demand\"\n")),
             (agent("a", "all", ""), agent("b", "all", "[limits.insert]\nmax = 0\n")),
         ] {
-            assert_eq!(told(&[first.clone(), second.clone()]), "", "{}", second.source);
+            assert_eq!(warnings(&[first.clone(), second.clone()]), "", "{}", second.source);
         }
         let rewrites = "actions = [\"supersede\"]\n[limits.supersede]\nmode = \"apply\"\n";
-        assert_eq!(told(&[agent("a", "type:daily", rewrites), agent("b", "type:weekly", rewrites)]), "");
-        assert_ne!(told(&[agent("a", "type:daily", rewrites), agent("b", "type:daily", rewrites)]), "");
-        // What an algorithm gives has nothing to do with the filters before it.
-        assert_ne!(told(&[agent("a", "type:daily | spread", ""), agent("b", "all", "")]), "");
-        assert_ne!(told(&[agent("a", "content-len:>=4000", ""), agent("b", "!content-len:>10", "")]), "");
+        assert_eq!(warnings(&[agent("a", "type:daily", rewrites), agent("b", "type:weekly", rewrites)]), "");
+        assert_ne!(warnings(&[agent("a", "type:daily", rewrites), agent("b", "type:daily", rewrites)]), "");
+        // Algorithms may return notes that the filters before them exclude.
+        assert_ne!(warnings(&[agent("a", "type:daily | spread", ""), agent("b", "all", "")]), "");
+        assert_ne!(warnings(&[agent("a", "content-len:>=4000", ""), agent("b", "!content-len:>10", "")]), "");
     }
 
     #[test]
@@ -177,6 +178,6 @@ mod tests {
                 Definition::parse(file.trim_end_matches(".toml"), file, text, &context).unwrap()
             })
             .collect();
-        assert_eq!(told(&agents), "");
+        assert_eq!(warnings(&agents), "");
     }
 }

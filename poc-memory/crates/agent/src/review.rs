@@ -22,7 +22,7 @@ use poc_store::{Cause, Records, Tx};
 /// # Errors
 /// `invalid_argument` when a number is no waiting action's.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
-    let (chosen, view) = (chosen(memory, run, only)?, memory.store.view());
+    let (chosen, view) = (select_proposals(memory, run, only)?, memory.store.view());
     let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
         proposal.permitted = proposal.with_current_trust(&view);
@@ -78,7 +78,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
 /// # Errors
 /// As [`approve`].
 pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<Vec<String>> {
-    let chosen = chosen(memory, run, only)?;
+    let chosen = select_proposals(memory, run, only)?;
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
     decide(memory, (agent, run), "agent reject", |tx, row| {
         for proposal in &chosen {
@@ -93,7 +93,7 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
 }
 
 /// The waiting actions that are meant, in their order.
-fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
+fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
     let waiting = proposals(memory, Some(run))?;
     if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
         let numbers: Vec<String> = waiting.iter().map(|one| one.number().to_string()).collect();

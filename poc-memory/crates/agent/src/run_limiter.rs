@@ -13,7 +13,7 @@ pub struct RunLimiter(Arc<PrioritySemaphore>);
 impl RunLimiter {
     /// A place for a run of a slot, once there is one that no person waits for; `None` when it is to stop
     /// before.
-    pub fn slot(&self, memory: &Memory, cancellation: &CancellationToken) -> Option<SemaphorePermit> {
+    pub fn acquire(&self, memory: &Memory, cancellation: &CancellationToken) -> Option<SemaphorePermit> {
         self.enter(memory, Priority::Background, cancellation)
     }
 
@@ -21,7 +21,7 @@ impl RunLimiter {
     ///
     /// # Errors
     /// `conflict` when the agent runs already, `unavailable` when it is to stop before there is a place.
-    pub fn asked(
+    pub fn acquire_interactive(
         &self,
         memory: &Memory,
         agent: &str,
@@ -35,10 +35,10 @@ impl RunLimiter {
     fn enter(
         &self,
         memory: &Memory,
-        right: Priority,
+        priority: Priority,
         cancellation: &CancellationToken,
     ) -> Option<SemaphorePermit> {
-        self.0.enter(memory.config.agents.max_concurrent_runs.max(1), right, cancellation)
+        self.0.enter(memory.config.agents.max_concurrent_runs.max(1), priority, cancellation)
     }
 }
 

@@ -51,7 +51,7 @@ pub enum Shown {
 
 impl Handle {
     /// Whether the pipeline chose it.
-    pub fn chosen(&self) -> bool {
+    pub fn is_chosen(&self) -> bool {
         self.reach == Targets::Results
     }
 
@@ -97,18 +97,18 @@ impl Selection {
     }
 
     /// The handle of the node at an index.
-    pub fn at(&self, ix: Ix) -> Option<&Handle> {
+    pub fn by_index(&self, ix: Ix) -> Option<&Handle> {
         self.handles.iter().find(|handle| handle.ix == ix)
     }
 
     /// The handle of a node.
-    pub fn of(&self, id: NodeId) -> Option<&Handle> {
+    pub fn by_id(&self, id: NodeId) -> Option<&Handle> {
         self.handles.iter().find(|handle| handle.node.id == id)
     }
 
     /// The nodes the pipeline chose.
     pub fn chosen(&self) -> impl Iterator<Item = &Handle> {
-        self.handles.iter().filter(|handle| handle.chosen())
+        self.handles.iter().filter(|handle| handle.is_chosen())
     }
 
     /// How far the least trusted note of the prompt is trusted, by what was read and by what is known now.
@@ -134,8 +134,8 @@ impl Selection {
     pub fn truncate(&mut self, count: usize) {
         let mut left = count;
         self.handles.retain(|handle| {
-            let keeps = !handle.chosen() || left > 0;
-            left -= usize::from(handle.chosen() && left > 0);
+            let keeps = !handle.is_chosen() || left > 0;
+            left -= usize::from(handle.is_chosen() && left > 0);
             keeps
         });
         let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
@@ -146,7 +146,7 @@ impl Selection {
         let beside: HashSet<Ix> =
             self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|tie| tie.ix).collect();
         self.handles.retain(|handle| {
-            let stays = handle.chosen() || wanted.contains(&handle.name);
+            let stays = handle.is_chosen() || wanted.contains(&handle.name);
             stays || handle.reach == Targets::Any || (!handle.in_text() && beside.contains(&handle.ix))
         });
         let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();

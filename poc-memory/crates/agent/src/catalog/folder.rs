@@ -9,20 +9,20 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// Bytes an agent file or a template may have.
+/// Maximum size of an agent file or a template, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What the folder of agents turned out to be.
+/// Result of reading the `agents` folder.
 pub(super) enum Folder {
     /// The agent files by name, each with its text or why it cannot be read.
     Read(BTreeMap<String, Result<String, Error>>),
-    /// It is not there.
+    /// The folder does not exist.
     Missing,
-    /// It is there and cannot be read.
+    /// The folder exists but cannot be read.
     Unreadable(String),
 }
 
-/// Reads every `*.toml` of a folder; hidden files are an editor's business.
+/// Reads every `*.toml` file of a folder. Hidden files are skipped: editors create them.
 pub(super) fn read(folder: &Path) -> Folder {
     let unreadable =
         |error: std::io::Error| Folder::Unreadable(format!("`{}` cannot be read: {error}", folder.display()));
@@ -43,7 +43,7 @@ pub(super) fn read(folder: &Path) -> Folder {
             continue;
         }
         match text(&path) {
-            // It went away between the listing and the reading.
+            // The file was deleted between listing and reading.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
                 let problem = Error::config(format!("cannot be read: {error}"));
@@ -58,22 +58,22 @@ pub(super) fn read(folder: &Path) -> Folder {
     Folder::Read(files)
 }
 
-/// Makes the folder, so that a first agent can be dropped in; an error is a line to show.
+/// Creates the folder for the first agent. The error is one line for the user.
 pub(super) fn create(folder: &Path) -> Result<(), String> {
     paths::create_private(folder).map_err(|error| error.message)
 }
 
-/// The text of a template: from the folder of prompts, else the bundled one.
+/// The text of a template: from the `prompts` folder, else the bundled one.
 pub(crate) fn template(folder: &Path, name: &str) -> Result<String> {
     inside(folder, name, "template", "prompts", embedded::prompts())
 }
 
-/// The text of a file that a test of an agent names: beside the agent file, else the bundled one.
+/// The text of a file named by a test: from the `agents` folder, else the bundled one.
 pub(super) fn test_file(folder: &Path, name: &str) -> Result<String> {
     inside(folder, name, "file", "agents", embedded::test_files())
 }
 
-/// A text of a folder, else the bundled one of this name.
+/// The text of a file in a folder, else the bundled text of this name.
 fn inside(
     folder: &Path,
     name: &str,
@@ -107,7 +107,7 @@ fn inside(
     }
 }
 
-/// The text of a file; what is wrong when it is none, with its place in it.
+/// The text of a file, or an error with the position of the first byte that is not UTF-8.
 fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
     let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
     // Opening a pipe would wait for a writer, and a device may never end.

@@ -1,4 +1,4 @@
-//! What the store remembers of each agent: since when it is there and its last good version.
+//! The stored record of each agent: when it was first seen, and its last valid version.
 
 use crate::Context;
 
@@ -12,27 +12,27 @@ use poc_store::{Record, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where an agent came from.
+/// Origin of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum AgentOrigin {
     /// From a file in the folder.
     File,
-    /// It is compiled in.
+    /// Bundled in the binary.
     Bundled,
 }
 
-/// What is remembered of one agent.
+/// The stored record of one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredAgent {
     /// When it was first seen.
     pub(super) since: Timestamp,
-    /// Where it came from last.
+    /// Its latest origin.
     pub(super) origin: AgentOrigin,
-    /// When its file was found deleted.
+    /// When its file was found to be deleted.
     pub(super) retired: Option<Timestamp>,
-    /// Its last good version, if it ever was good.
+    /// Its last valid version, if there ever was one.
     pub(super) last_good: Option<LastGoodVersion>,
-    /// Since when its file is missing: it may be in the middle of being replaced.
+    /// Since when its file is missing; it may just be in the process of being replaced.
     pub(super) missing: Option<Timestamp>,
 }
 
@@ -51,20 +51,19 @@ impl From<StoredAgentV1> for StoredAgent {
     }
 }
 
-/// A version of an agent that was good, with all it needs.
+/// A valid version of an agent with everything it refers to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LastGoodVersion {
     /// The agent file.
     pub(super) source: String,
-    /// What it refers to: templates by file name, saved pipelines behind [`SAVED`].
+    /// Its templates, by file name, and saved pipelines, by [`SAVED`] and their name.
     texts: BTreeMap<String, String>,
 }
 
-/// A file that is missing this long is deleted, not in the middle of being replaced.
+/// A file that is missing for this long counts as deleted rather than as being replaced.
 pub const GRACE: Span = Span(2 * Span::SECOND.0);
 
-/// Stands in front of the name of a saved pipeline. No template is named so: its name is a path
-/// within the folder of prompts.
+/// Prefix of the names of saved pipelines. No template has such a name: template names are relative paths.
 const SAVED: &str = "/@";
 
 impl Record for StoredAgent {
@@ -77,28 +76,28 @@ impl Record for StoredAgent {
 }
 
 impl StoredAgent {
-    /// An agent seen for the first time.
+    /// The record of an agent seen for the first time.
     pub(super) fn new(now: Timestamp, origin: AgentOrigin) -> StoredAgent {
         StoredAgent { since: now, origin, retired: None, last_good: None, missing: None }
     }
 
-    /// Whether it came from a file that was there when last looked.
+    /// Whether it came from a file that existed at the last scan.
     pub(super) fn is_present_file(&self) -> bool {
         self.origin == AgentOrigin::File && self.is_present()
     }
 
-    /// Whether it was there when last looked.
+    /// Whether it existed at the last scan.
     pub(super) fn is_present(&self) -> bool {
         self.retired.is_none() && self.missing.is_none()
     }
 
-    /// Its file is not there. Deleted it is when an earlier look has missed it long enough ago, or at
-    /// once when one is `sure`.
+    /// Records that its file is missing. The agent is retired when the file has been missing for [`GRACE`],
+    /// or at once when `sure`.
     pub(super) fn mark_missing(&mut self, now: Timestamp, sure: bool) {
         if self.origin != AgentOrigin::File || self.retired.is_some() {
             return;
         }
-        // After a clock that went back nobody waits longer than from now on.
+        // If the clock went back, the grace period starts over instead of lasting longer.
         let since = self.missing.map_or(now, |since| since.min(now));
         self.missing = Some(since);
         if sure || now >= since.plus(GRACE) {
@@ -106,7 +105,7 @@ impl StoredAgent {
         }
     }
 
-    /// It is there. One that was deleted is seen anew; its last good version still is its own.
+    /// Records that the agent exists. A retired agent counts as new, but keeps its last valid version.
     pub(super) fn mark_present(&mut self, now: Timestamp, origin: AgentOrigin) {
         if self.retired.is_some() {
             *self = StoredAgent { last_good: self.last_good.take(), ..StoredAgent::new(now, origin) };
@@ -127,7 +126,7 @@ impl LastGoodVersion {
         LastGoodVersion { source: definition.source.clone(), texts }
     }
 
-    /// The definition again; `None` when the settings have changed so that it is good no longer.
+    /// Parses this version again; `None` when it is no longer valid with the current settings.
     pub(super) fn parse(&self, name: &str, config: &Config) -> Option<Definition> {
         let template = |file: &str| {
             let text = self.texts.get(file).cloned();
@@ -142,16 +141,16 @@ impl LastGoodVersion {
     }
 }
 
-/// The memos, by the agent's name.
+/// Records by agent name.
 pub(super) type StoredAgents = BTreeMap<String, StoredAgent>;
 
-/// Every memo.
+/// All records.
 pub(super) fn all(memory: &Memory) -> Result<StoredAgents> {
     let rows = memory.store.scan::<StoredAgent>(&[])?;
     Ok(rows.into_iter().map(|(key, stored)| (String::from_utf8_lossy(&key).into_owned(), stored)).collect())
 }
 
-/// Stores memos.
+/// Stores records.
 pub(super) fn write(memory: &Memory, agents: &[(&String, &StoredAgent)]) -> Result<()> {
     if agents.is_empty() {
         return Ok(());

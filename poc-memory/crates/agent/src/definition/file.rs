@@ -1,5 +1,5 @@
-//! An agent file as tables with places: every value is looked up in the file, then in the
-//! defaults, and every problem is kept with its line and column.
+//! Typed access to the tables of an agent file. Every value is looked up in the file, then in the defaults;
+//! every problem is collected with its line and column.
 
 use super::keys::{self, Bound, KeySpec, ValueType};
 use super::text;
@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The defaults of a table that has none.
+/// Defaults for tables without any.
 static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
-/// An agent file being read, and what is wrong with it so far.
+/// An agent file being read, with the problems found so far.
 pub(super) struct SourceFile<'a> {
     name: &'a str,
     text: &'a str,
@@ -26,24 +26,24 @@ impl<'a> SourceFile<'a> {
         SourceFile { name, text, problems: RefCell::default() }
     }
 
-    /// Notes a problem at a byte of the file.
+    /// Adds a problem at a byte offset of the file.
     pub(super) fn problem(&self, offset: usize, error: Error) {
         let at =
             ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, offset) };
         self.problems.borrow_mut().push(error.at(at));
     }
 
-    /// Notes a problem so many characters into the string at a byte of the file.
+    /// Adds a problem at a character index within the string that starts at a byte offset.
     pub(super) fn problem_within(&self, offset: usize, characters: usize, error: Error) {
         self.problem(text::place(self.text, offset, characters), error);
     }
 
-    /// Notes a problem that has its place already.
+    /// Adds a problem that already has a position.
     pub(super) fn placed(&self, error: Error) {
         self.problems.borrow_mut().push(error);
     }
 
-    /// The problems in the order they stand: those of this file, then those of its templates.
+    /// The problems ordered by position: those of this file first, then those of its templates.
     pub(super) fn into_problems(self) -> Vec<Error> {
         let mut problems = self.problems.into_inner();
         problems.sort_by_key(|error| {
@@ -55,20 +55,20 @@ impl<'a> SourceFile<'a> {
     }
 }
 
-/// A value with the place to report it at.
+/// A value with the position to report problems at.
 #[derive(Clone, Debug)]
 pub(super) struct Located<T> {
     /// The value.
     pub(super) value: T,
-    /// The first byte of the value in the file; of the table, where the default stands in.
+    /// Byte offset of the value in the file; of the table when the value is a default.
     pub(super) offset: usize,
 }
 
-/// One table of the file, with the same table of the defaults.
+/// One table of the file, with its defaults.
 pub(super) struct Section<'a> {
     file: &'a SourceFile<'a>,
     path: String,
-    /// Whether it is one of a list: `[[tests]]`.
+    /// Whether it is an element of an array of tables, such as `[[tests]]`.
     listed: bool,
     offset: usize,
     table: Option<&'a DeTable<'a>>,
@@ -81,7 +81,7 @@ impl<'a> Section<'a> {
         Section { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
     }
 
-    /// The table with a name.
+    /// The subtable with this name.
     pub(super) fn section(&self, key: &str) -> Section<'a> {
         let defaults = self.defaults.get(key).and_then(|value| value.get_ref().as_table());
         let mut section = Section {
@@ -102,7 +102,7 @@ impl<'a> Section<'a> {
         section
     }
 
-    /// The tables of a list, which have no defaults: `[[tests]]`.
+    /// The tables of an array such as `[[tests]]`; they have no defaults.
     pub(super) fn sections(&self, key: &str) -> Vec<Section<'a>> {
         let Some((_, value)) = self.entry(key) else { return Vec::new() };
         let Some(items) = value.get_ref().as_array() else {
@@ -123,17 +123,17 @@ impl<'a> Section<'a> {
         sections
     }
 
-    /// Whether the file says nothing under it.
+    /// Whether the table is missing or empty in the file.
     pub(super) fn is_empty(&self) -> bool {
         self.table.is_none_or(|table| table.is_empty())
     }
 
-    /// Where it begins.
+    /// Byte offset where it begins.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Notes every key that the table of keys does not have here.
+    /// Reports every unknown key of this table.
     pub(super) fn refuse_unknown(&self) {
         for (name, _) in self.table.into_iter().flatten() {
             let key = name.get_ref().as_ref();
@@ -144,7 +144,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What was probably meant by an unknown key.
+    /// A hint for an unknown key.
     fn instead_of(&self, key: &str) -> String {
         let here = || keys::within(&self.path).map(KeySpec::name);
         let elsewhere = || keys::KEYS.iter().filter(|row| row.table() != self.path);
@@ -161,12 +161,12 @@ impl<'a> Section<'a> {
         format!("known here: {}", known.join(", "))
     }
 
-    /// Whether the file itself says something about a key.
+    /// Byte offset of a key, if the file itself sets it.
     pub(super) fn place(&self, key: &str) -> Option<usize> {
         self.entry(key).map(|(name, _)| name.span().start)
     }
 
-    /// The values of a table whose names are the file's own, each as text and placed at its name.
+    /// The values of a table with custom names, as text, each located at its name.
     pub(super) fn values(&self) -> BTreeMap<String, Located<String>> {
         let mut values = BTreeMap::new();
         for (name, value) in self.table.into_iter().flatten() {
@@ -192,7 +192,7 @@ impl<'a> Section<'a> {
         values
     }
 
-    /// The value of a key, from the file or the defaults.
+    /// The value of a key from the file, or else its default.
     pub(super) fn get<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
         if let Some((_, value)) = self.entry(key) {
             let (offset, takes) = (value.span().start, self.takes(key));
@@ -215,7 +215,7 @@ impl<'a> Section<'a> {
         Some(Located { value, offset: self.offset })
     }
 
-    /// The value of a key that has no default.
+    /// The value of a required key.
     pub(super) fn required<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
         if self.entry(key).is_none() {
             self.missing(key, keys::find(&self.path_of(key)).and_then(|row| row.example).unwrap_or("…"));
@@ -223,7 +223,7 @@ impl<'a> Section<'a> {
         self.get(key)
     }
 
-    /// Notes that a key is missing, with what to write.
+    /// Reports a missing key with an example.
     pub(super) fn missing(&self, key: &str, example: &str) {
         let error = Error::config(format!("`{}` is missing", self.path_of(key)));
         let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
@@ -231,7 +231,7 @@ impl<'a> Section<'a> {
         self.file.problem(self.offset, error.hint(hint));
     }
 
-    /// The value of a key that has one of a few names, as what the name stands for.
+    /// The value of a key that takes one of a few names, mapped to what the name stands for.
     pub(super) fn one_of<T: Copy>(&self, key: &str, names: &[(&str, T)]) -> Option<T> {
         let said = self.get::<String>(key)?;
         let found = names.iter().find(|(name, _)| *name == said.value);
@@ -257,7 +257,7 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// What a key takes; those of one's own take text.
+    /// The value type of a key; custom names take text.
     fn takes(&self, key: &str) -> ValueType {
         keys::find(&self.path_of(key)).map_or(ValueType::Text, |row| row.takes)
     }
@@ -292,22 +292,22 @@ fn mistyped(path: &str, does: &str, found: &str, takes: ValueType) -> Error {
 
 /// Why a value could not be read.
 pub(super) enum ReadError {
-    /// It is of another type.
+    /// Wrong type.
     Type,
-    /// An item of the list is of another type: where, and of which.
+    /// A list item has the wrong type: its offset and that type.
     Item(usize, &'static str),
-    /// It is of the type and too small or too great.
+    /// Right type, but out of range.
     Range,
-    /// It is of the type and does not make sense.
+    /// Right type, but an invalid value.
     Value(Error),
 }
 
-/// What a key may hold.
+/// Types that a key can have.
 pub(super) trait FromToml: Sized {
-    /// Reads it.
+    /// Converts a TOML value.
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError>;
 
-    /// Whether it is within what its key takes.
+    /// Whether the value is in the range of the key's type.
     fn fits(&self, _takes: ValueType) -> bool {
         true
     }

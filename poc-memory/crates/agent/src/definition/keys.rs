@@ -1,25 +1,25 @@
-//! The keys of an agent file: what each takes and what it is for.
+//! The keys of an agent file: type and description of each.
 //!
-//! The reader, the JSON Schema, the manual and the files that `agent new` writes follow from this table.
-//! Defaults stand in `defaults/agent.toml` alone.
+//! The reader, the JSON Schema, REFERENCE.md and the output of `agent new` are based on this table. Defaults
+//! are only in `defaults/agent.toml`.
 
 use super::{ActionKind, CATCH_UP, MOST_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
 use crate::template::VARIABLES;
 
-/// One key or table.
+/// A key or table.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Its place: the names of its tables and its own, with dots between.
+    /// Full path: the names of its tables and its own, separated by dots.
     pub path: &'static str,
-    /// What it takes.
+    /// Type of its value.
     pub takes: ValueType,
-    /// What to write where it has no default: an agent file needs it.
+    /// Example value of a required key; `None` for optional keys.
     pub example: Option<&'static str>,
-    /// What it is for, in a sentence without its full stop.
+    /// Description: one sentence without a full stop.
     pub doc: &'static str,
 }
 
-/// What a key takes.
+/// Type of the value of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueType {
     /// A table of the keys below it.
@@ -32,46 +32,46 @@ pub enum ValueType {
     Template,
     /// `true` or `false`.
     Flag,
-    /// A whole number between two, these included.
+    /// An integer in a closed range.
     Count(usize, usize),
-    /// A number from another on, or above it.
+    /// A number with a lower bound.
     Number(f64, Bound),
-    /// A length of time from this many milliseconds on.
+    /// A duration of at least this many milliseconds.
     Duration(i64),
-    /// A length of time, or this word.
+    /// A duration, or this word.
     DurationOr(&'static str),
-    /// A list of lengths of time, so many at most.
+    /// A list of at most this many durations.
     Waits(usize),
     /// One of a few words.
     OneOf(fn() -> Vec<&'static str>),
     /// A list of some of a few words.
     SomeOf(fn() -> Vec<String>),
-    /// A list of names, each of which once.
+    /// A list of distinct names.
     Names,
     /// A list of texts.
     Texts,
     /// A pipeline.
     Pipeline,
-    /// A list of pipelines that only filter.
+    /// A list of pipelines that contain only filters.
     Filters,
     /// A schedule.
     Schedule,
     /// A time zone.
     Zone,
-    /// Texts, numbers and flags by names of one's own.
+    /// A table of texts, numbers and flags with custom names.
     Values,
 }
 
-/// Whether the least number itself is taken.
+/// Whether a lower bound is inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// It is.
+    /// Inclusive.
     From,
-    /// It is not.
+    /// Exclusive.
     Above,
 }
 
-/// No bound: more than any file can say.
+/// No upper bound: the largest integer of TOML.
 pub(super) const ANY: usize = i64::MAX as usize;
 
 const fn key(path: &'static str, takes: ValueType, doc: &'static str) -> KeySpec {
@@ -86,7 +86,7 @@ const fn needed(path: &'static str, takes: ValueType, example: &'static str, doc
     KeySpec { path, takes, example: Some(example), doc }
 }
 
-/// The first words of rows.
+/// The names of a list of named values.
 fn words<T, const N: usize>(named: &[(&'static str, T); N]) -> Vec<&'static str> {
     named.iter().map(|(name, _)| *name).collect()
 }
@@ -323,30 +323,30 @@ pub const KEYS: &[KeySpec] = &[
     key("tests.expect.prompt-contains", ValueType::Texts, "Texts that the prompt must contain"),
 ];
 
-/// The row of a path.
+/// The key with this path.
 pub(super) fn find(path: &str) -> Option<&'static KeySpec> {
     KEYS.iter().find(|key| key.path == path)
 }
 
-/// The rows right below a table; `""` is the file.
+/// The keys directly in a table; `""` is the whole file.
 pub(super) fn within(table: &str) -> impl Iterator<Item = &'static KeySpec> + Clone {
     KEYS.iter().filter(move |key| key.table() == table)
 }
 
 impl KeySpec {
-    /// The table it stands in.
+    /// Path of the table that contains it.
     pub fn table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
     }
 
-    /// Its own name.
+    /// Last part of the path.
     pub fn name(&self) -> &'static str {
         self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
     }
 }
 
 impl ValueType {
-    /// What it is, in words: what to give.
+    /// Description of the type for error messages.
     pub fn words(self) -> String {
         let list = |words: Vec<String>, joint: &str| {
             let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();

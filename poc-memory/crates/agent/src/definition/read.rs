@@ -1,4 +1,4 @@
-//! From the text of an agent file to a [`Definition`], with every problem on the way.
+//! Parses the text of an agent file into a [`Definition`] and reports all problems.
 
 mod prompt;
 mod tests;
@@ -46,7 +46,8 @@ impl Definition {
     }
 }
 
-/// The tables of a text. Syntax errors come alone: what follows from them would only distract.
+/// Parses a TOML text. Syntax errors are reported alone, because further problems would only follow from
+/// them.
 fn tables<'a>(file: &str, text: &'a str) -> Checked<DeTable<'a>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
@@ -63,11 +64,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The definition; `None` when a required key is missing. It counts only without problems.
+    /// The definition; `None` when a required key is missing. It is valid only if there are no problems.
     fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
         let root = Section::root(self.file, document, defaults);
         root.refuse_unknown();
-        // Everything is looked at before anything is missed: all problems are told at once.
+        // Read every section before the first `?`, so that all problems are reported at once.
         let (description, enabled) = (root.get("description"), root.get("enabled"));
         let mode = root.one_of("mode", &Mode::NAMES);
         let query = self.query(&root.section("query"));
@@ -128,7 +129,7 @@ impl<'a> Reader<'a> {
         match Pipeline::with_values(&text.value, self.context.names, params) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
-                // Problems of saved pipelines stand elsewhere.
+                // Only problems in this pipeline text have a position in the file.
                 let own =
                     error.at.as_ref().and_then(|at| at.pipelines.iter().find(|own| own.saved.is_none()));
                 let first = own.and_then(|own| own.problems.first()).map_or(0, |problem| problem.offset);
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
         names.iter().map(|name| name.value.clone()).collect()
     }
 
-    /// The actions named; all there are when a name is unknown, since it may have meant any.
+    /// The named actions; all actions when a name is unknown, to avoid follow-up problems.
     fn actions(&self, names: &[Located<String>]) -> Vec<ActionKind> {
         let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
         let mut actions = Vec::new();
@@ -261,7 +262,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `actions` are the permitted ones, when they could be read.
+    /// `actions` are the permitted actions, if they could be read.
     fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
         section.refuse_unknown();
         for kind in ActionKind::ALL {
@@ -297,7 +298,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// One predicate of `protect`.
+    /// One filter of `protect`.
     fn filter(&self, text: &Located<String>) -> Option<Pipeline> {
         let pipeline = self.pipeline(text, &BTreeMap::new())?;
         if pipeline.only_filters() {
@@ -317,7 +318,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Agents that go by changes may feed each other: only the runs of a day end that.
+    /// Requires a daily run limit for `on-change` agents, because they may trigger each other endlessly.
     fn bounded(&self, root: &Section<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
         let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
         if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
@@ -337,7 +338,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A list of durations, each longer than nothing.
+    /// A list of positive durations.
     fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
         let texts: Located<Vec<Located<String>>> = section.get(key)?;
         let mut waits = Vec::new();
@@ -363,12 +364,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number that the table of keys keeps small.
+/// A number whose key has a small range.
 fn count(section: &Section<'_>, key: &str) -> Option<u32> {
     u32::try_from(section.get::<usize>(key)?.value).ok()
 }
 
-/// The pipelines that are made of saved ones, as those are now.
+/// The expanded text of pipelines that use saved pipelines, as part of the fingerprint.
 fn written_out(query: &QueryRules, limits: &Limits) -> Vec<String> {
     let pipelines = std::iter::once(&query.pipeline).chain(&limits.protect);
     pipelines.filter(|pipeline| pipeline.saved().next().is_some()).map(ToString::to_string).collect()

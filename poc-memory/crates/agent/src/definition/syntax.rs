@@ -1,8 +1,8 @@
-//! What is wrong with the syntax of a file, each with its place and what to write instead.
+//! Syntax errors of a file, each with its position and a hint.
 
 use poc_graph::error::{Error, ErrorLocation};
 
-/// How the parser's messages begin, and what to write instead.
+/// Prefixes of the parser's messages, each with a hint.
 const HINTS: &[(&str, &str)] = &[
     ("invalid basic string", "close the text with `\"`; one over several lines stands in `\"\"\"`"),
     ("invalid literal string", "close the text with `'`; one over several lines stands in `'''`"),
@@ -23,12 +23,12 @@ const HINTS: &[(&str, &str)] = &[
     ("unexpected leading zero", "write the number without zeros in front, or a text in quotes"),
 ];
 
-/// The errors of a text in the order they stand, without those that only follow from others.
+/// The syntax errors ordered by position, without follow-up errors.
 pub(super) fn problems(file: &str, text: &str, errors: Vec<toml::de::Error>) -> Vec<Error> {
     let mut problems: Vec<Error> = errors.into_iter().map(|error| problem(text, &error)).collect();
     problems.sort_by_key(|error| error.at.as_ref().map(|at| (at.line, at.column)));
-    // One slip makes the parser stumble over the rest of its line, and a bracket that is not closed over
-    // every line behind it.
+    // One mistake can cause more errors on the same line, and an unclosed bracket errors on every following
+    // line. Only the first is kept.
     problems.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
     let mut open = false;
     problems.retain(|error| {

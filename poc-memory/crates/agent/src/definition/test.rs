@@ -1,48 +1,48 @@
-//! `[[tests]]` of an agent file: what the agent makes of a few notes and a recorded reply.
+//! `[[tests]]` of an agent file: a fixture of notes, a recorded reply and the expected outcome.
 
 use poc_graph::time::Timestamp;
 
 /// One of `[[tests]]`.
 #[derive(Clone, Debug)]
 pub struct AgentTest {
-    /// What it shows.
+    /// Name of the test.
     pub name: String,
-    /// The notes, as JSON Lines; empty: there are none.
+    /// The notes as JSON Lines; empty for an empty memory.
     pub fixture: TestText,
-    /// The instant it plays at.
+    /// The time at which the test runs.
     pub now: Timestamp,
-    /// What the model answers; `None`: that there is nothing to do.
+    /// The model's reply; `None` for a reply without actions.
     pub response: Option<TestText>,
-    /// What has to come of it.
+    /// The expected outcome.
     pub expect: TestExpectation,
 }
 
-/// A text of a test, as it is written in the agent file.
+/// A text of a test, or the name of a file that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestText {
-    /// The text, or the name of the file that has it.
+    /// The text, or the name of the file.
     pub text: String,
-    /// The byte of the agent file where it begins.
+    /// Byte offset in the agent file.
     pub offset: usize,
 }
 
-/// What has to come of a test. What is `None` is not looked at.
+/// The expected outcome of a test. Fields that are `None` are not checked.
 #[derive(Clone, Debug, Default)]
 pub struct TestExpectation {
-    /// Keys of the nodes the pipeline chooses, in its order, each with its place in the agent file.
+    /// Keys of the selected nodes, in the pipeline's order, each with its position in the agent file.
     pub selected: Option<Vec<TestText>>,
-    /// The actions that are applied, as `agent run` words them.
+    /// Applied actions, as `agent run` prints them.
     pub applied: Option<Vec<String>>,
-    /// Those that wait for a person.
+    /// Proposed actions.
     pub proposed: Option<Vec<String>>,
-    /// Those that are refused, each with `: ` and the reason behind it.
+    /// Refused actions, each followed by `: ` and the reason.
     pub rejected: Option<Vec<String>>,
-    /// Texts that stand in the prompt.
+    /// Texts that the prompt must contain.
     pub prompt_contains: Option<Vec<String>>,
 }
 
 impl TestText {
-    /// The name of a file beside the agent file: one line that is no JSON. Else the text itself stands there.
+    /// The file name, if the text is one line that is not JSON; `None` when it is the text itself.
     pub fn file(&self) -> Option<&str> {
         let is_file = !self.text.is_empty() && !self.text.contains(['{', '\n']);
         is_file.then_some(self.text.as_str())

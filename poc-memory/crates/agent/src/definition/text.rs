@@ -1,11 +1,11 @@
-//! Where the characters of a string stand in the file: strings of TOML are quoted in four ways, and some of
-//! their characters are written as escapes.
+//! Byte offsets of the characters of TOML strings, which have four kinds of quotes and may contain escapes.
 
 use std::ops::Range;
 use toml::de::DeTable;
 
-/// The byte of `file` at which the character with this number stands, of the string whose opening quote is at
-/// `start`. Of what is no string, and behind the last character, a place at its end.
+/// Byte offset in `file` of the character with index `number` of the string whose opening quote is at
+/// `start`. For values that are not strings, `start` itself; beyond the last character, the end of the
+/// string.
 pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
     let raw = file.get(start..).unwrap_or("");
     let quotes = [("\"\"\"", true, true), ("'''", false, true), ("\"", true, false), ("'", false, false)];
@@ -15,7 +15,7 @@ pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
     let mut at = start + quote.len();
     let rest = |at: usize| file.get(at..).unwrap_or("");
     if lines {
-        // A line break right behind the opening is none of the text.
+        // A line break directly after the opening quotes is not part of the text.
         at += line_break(rest(at));
     }
     let mut left = number;
@@ -45,7 +45,7 @@ pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
     }
 }
 
-/// Where the value of a key stands in a good file.
+/// Byte range of the value of a key in a valid file.
 pub(crate) fn value_span(text: &str, path: &str) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
@@ -59,18 +59,18 @@ pub(crate) fn value_span(text: &str, path: &str) -> Option<Range<usize>> {
     }
 }
 
-/// The number of the character at a line and a column, both from 1.
+/// Index of the character at a line and column, both counted from 1.
 pub(crate) fn offset_of(text: &str, line: u32, column: u32) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
     before.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1) as usize
 }
 
-/// The bytes of a line break that begins here; 0 when none does.
+/// Length of the line break that begins here; 0 if there is none.
 fn line_break(text: &str) -> usize {
     if text.starts_with("\r\n") { 2 } else { usize::from(text.starts_with('\n')) }
 }
 
-/// The bytes of a backslash at the end of a line and of the white space behind it, which are not of the text.
+/// Length of a line-ending backslash with the whitespace after it, which are not part of the text.
 fn folded(text: &str) -> Option<usize> {
     let behind = text.strip_prefix('\\')?;
     let line = behind.trim_start_matches([' ', '\t']);
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The text of the one string of a file, and where each of its characters stands.
+    /// The text of the only string of a file, and the offsets of its characters.
     fn places(literal: &str) -> (String, Vec<usize>) {
         let file = format!("x = {literal}");
         let table: toml::Table = toml::from_str(&file).unwrap();

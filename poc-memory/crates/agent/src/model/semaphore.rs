@@ -19,7 +19,7 @@ struct Queue {
 struct Waiting {
     ticket: u64,
     cancellation: CancellationToken,
-    right: Priority,
+    priority: Priority,
 }
 
 /// Who goes before whom.
@@ -40,15 +40,15 @@ impl PrioritySemaphore {
     pub fn enter(
         self: &Arc<PrioritySemaphore>,
         most: usize,
-        right: Priority,
+        priority: Priority,
         cancellation: &CancellationToken,
     ) -> Option<SemaphorePermit> {
         let ticket = {
             let mut queue = self.0.lock();
             queue.tickets += 1;
             let ticket = queue.tickets;
-            let at = queue.waiting.partition_point(|before| before.right <= right);
-            queue.waiting.insert(at, Waiting { ticket, cancellation: cancellation.clone(), right });
+            let at = queue.waiting.partition_point(|before| before.priority <= priority);
+            queue.waiting.insert(at, Waiting { ticket, cancellation: cancellation.clone(), priority });
             ticket
         };
         match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, most)) {
@@ -140,7 +140,7 @@ mod tests {
         let (order, inside) =
             (Mutex::new(Vec::new()), gate.enter(1, Priority::Background, &CancellationToken::new()));
         std::thread::scope(|scope| {
-            for (name, right) in [
+            for (name, priority) in [
                 ("slot", Priority::Background),
                 ("another", Priority::Background),
                 ("person", Priority::Interactive),
@@ -149,7 +149,7 @@ mod tests {
                 let (gate, order) = (&gate, &order);
                 let waiting = gate.0.lock().waiting.len();
                 scope.spawn(move || {
-                    let place = gate.enter(1, right, &CancellationToken::new());
+                    let place = gate.enter(1, priority, &CancellationToken::new());
                     order.lock().push(name);
                     drop(place);
                 });

@@ -45,7 +45,7 @@ pub(super) fn value(
 fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence: &Fence) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
-        if handle.chosen() {
+        if handle.is_chosen() {
             text.push_str(&node(memory, definition, selection, handle, fence));
             if handle.shown == Shown::Cut {
                 let most = definition.prompt.max_node_chars;
@@ -169,7 +169,7 @@ fn health(view: &View, memory: &Memory) -> String {
 fn named(selection: &Selection, ix: Ix, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let key = line(view.key(ix));
-    match selection.at(ix) {
+    match selection.by_index(ix) {
         Some(handle) => format!("{} {key}", handle.name),
         None => {
             read.extend(view.id(ix).map(|id| (id, view.trust(ix))));

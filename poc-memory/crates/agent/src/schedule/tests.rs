@@ -24,7 +24,7 @@ fn slots(text: &str, zone: Tz, after: &str, count: usize) -> String {
     shown.join(", ")
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     let error = Schedule::parse(text, "linker").unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::InvalidConfig, "{text}");
     format!("{}; {}", error.message, error.hint.unwrap())
@@ -75,16 +75,16 @@ fn unspecified_times_follow_from_the_agents_name() {
 
 #[test]
 fn invalid_schedules_are_reported() {
-    insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
-    insta::assert_snapshot!(wrong("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
-    insta::assert_snapshot!(wrong("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
-    insta::assert_snapshot!(wrong("daily between 03:00 and 03:00"), @"the window of `daily between 03:00 and 03:00` is empty; write two different times: `daily between 01:00 and 05:00`");
-    insta::assert_snapshot!(wrong("weekly on funday"), @"`funday` in `weekly on funday` is not a day of the week; write one of `sunday`, `monday`, `tuesday`, `wednesday`, `thursday`, `friday`, `saturday`");
-    insta::assert_snapshot!(wrong("every 0s"), @"the period of `every 0s` is too short; the shortest is `every 1s`");
-    insta::assert_snapshot!(wrong("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
-    insta::assert_snapshot!(wrong("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
-    insta::assert_snapshot!(wrong("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
-    insta::assert_snapshot!(wrong("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
+    insta::assert_snapshot!(error_of("yearly"), @"`yearly` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(error_of("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
+    insta::assert_snapshot!(error_of("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
+    insta::assert_snapshot!(error_of("daily between 03:00 and 03:00"), @"the window of `daily between 03:00 and 03:00` is empty; write two different times: `daily between 01:00 and 05:00`");
+    insta::assert_snapshot!(error_of("weekly on funday"), @"`funday` in `weekly on funday` is not a day of the week; write one of `sunday`, `monday`, `tuesday`, `wednesday`, `thursday`, `friday`, `saturday`");
+    insta::assert_snapshot!(error_of("every 0s"), @"the period of `every 0s` is too short; the shortest is `every 1s`");
+    insta::assert_snapshot!(error_of("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
+    insta::assert_snapshot!(error_of("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(error_of("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(error_of("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
     for text in [
         "",
         "daily at",
@@ -100,7 +100,7 @@ fn invalid_schedules_are_reported() {
         "monthly at",
         "monthly on monday",
     ] {
-        wrong(text);
+        error_of(text);
     }
 }
 

@@ -65,7 +65,7 @@ fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
 
 impl World {
     /// The slots handed out at an instant; `None` when nothing was looked at.
-    fn look(&mut self, now: &str) -> Option<Vec<String>> {
+    fn poll(&mut self, now: &str) -> Option<Vec<String>> {
         self.clock.set(at(now));
         if !self.scheduler.needs_poll(&self.memory, &self.catalog) {
             return None;
@@ -89,55 +89,55 @@ fn slot(agent: &str, time: &str) -> Slot {
 #[test]
 fn no_agent_is_polled_before_it_is_due() {
     let mut world = world(&[("daily", "\"daily at 03:30\""), ("asked", "\"on-demand\"")]);
-    assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T00:00:00Z"), Some(vec![]));
     assert_eq!(
         next_run(&world.memory, &world.catalog, Tz::UTC).unwrap(),
         Some(("daily".into(), at("2026-11-21T03:30:00Z")))
     );
-    assert_eq!(world.look("2026-11-21T03:29:59Z"), None);
-    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
-    assert_eq!(world.look("2026-11-21T03:30:01Z"), None);
+    assert_eq!(world.poll("2026-11-21T03:29:59Z"), None);
+    assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+    assert_eq!(world.poll("2026-11-21T03:30:01Z"), None);
     // The clock goes back: it is looked at, and nothing fires again.
-    assert_eq!(world.look("2026-11-21T03:29:00Z"), Some(vec![]));
-    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T03:29:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec![]));
     assert_eq!(world.rows(), []);
 }
 
 #[test]
 fn a_slot_is_polled_again_after_a_failed_ledger_read() {
     let mut world = world(&[("daily", "\"daily at 03:30\"")]);
-    world.look("2026-11-21T00:00:00Z");
+    world.poll("2026-11-21T00:00:00Z");
     let write = |memory: &Memory, bytes: Option<Vec<u8>>| {
         let cause = memory.cause("test", "test");
         memory.store.transact(cause, |tx| tx.put_raw(Table::AgentStates, b"daily", bytes)).unwrap();
     };
     write(&world.memory, Some(b"no record at all".to_vec()));
-    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec![]));
     write(&world.memory, None);
-    assert_eq!(world.look("2026-11-21T03:30:09Z"), None);
-    assert_eq!(world.look("2026-11-21T03:30:10Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+    assert_eq!(world.poll("2026-11-21T03:30:09Z"), None);
+    assert_eq!(world.poll("2026-11-21T03:30:10Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
 }
 
 #[test]
 fn a_new_catalog_is_polled_at_once() {
     let mut world = world(&[]);
-    assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T00:00:00Z"), Some(vec![]));
     world.catalog = Arc::new(catalog(&world.memory, &[("often", "\"every 10s\"")]));
-    assert_eq!(world.look("2026-11-21T00:00:01Z"), Some(vec![]));
-    assert_eq!(world.look("2026-11-21T00:00:10Z"), Some(vec!["often 2026-11-21T00:00:10.000Z".to_owned()]));
+    assert_eq!(world.poll("2026-11-21T00:00:01Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T00:00:10Z"), Some(vec!["often 2026-11-21T00:00:10.000Z".to_owned()]));
 }
 
 #[test]
 fn a_slot_that_is_not_run_leaves_a_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("off", "\"daily at 01:30\"\nenabled = false")]);
-    world.look("2026-11-21T00:00:00Z");
-    assert_eq!(world.look("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
+    world.poll("2026-11-21T00:00:00Z");
+    assert_eq!(world.poll("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
     // It has not begun yet, and its next slot comes.
-    assert_eq!(world.look("2026-11-21T02:00:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T02:00:00Z"), Some(vec![]));
     // Now it has.
     let slot = Some(at("2026-11-21T01:00:00Z"));
     ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "often", slot)).unwrap();
-    assert_eq!(world.look("2026-11-21T03:00:00Z"), Some(vec![]));
+    assert_eq!(world.poll("2026-11-21T03:00:00Z"), Some(vec![]));
     let mut rows = world.rows();
     rows.reverse();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -155,8 +155,8 @@ fn a_slot_that_is_not_run_leaves_a_row() {
 #[test]
 fn a_slot_due_while_another_is_pending_leaves_a_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("gone", "\"every 1h\"")]);
-    world.look("2026-11-21T00:00:00Z");
-    assert_eq!(world.look("2026-11-21T01:00:00Z").map(|slots| slots.len()), Some(2));
+    world.poll("2026-11-21T00:00:00Z");
+    assert_eq!(world.poll("2026-11-21T01:00:00Z").map(|slots| slots.len()), Some(2));
     let now = Arc::new(catalog(&world.memory, &[("often", "\"every 1h\"\nenabled = false")]));
     for agent in ["often", "gone"] {
         let slot = slot(agent, "2026-11-21T01:00:00Z");

@@ -56,7 +56,7 @@ impl World {
     }
 
     /// What is decided at an instant, in words.
-    fn says(&self, now: &str) -> String {
+    fn decisions_at(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
             Decision::Run { trigger, late, .. } => {
                 let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
@@ -89,32 +89,32 @@ fn at(text: &str) -> Timestamp {
 fn a_slot_runs_once_when_its_time_comes() {
     let mut world = world("daily at 03:30");
     world.row("2026-11-20T02:30:00Z", Status::Ok, "2026-11-20T02:31:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T02:29:59Z"), @"");
-    insta::assert_snapshot!(world.says("2026-11-21T02:30:00Z"), @"run 2026-11-21T02:30:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T02:29:59Z"), @"");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T02:30:00Z"), @"run 2026-11-21T02:30:00.000Z");
     world.row("2026-11-21T02:30:00Z", Status::Running, "2026-11-21T02:30:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T02:30:01Z"), @"");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T02:30:01Z"), @"");
 }
 
 #[test]
 fn slots_before_the_agent_existed_are_not_due() {
     let mut world = world("every 6h");
     world.since = at("2026-11-21T11:59:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T11:59:30Z"), @"");
-    insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"run 2026-11-21T12:00:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T11:59:30Z"), @"");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:00Z"), @"run 2026-11-21T12:00:00.000Z");
 }
 
 #[test]
 fn of_missed_slots_the_latest_runs_and_the_others_share_a_row() {
     let mut world = world("every 6h");
     world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 22 slots from 2026-11-15T06:00:00.000Z to 2026-11-20T12:00:00.000Z: outside-window; missed 3 slots from 2026-11-20T18:00:00.000Z to 2026-11-21T06:00:00.000Z: caught-up; run 2026-11-21T12:00:00.000Z late");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 22 slots from 2026-11-15T06:00:00.000Z to 2026-11-20T12:00:00.000Z: outside-window; missed 3 slots from 2026-11-20T18:00:00.000Z to 2026-11-21T06:00:00.000Z: caught-up; run 2026-11-21T12:00:00.000Z late");
     world.rules.catch_up = false;
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 26 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T12:00:00.000Z: catch-up-off");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 26 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T12:00:00.000Z: catch-up-off");
     world.rules.catch_up = true;
     world.rules.catch_up_window = Span::MINUTE;
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 26 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T12:00:00.000Z: outside-window");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 26 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T12:00:00.000Z: outside-window");
     // A slot on time runs whatever happened to those before it.
-    insta::assert_snapshot!(world.says("2026-11-21T12:00:30Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: outside-window; run 2026-11-21T12:00:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:30Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: outside-window; run 2026-11-21T12:00:00.000Z");
 }
 
 #[test]
@@ -123,33 +123,33 @@ fn slots_before_a_pause_have_reasons_of_their_own() {
     world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
     let since = at("2026-11-19T03:00:00Z");
     world.history.state.set_pause(Pause { since, until: None, note: String::new() });
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: outside-window; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: outside-window; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
     world.rules.catch_up = false;
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: catch-up-off; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: catch-up-off; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
     // One that would have been caught up is not, for the pause.
     world.rules.catch_up = true;
     world.rules.catch_up_window = Span::WEEK;
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
 }
 
 #[test]
 fn a_long_absence_is_one_row() {
     let mut world = world("every 1s");
     world.row("2026-11-02T00:00:00Z", Status::Ok, "2026-11-02T00:00:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed more than 1000 slots from 2026-11-02T00:00:01.000Z to 2026-11-20T12:59:59.000Z: outside-window; missed more than 1000 slots from 2026-11-20T13:00:00.000Z to 2026-11-21T12:59:59.000Z: caught-up; run 2026-11-21T13:00:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed more than 1000 slots from 2026-11-02T00:00:01.000Z to 2026-11-20T12:59:59.000Z: outside-window; missed more than 1000 slots from 2026-11-20T13:00:00.000Z to 2026-11-21T12:59:59.000Z: caught-up; run 2026-11-21T13:00:00.000Z");
 }
 
 #[test]
 fn a_blocked_slot_reports_its_reason() {
     let mut world = world("every 6h");
     world.row("2026-11-21T06:00:00Z", Status::Running, "2026-11-21T06:00:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: overlap");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: overlap");
     world.history = RunHistory::default();
     world.row("2026-11-21T06:00:00Z", Status::Ok, "2026-11-21T11:00:00Z");
     world.rules.cooldown = Span(2 * Span::HOUR.0);
-    insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: cooldown");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: cooldown");
     world.enabled = false;
-    insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: disabled");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: disabled");
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn an_interrupted_slot_is_retried_once() {
     let mut world = world("every 6h");
     let slot = "2026-11-21T12:00:00Z";
     world.row(slot, Status::Interrupted, "2026-11-21T12:05:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T12:10:00Z"), @"run 2026-11-21T12:00:00.000Z late");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:10:00Z"), @"run 2026-11-21T12:00:00.000Z late");
     // A later slot stands for it.
-    insta::assert_snapshot!(world.says("2026-11-21T18:00:00Z"), @"run 2026-11-21T18:00:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T18:00:00Z"), @"run 2026-11-21T18:00:00.000Z");
     world.row(slot, Status::Interrupted, "2026-11-21T12:15:00Z");
-    insta::assert_snapshot!(world.says("2026-11-21T12:20:00Z"), @"");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T12:20:00Z"), @"");
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn slots_run_after_a_clock_that_was_ahead_is_corrected() {
     world.row("2026-11-20T02:30:00Z", Status::Ok, "2026-11-20T02:31:00Z");
     world.row("2036-11-20T02:30:00Z", Status::Ok, "2036-11-20T02:31:00Z");
     world.rules.cooldown = Span::HOUR;
-    insta::assert_snapshot!(world.says("2026-11-20T12:00:00Z"), @"");
-    insta::assert_snapshot!(world.says("2026-11-21T02:30:00Z"), @"run 2026-11-21T02:30:00.000Z");
+    insta::assert_snapshot!(world.decisions_at("2026-11-20T12:00:00Z"), @"");
+    insta::assert_snapshot!(world.decisions_at("2026-11-21T02:30:00Z"), @"run 2026-11-21T02:30:00.000Z");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Recorder<'_> {
         let (mut notes, mut near) = (Vec::new(), BTreeSet::new());
         for handle in &request.selection.handles {
             if let Some(note) = read(handle.node.id)? {
-                notes.push((note, handle.chosen()));
+                notes.push((note, handle.is_chosen()));
             }
             near.extend(view.merged_edges(handle.ix).filter_map(|tie| view.id(tie.ix)));
         }

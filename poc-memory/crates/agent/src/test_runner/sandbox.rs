@@ -72,12 +72,12 @@ impl Sandbox {
             }
         }
         let fails = matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted);
-        outcome.failed = fails.then(|| said(&run));
+        outcome.failed = fails.then(|| action_line(&run));
         Ok(outcome)
     }
 }
 
-fn said(run: &Run) -> String {
+fn action_line(run: &Run) -> String {
     run.message.clone().unwrap_or_else(|| run.status.name().to_owned())
 }
 
@@ -116,7 +116,7 @@ impl Model for CannedModel<'_> {
         let keys = |chosen: bool| {
             let handles = request.selection.handles.iter();
             handles
-                .filter(|handle| handle.chosen() || !chosen)
+                .filter(|handle| handle.is_chosen() || !chosen)
                 .map(|handle| handle.node.key.clone())
                 .collect()
         };

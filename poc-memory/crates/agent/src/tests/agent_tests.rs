@@ -20,13 +20,13 @@ const NOTES: &str = r#"{"key": "monday", "type": "episodic", "age": "2d", "body"
 {"key": "seen", "type": "episodic", "age": "3d", "visits": {"tester": "6d", "other": "1h"}, "body": "Old news."}
 "#;
 
-fn told(errors: &[Error]) -> String {
+fn report(errors: &[Error]) -> String {
     errors.iter().map(|error| format!("{error}\n  {}\n", error.hint.as_deref().unwrap_or("-"))).collect()
 }
 
 /// The tests behind a usual agent.
 fn tests(text: &str) -> Definition {
-    parse(&format!("{HEAD}{text}")).unwrap_or_else(|errors| panic!("{}", told(&errors)))
+    parse(&format!("{HEAD}{text}")).unwrap_or_else(|errors| panic!("{}", report(&errors)))
 }
 
 /// What came otherwise than expected, test by test.
@@ -36,7 +36,7 @@ fn played(world: &World, definition: &Definition) -> String {
         format!("  {what}: -{missing:?} +{unexpected:?} {order:?}\n")
     };
     let played = test_runner::run_tests(&world.memory, definition)
-        .unwrap_or_else(|errors| panic!("{}", told(&errors)));
+        .unwrap_or_else(|errors| panic!("{}", report(&errors)));
     let shown = |one: &test_runner::TestResult| {
         format!("{}: {:?}\n{}", one.test, one.handles, one.differences.iter().map(line).collect::<String>())
     };
@@ -45,7 +45,7 @@ fn played(world: &World, definition: &Definition) -> String {
 
 #[test]
 fn problems_in_a_test_are_reported_with_exact_positions() {
-    let wrong = |text: &str| told(&parse(&format!("{HEAD}{text}")).unwrap_err());
+    let wrong = |text: &str| report(&parse(&format!("{HEAD}{text}")).unwrap_err());
     insta::assert_snapshot!(wrong("[[tests]]\nfixtures = \"\"\nnow = \"soon\"\nexpect.select = []\n"), @r#"
     agents/tester.toml:9:1: `tests.name` is missing
       add `name = "finds nothing to do"` under `[[tests]]`
@@ -101,9 +101,9 @@ fn a_broken_test_file_is_reported_and_does_not_stop_the_agent() {
     );
     let catalog = Catalog::load(&world.memory).unwrap();
     let tester = &catalog.agents["tester"];
-    assert!(tester.errors.is_empty(), "{}", told(&tester.errors));
+    assert!(tester.errors.is_empty(), "{}", report(&tester.errors));
     let definition = tester.definition.as_ref().unwrap();
-    let wrong = told(&test_runner::check_tests(&world.memory, definition))
+    let wrong = report(&test_runner::check_tests(&world.memory, definition))
         .replace(&world.home.path().display().to_string(), "~");
     insta::assert_snapshot!(wrong, @r#"
     agents/tester.toml:11:11: the file `far/away.jsonl` is missing
@@ -130,7 +130,7 @@ fn a_broken_test_file_is_reported_and_does_not_stop_the_agent() {
       name a `key` of the fixture
     "#);
     assert_eq!(
-        told(&test_runner::run_tests(&world.memory, definition).unwrap_err()).lines().count(),
+        report(&test_runner::run_tests(&world.memory, definition).unwrap_err()).lines().count(),
         wrong.lines().count()
     );
 }
@@ -219,7 +219,7 @@ fn every_bundled_agent_passes_its_tests() {
         let definition = entry.definition.as_ref().unwrap();
         agents.push((name.as_str(), definition.tests.len()));
         let wrong = test_runner::run_tests(&world.memory, definition)
-            .unwrap_or_else(|errors| panic!("{}", told(&errors)));
+            .unwrap_or_else(|errors| panic!("{}", report(&errors)));
         let wrong: Vec<_> = wrong.into_iter().filter(|played| !played.differences.is_empty()).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
     }

@@ -23,7 +23,7 @@ actions = [\"link-add\", \"weight\"]
 schedule = \"daily\"
 ";
 
-fn told(errors: &[Error]) -> String {
+fn report(errors: &[Error]) -> String {
     let place = |error: &Error| {
         let at = error.at.clone().unwrap_or_default();
         let line = |at: Option<u32>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
@@ -46,7 +46,7 @@ fn table(rows: &[(&str, &str)]) -> String {
         let broken = GOOD.replacen(from, to, 1);
         let said = match parse(&broken) {
             Ok(_) => "  nothing\n".to_owned(),
-            Err(errors) => told(&errors),
+            Err(errors) => report(&errors),
         };
         write!(text, "{}\n{said}", to.lines().last().unwrap_or_default()).unwrap();
         text
@@ -699,7 +699,7 @@ fn whole_files() {
             assert!(error.at.is_some_and(|at| at.line.is_some()), "{name}");
         }
     }
-    insta::assert_snapshot!([("", "a"), ("# nothing\n", "b"), ("\r\n\r\n", "c")].map(|(text, _)| told(&parse(text).unwrap_err())).concat(), @r#"
+    insta::assert_snapshot!([("", "a"), ("# nothing\n", "b"), ("\r\n\r\n", "c")].map(|(text, _)| report(&parse(text).unwrap_err())).concat(), @r#"
     1:1: `query.pipeline` is missing
        → add `pipeline = "all | type:episodic | limit:20"` under `[query]`
     1:1: `execution.model` is missing
@@ -732,9 +732,9 @@ fn whole_files() {
        → add `template = "linker.md"` under `[prompt]`
     "#);
     let crlf = GOOD.replace("daily", "dayly").replace('\n', "\r\n");
-    assert!(told(&parse(&crlf).unwrap_err()).starts_with("  13:12:"), "lines are counted over CRLF");
+    assert!(report(&parse(&crlf).unwrap_err()).starts_with("  13:12:"), "lines are counted over CRLF");
     let bom = format!("\u{feff}{}", GOOD.replace("description", "descripton"));
-    insta::assert_snapshot!(told(&parse(&bom).unwrap_err()), @r#"
+    insta::assert_snapshot!(report(&parse(&bom).unwrap_err()), @r#"
     1:2: unknown key `descripton`
        → did you mean `description`?
     "#);
@@ -749,7 +749,7 @@ fn all_problems_are_reported_together() {
     for line in [1, 3, 4, 5] {
         assert!(lines.contains(&Some(line)), "nothing of line {line}: {lines:?}");
     }
-    assert!(told(&parse(text).unwrap_err()).contains("did you mean `apply`?"));
+    assert!(report(&parse(text).unwrap_err()).contains("did you mean `apply`?"));
 }
 
 #[test]

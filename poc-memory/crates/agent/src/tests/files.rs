@@ -30,22 +30,22 @@ actions = ["link-add", "weight"]
 schedule = "daily"
 "#;
 
-fn told(errors: &[Error]) -> String {
+fn report(errors: &[Error]) -> String {
     let hint = |error: &Error| error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
     errors.iter().map(|error| format!("{error}{}\n", hint(error))).collect()
 }
 
 /// What is said about an agent file.
-fn said(text: &str) -> String {
+fn problems_of(text: &str) -> String {
     match parse(text) {
         Ok(_) => "nothing".into(),
-        Err(errors) => told(&errors),
+        Err(errors) => report(&errors),
     }
 }
 
 #[test]
 fn every_problem_is_reported_with_its_position() {
-    insta::assert_snapshot!(said(
+    insta::assert_snapshot!(problems_of(
         r#"descripton = "x"
 enabled = "yes"
 
@@ -118,7 +118,7 @@ max-usd-per-day = 1
 
 #[test]
 fn a_missing_key_is_reported_with_an_example() {
-    insta::assert_snapshot!(said("[query]\n"), @r#"
+    insta::assert_snapshot!(problems_of("[query]\n"), @r#"
     agents/tester.toml:1:1: `execution.model` is missing
       add `model = "default"` under `[execution]`
     agents/tester.toml:1:1: `execution.actions` is missing
@@ -134,7 +134,7 @@ fn a_missing_key_is_reported_with_an_example() {
 
 #[test]
 fn syntax_errors_are_reported_alone() {
-    insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
+    insta::assert_snapshot!(problems_of("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
     agents/tester.toml:2:16: invalid basic string, expected `"`
       close the text with `"`; one over several lines stands in `"""`
     agents/tester.toml:4:8: unclosed table, expected `]`
@@ -169,7 +169,7 @@ fn template_problems_are_reported_in_the_file_that_holds_it() {
     }
     let catalog = Catalog::load(&world.memory).unwrap();
     let all: String =
-        ["a", "b", "c", "d", "e", "f"].iter().map(|name| told(&catalog.agents[*name].errors)).collect();
+        ["a", "b", "c", "d", "e", "f"].iter().map(|name| report(&catalog.agents[*name].errors)).collect();
     insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @r#"
     prompts/bad.md:4:12: unknown filter `shout`
     prompts/bad.md:5:4: unknown function `frobnicate`
@@ -194,7 +194,7 @@ fn custom_variables_need_a_value_or_a_default() {
             "[query]\npipeline = \"all\"\n[prompt]\ninline = '''{inline}{{{{ NODES }}}}'''\nplaceholders = [\"NODES\"]\n\
              vars = {{ tone = \"calm\" }}\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
         );
-        parse(&text).map_or_else(|errors| told(&errors), |_| String::new())
+        parse(&text).map_or_else(|errors| report(&errors), |_| String::new())
     };
     for good in [
         "{{ vars.tone }}",
@@ -216,7 +216,7 @@ fn custom_variables_need_a_value_or_a_default() {
 fn an_unknown_placeholder_is_reported_even_without_the_template() {
     let text = "[query]\npipeline = \"all\"\n[prompt]\ntemplate = \"none.md\"\nplaceholders = [\"NODES\", \"NODE\"]\n\
         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
-    insta::assert_snapshot!(told(&parse(text).unwrap_err()), @r#"
+    insta::assert_snapshot!(report(&parse(text).unwrap_err()), @r#"
     agents/tester.toml:4:12: the template `none.md` is missing
     agents/tester.toml:5:26: unknown placeholder `NODE`
       did you mean `NODES`?
@@ -233,9 +233,9 @@ fn a_prompt_naming_an_unpermitted_action_is_a_warning() {
     );
     let catalog = Catalog::load(&world.memory).unwrap();
     let entry = &catalog.agents["more"];
-    assert_eq!(told(&entry.errors), "");
+    assert_eq!(report(&entry.errors), "");
     let warnings = entry.definition.as_ref().unwrap().warnings();
-    insta::assert_snapshot!(told(&warnings), @r#"
+    insta::assert_snapshot!(report(&warnings), @r#"
     prompts/more.md:2:5: the template names the action `supersede`, which is not permitted
       add "supersede" to `execution.actions` or leave it out of the prompt
     agents/more.toml:9:13: `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
@@ -249,12 +249,12 @@ fn bundled_agents_and_the_seed_file_are_valid() {
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
     assert_eq!(names, ["linker", "rename", "replay", "separator", "split", "transfer"]);
     for (name, entry) in &catalog.agents {
-        assert_eq!(entry.state, EntryState::Ok, "{name}: {}", told(&entry.errors));
+        assert_eq!(entry.state, EntryState::Ok, "{name}: {}", report(&entry.errors));
     }
     world.file("agents/linker.toml", SEED);
     let catalog = Catalog::load(&world.memory).unwrap();
     let linker = &catalog.agents["linker"];
-    assert_eq!(linker.state, EntryState::Ok, "{}", told(&linker.errors));
+    assert_eq!(linker.state, EntryState::Ok, "{}", report(&linker.errors));
     assert_eq!(linker.definition.as_ref().unwrap().execution.model, "sonnet");
 }
 
@@ -271,7 +271,7 @@ fn a_broken_file_runs_as_its_last_good_version_even_after_a_restart() {
     let mine = &catalog.agents["mine"];
     assert_eq!((mine.state, mine.since), (EntryState::LastGood, since));
     assert_eq!(mine.definition.as_ref().unwrap().source, SEED);
-    insta::assert_snapshot!(told(&mine.errors), @r"
+    insta::assert_snapshot!(report(&mine.errors), @r"
     agents/mine.toml:11:24: unknown action `wait`
       the actions are `link-add`, `weight`, `insert` and `supersede`
     ");
@@ -313,7 +313,7 @@ fn changing_a_saved_pipeline_changes_the_agents_that_use_it() {
     save("tpye:daily");
     let broken = load();
     assert_eq!((broken.state, pipeline(&broken)), (EntryState::LastGood, pipeline(&second)));
-    insta::assert_snapshot!(told(&broken.errors), @r#"
+    insta::assert_snapshot!(report(&broken.errors), @r#"
     agents/mine.toml:3:13: in the saved pipeline `@due`: unknown stage `tpye`
       tpye:daily
       ^^^^

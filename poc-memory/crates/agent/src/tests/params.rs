@@ -13,7 +13,7 @@ fn set(values: &[(&str, &str)]) -> BTreeMap<String, String> {
     values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn told(errors: &[Error]) -> String {
+fn report(errors: &[Error]) -> String {
     let hint = |error: &Error| error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
     errors.iter().map(|error| format!("{error}{}\n", hint(error))).collect()
 }
@@ -63,7 +63,7 @@ fn unknown_parameters_are_reported_with_their_position() {
         FILE.replace("span =", "\"the span\" ="),
         FILE.replace("params = { kind = \"episodic\", span = \"7d\" }", "params = \"kind\""),
     ];
-    let all: Vec<String> = broken.iter().map(|text| told(&parse(text).unwrap_err())).collect();
+    let all: Vec<String> = broken.iter().map(|text| report(&parse(text).unwrap_err())).collect();
     insta::assert_snapshot!(all.join("---\n"), @r#"
     agents/tester.toml:2:24: there is no parameter `knd`
       all | type:${knd} | age:<${span}

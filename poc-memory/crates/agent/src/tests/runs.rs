@@ -120,7 +120,7 @@ fn every_refused_action_has_its_reason() {
     let seen = parking_lot::Mutex::new(Vec::new());
     let probe = ScriptedModel::doing_nothing(&["link-add", "weight"]).during_call(|request| {
         seen.lock()
-            .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.chosen())));
+            .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.is_chosen())));
     });
     let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     run_with(&world.memory, &definition, &probe, Trigger::Manual, &dry).unwrap();

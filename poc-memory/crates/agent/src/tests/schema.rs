@@ -5,19 +5,19 @@ use serde_json::Value;
 /// Where the value is not what the schema says. A word of the schema that is not known here fails the test.
 pub(super) fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
-    look(schema, value, "", &mut faults);
+    validate(schema, value, "", &mut faults);
     faults
 }
 
-fn look(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
+fn validate(schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
     for (word, says) in schema.as_object().unwrap() {
-        if !holds(word, says, schema, value, path, faults) {
+        if !keyword_holds(word, says, schema, value, path, faults) {
             faults.push(format!("{path}: {word} {says}, not {value}"));
         }
     }
 }
 
-fn holds(
+fn keyword_holds(
     word: &str,
     says: &Value,
     schema: &Value,
@@ -41,7 +41,7 @@ fn holds(
         "properties" => {
             for (name, schema) in says.as_object().unwrap() {
                 if let Some(value) = value.get(name) {
-                    look(schema, value, &format!("{path}.{name}"), faults);
+                    validate(schema, value, &format!("{path}.{name}"), faults);
                 }
             }
             true
@@ -53,7 +53,7 @@ fn holds(
             match says {
                 Value::Bool(may) => *may,
                 schema => {
-                    look(schema, value, &format!("{path}.{name}"), faults);
+                    validate(schema, value, &format!("{path}.{name}"), faults);
                     true
                 }
             }
@@ -83,7 +83,7 @@ fn holds(
         "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= says.as_u64().unwrap()),
         "items" => {
             for (at, item) in value.as_array().into_iter().flatten().enumerate() {
-                look(says, item, &format!("{path}[{at}]"), faults);
+                validate(says, item, &format!("{path}[{at}]"), faults);
             }
             true
         }

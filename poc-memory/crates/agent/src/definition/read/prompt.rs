@@ -1,4 +1,4 @@
-//! `[prompt]`: the template, wherever it stands, checked against its placeholders.
+//! `[prompt]`: reads the template from its file or the agent file and checks it against the placeholders.
 
 use super::{Located, Reader, Section};
 use crate::check;
@@ -20,9 +20,9 @@ impl<'a> Reader<'a> {
             let names: Vec<(&str, usize)> =
                 placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
             let checked = source.as_ref().is_some_and(|source| self.check_template(source, &names, &vars));
-            // Whatever the template may use: this is none of its variables.
+            // Report unknown names even if the template could not be checked.
             for (name, offset) in names.iter().filter(|_| !checked) {
-                check::known(name).unwrap_or_else(|error| self.file.problem(*offset, error));
+                check::check_placeholder(name).unwrap_or_else(|error| self.file.problem(*offset, error));
             }
         }
         let source = source?;
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The template's text, from the folder of prompts or the agent file itself.
+    /// The template text, from the `prompts` folder or the agent file.
     fn source(&self, section: &Section<'a>) -> Option<Source> {
         let (file, text, offset) = match (section.place("template"), section.place("inline")) {
             (None, None) => {

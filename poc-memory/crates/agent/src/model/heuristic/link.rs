@@ -82,7 +82,7 @@ fn alike<'a>(
 ) -> impl Iterator<Item = (&'a Handle, &'a Handle, f64)> {
     let pairs = nodes.selection.pairs.iter();
     let pairs = pairs.filter_map(|pair| Some((nodes.get(&pair.a)?, nodes.get(&pair.b)?, pair.similarity)));
-    let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
+    let chosen = nodes.selection.handles.iter().filter(|handle| handle.is_chosen());
     let candidates = chosen.flat_map(move |handle| {
         let best = handle.candidates.iter().map(|(_, cosine)| *cosine).fold(f64::NEG_INFINITY, f64::max);
         let near = handle.candidates.iter().filter(move |(_, cosine)| *cosine >= best - cosines.link_within);

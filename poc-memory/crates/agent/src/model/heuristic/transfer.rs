@@ -74,7 +74,7 @@ fn candidates<'a>(
     nodes: &Nodes<'a>,
     rare: &Rare<'_>,
 ) -> Vec<Group<'a>> {
-    let is_episode = |handle: &&Handle| handle.chosen() && NodeType::is_occasion(&handle.node.node_type.0);
+    let is_episode = |handle: &&Handle| handle.is_chosen() && NodeType::is_occasion(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
     for (at, handle) in episodes.iter().enumerate() {

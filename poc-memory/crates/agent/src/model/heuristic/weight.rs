@@ -23,7 +23,7 @@ pub(super) fn find<'a>(
     (agent, now): (&str, Timestamp),
 ) -> Vec<Change<'a>> {
     let view = &nodes.selection.view;
-    let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
+    let chosen = nodes.selection.handles.iter().filter(|handle| handle.is_chosen());
     chosen
         .filter(|handle| !handle.protected && !gone.contains(handle.name.as_str()))
         .filter_map(|handle| {

@@ -137,7 +137,7 @@ impl Year {
                 let became = [Status::Noop, Status::Ok, Status::Failed, Status::TimedOut];
                 self.end(became[dice.below(0, became.len())]);
             }
-            self.look(dice);
+            self.poll(dice);
         }
     }
 
@@ -165,7 +165,7 @@ impl Year {
         }
     }
 
-    fn look(&mut self, dice: &SeededRng) {
+    fn poll(&mut self, dice: &SeededRng) {
         for decision in self.world.decide(self.now) {
             self.runs += 1;
             match decision {
