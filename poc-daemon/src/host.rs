@@ -7,7 +7,7 @@ use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::pause::Paused;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
-use poc_agent::{Catalog, CatalogChange, scheduler, ledger};
+use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;

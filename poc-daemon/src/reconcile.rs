@@ -31,7 +31,7 @@ pub(crate) struct ScanResult {
 }
 
 /// The catalog that replaces the one in use.
-pub(crate) struct Reconciled {
+pub(crate) struct Reconciliation {
     /// The agents.
     pub(crate) catalog: Catalog,
     /// How they differ from the agents in use before.
@@ -90,7 +90,7 @@ impl Reconciler {
         scan: ScanResult,
         confirmed: bool,
         now: Instant,
-    ) -> Reconciled {
+    ) -> Reconciliation {
         let ScanResult { catalog: scanned, folder_exists, settings } = scan;
         let before = std::mem::take(&mut self.unconfirmed);
         let since = |name: &str| before.get(name).copied();
@@ -128,7 +128,7 @@ impl Reconciler {
         }
         pending.error = !self.unconfirmed.is_empty();
         let catalog = Catalog { agents, problems, missing: scanned.missing };
-        Reconciled { events: diff(current, &catalog), catalog, pending }
+        Reconciliation { events: diff(current, &catalog), catalog, pending }
     }
 }
 

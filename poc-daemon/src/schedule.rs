@@ -12,10 +12,10 @@ mod tests;
 
 use crate::shared::Shared;
 use parking_lot::Mutex;
-use poc_agent::scheduler::Scheduler;
-use poc_agent::slot_planner::Tick;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
+use poc_agent::scheduler::Scheduler;
+use poc_agent::slot_planner::Tick;
 use poc_graph::error::Result;
 use runs::Runs;
 use std::sync::Arc;

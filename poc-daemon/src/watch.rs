@@ -6,12 +6,12 @@
 mod debounce;
 mod watched_paths;
 
-use crate::reconcile::{CatalogEvent, Pending, Reconciled, ScanResult};
+use crate::reconcile::{CatalogEvent, Pending, Reconciliation, ScanResult};
 use crate::shared::Shared;
 use debounce::Debounce;
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
-use poc_agent::{Catalog, CatalogScan, CatalogChange};
+use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_search::query::Names;
@@ -61,7 +61,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// Reloads agents and prompts now, without waiting for a second scan to confirm errors. Blocks while
 /// it reads.
 pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
-    let Scanned { catalog, events, .. } = scan(shared, true)?;
+    let ScanOutcome { catalog, events, .. } = scan(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
     let change = |event| match event {
         CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
@@ -75,7 +75,7 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
 }
 
 /// The outcome of a scan: the catalog in use after it, what changed, and what is pending.
-struct Scanned {
+struct ScanOutcome {
     catalog: Arc<Catalog>,
     events: Vec<CatalogEvent>,
     pending: Pending,
@@ -124,29 +124,29 @@ impl FolderWatcher {
 }
 
 /// Reads all files and replaces the catalog in use if anything changed.
-fn scan(shared: &Shared, confirmed: bool) -> Result<Scanned> {
+fn scan(shared: &Shared, confirmed: bool) -> Result<ScanOutcome> {
     let mut reconciler = shared.reconciler.lock();
     // Settings come first, because agents may use the pipelines that are saved there.
     let settings = reload_pipelines(shared);
     let current = shared.catalog.load_full();
-    let look = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
+    let scan = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
     let folder_exists = shared.memory.paths.agents().is_dir();
-    let result = ScanResult { catalog: look.catalog.clone(), folder_exists, settings };
-    let Reconciled { catalog, events, pending } =
+    let result = ScanResult { catalog: scan.catalog.clone(), folder_exists, settings };
+    let Reconciliation { catalog, events, pending } =
         reconciler.reconcile(&current, result, confirmed, Instant::now());
-    look.remember(&shared.memory, &catalog)?;
+    scan.remember(&shared.memory, &catalog)?;
     if confirmed || !events.is_empty() {
         *shared.reloaded.lock() = Some(shared.memory.now());
     }
     if events.is_empty() {
-        return Ok(Scanned { catalog: current, events, pending });
+        return Ok(ScanOutcome { catalog: current, events, pending });
     }
     let catalog = Arc::new(catalog);
     shared.catalog.store(catalog.clone());
     shared.wake.notify_one();
     events.iter().for_each(log);
     events.iter().filter_map(CatalogEvent::change).for_each(|change| shared.metrics.count_reload(change));
-    Ok(Scanned { catalog, events, pending })
+    Ok(ScanOutcome { catalog, events, pending })
 }
 
 /// Applies the saved pipelines of the settings file as it is now. Returns the problem when the file is

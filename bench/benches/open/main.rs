@@ -20,9 +20,9 @@ use poc_notes::Memory;
 use poc_search::query::Pipeline;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(opening::CHILD) {
-        return opening::child(arguments.next().unwrap().as_ref());
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some(opening::CHILD) {
+        return opening::child(words.next().unwrap().as_ref());
     }
     let mut report = Report::new("open");
     for nodes in arguments().sizes {

@@ -1,11 +1,11 @@
 //! Carries out due slots: a limited number of agents at the same time.
 
 use crate::shared::Shared;
-use poc_agent::scheduler::{self, Slot};
-use poc_agent::slot_planner::Tick;
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
 use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
+use poc_agent::scheduler::{self, Slot};
+use poc_agent::slot_planner::Tick;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::Semaphore;

@@ -6,8 +6,8 @@ use crate::shared::Shared;
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::rng::SeededRng;
 use poc_graph::error::Code;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, SystemClock};
 use poc_memory::client::Client;
 use poc_memory::ops::Actor;
@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 const LIMIT: usize = 4096;
 
 /// The socket of a daemon without its other tasks.
-struct Served {
+struct TestServer {
     _home: tempfile::TempDir,
     paths: Paths,
     shared: Arc<Shared>,
@@ -32,28 +32,27 @@ struct Served {
     serving: Option<tokio::task::JoinHandle<Vec<tokio::net::UnixStream>>>,
 }
 
-impl Served {
-    fn new() -> Served {
-        Served::with_handshake_timeout(Span::MINUTE)
+impl TestServer {
+    fn new() -> TestServer {
+        TestServer::with_handshake_timeout(Span::MINUTE)
     }
 
     /// A socket that waits this long for the hello of a client.
-    fn with_handshake_timeout(timeout: Span) -> Served {
+    fn with_handshake_timeout(timeout: Span) -> TestServer {
         let mut config = Config::defaults().unwrap();
         config.daemon.handshake_timeout = timeout;
-        Served::with_settings(config, &[])
+        TestServer::with_settings(config, &[])
     }
 
     /// A socket with these settings and agents, which are pairs of a name and the text of a file.
-    fn with_settings(mut config: Config, agents: &[(&str, &str)]) -> Served {
+    fn with_settings(mut config: Config, agents: &[(&str, &str)]) -> TestServer {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         config.embedder.kind = "hash".into();
         config.daemon.max_frame_bytes = LIMIT;
         let runtime = pools::runtime(&config).unwrap();
         let memory =
-            Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededRng::new(1)))
-                .unwrap();
+            Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededRng::new(1))).unwrap();
         let mut catalog = Catalog::default();
         if !agents.is_empty() {
             std::fs::create_dir_all(paths.agents()).unwrap();
@@ -65,7 +64,7 @@ impl Served {
         let shared = Arc::new(Shared::new(memory, catalog));
         let listener = runtime.block_on(async { socket::bind(&paths) }).unwrap();
         let serving = runtime.spawn(socket::run(shared.clone(), listener));
-        Served { _home: home, paths, shared, runtime, serving: Some(serving) }
+        TestServer { _home: home, paths, shared, runtime, serving: Some(serving) }
     }
 
     /// A connection on which nothing was sent yet.
@@ -112,22 +111,22 @@ fn request(id: u64, op: &str, args: Value) -> Frame {
 
 #[test]
 fn a_request_is_answered() {
-    let served = Served::new();
-    let status = served.client().call("daemon status", json!({}), &|_| {}).unwrap();
+    let server = TestServer::new();
+    let status = server.client().call("daemon status", json!({}), &|_| {}).unwrap();
     assert_eq!(status["pid"], std::process::id());
 }
 
 #[test]
 fn only_its_owner_may_use_the_socket() {
-    let served = Served::new();
+    let server = TestServer::new();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(served.paths.socket()), 0o600);
+    assert_eq!(mode(server.paths.socket()), 0o600);
 }
 
 #[test]
 fn answers_carry_the_id_of_their_request() {
-    let served = Served::new();
-    let mut stream = served.greeted();
+    let server = TestServer::new();
+    let mut stream = server.greeted();
     for id in 1..=20 {
         send(&mut stream, &request(id, if id % 2 == 0 { "daemon status" } else { "dance" }, json!({})));
     }
@@ -147,8 +146,8 @@ fn answers_carry_the_id_of_their_request() {
 
 #[test]
 fn an_invalid_argument_fails_the_request_and_not_the_connection() {
-    let served = Served::new();
-    let mut client = served.client();
+    let server = TestServer::new();
+    let mut client = server.client();
     let error = client.call("daemon status", json!({"colour": "blue"}), &|_| {}).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     client.call("daemon status", json!({}), &|_| {}).unwrap();
@@ -156,8 +155,8 @@ fn an_invalid_argument_fails_the_request_and_not_the_connection() {
 
 #[test]
 fn another_protocol_version_is_refused_after_our_hello() {
-    let served = Served::new();
-    let mut stream = served.raw();
+    let server = TestServer::new();
+    let mut stream = server.raw();
     send(&mut stream, &Frame::Hello { hello: Hello { protocol: PROTOCOL + 1, version: "9".into() } });
     assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::current() }));
     let (code, message) = closing_error(&mut stream);
@@ -167,8 +166,8 @@ fn another_protocol_version_is_refused_after_our_hello() {
 
 #[test]
 fn another_first_frame_than_hello_is_refused() {
-    let served = Served::new();
-    let mut stream = served.raw();
+    let server = TestServer::new();
+    let mut stream = server.raw();
     send(&mut stream, &request(1, "daemon status", json!({})));
     receive(&mut stream);
     assert_eq!(closing_error(&mut stream), (Code::InvalidArgument, "the first frame is not `hello`".into()));
@@ -176,21 +175,21 @@ fn another_first_frame_than_hello_is_refused() {
 
 #[test]
 fn a_client_without_hello_is_disconnected() {
-    let served = Served::with_handshake_timeout(Span(50));
-    let mut stream = served.raw();
+    let server = TestServer::with_handshake_timeout(Span(50));
+    let mut stream = server.raw();
     assert_eq!(closing_error(&mut stream), (Code::Unavailable, "no hello came in time".into()));
 }
 
 #[test]
 fn a_malformed_frame_closes_the_connection_with_an_error() {
-    let served = Served::new();
-    let mut stream = served.greeted();
+    let server = TestServer::new();
+    let mut stream = server.greeted();
     stream.write_all(&[0, 0, 0, 2, 0xc1, 0xc1]).unwrap();
     let (code, message) = closing_error(&mut stream);
     assert_eq!(code, Code::InvalidArgument);
     assert!(message.starts_with("the frame cannot be read"), "{message}");
 
-    let mut stream = served.greeted();
+    let mut stream = server.greeted();
     send(&mut stream, &request(1, "daemon status", json!("x".repeat(LIMIT))));
     let (_, message) = closing_error(&mut stream);
     assert!(message.ends_with("is longer than the 4096 that are allowed"), "{message}");
@@ -198,18 +197,18 @@ fn a_malformed_frame_closes_the_connection_with_an_error() {
 
 #[test]
 fn a_stop_refuses_new_clients_and_keeps_open_connections() {
-    let mut served = Served::new();
-    let mut stream = served.greeted();
+    let mut server = TestServer::new();
+    let mut stream = server.greeted();
     send(&mut stream, &request(7, "daemon stop", json!({})));
     assert!(matches!(receive(&mut stream), Some(Frame::Ok { id: 7, .. })));
-    let open = served.end();
+    let open = server.end();
     assert_eq!(open.len(), 1);
     // A new client finds no daemon.
-    assert!(Client::connect(&served.paths.socket(), LIMIT, Span::MINUTE).unwrap().is_none());
+    assert!(Client::connect(&server.paths.socket(), LIMIT, Span::MINUTE).unwrap().is_none());
     // The open connection ends only when the daemon drops it.
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    let _context = served.runtime.enter();
+    let _context = server.runtime.enter();
     drop(open);
     stream.set_nonblocking(false).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
@@ -234,21 +233,21 @@ fn slow_models_never_delay_other_requests() {
     let runs = config.daemon.max_in_flight;
     assert!(places < threads && threads < runs, "{places} places, {threads} threads, {runs} runs");
 
-    let served = Served::with_settings(config, &[("slow", agent)]);
+    let server = TestServer::with_settings(config, &[("slow", agent)]);
     let note = json!({"title": "A note", "body": "about page splits"});
-    served.client().call("insert", note, &|_| {}).unwrap();
-    let mut stream = served.greeted();
+    server.client().call("insert", note, &|_| {}).unwrap();
+    let mut stream = server.greeted();
     for id in 1..=runs as u64 {
         // A dry run claims nothing, so every one of them may call the model at the same time.
         send(&mut stream, &request(id, "agent run", json!({"agent": "slow", "dry_run": true})));
     }
     let calls: Vec<TcpStream> = model.incoming().take(places).map(Result::unwrap).collect();
-    let status = served.client().call("daemon status", json!({}), &|_| {}).unwrap();
+    let status = server.client().call("daemon status", json!({}), &|_| {}).unwrap();
     assert_eq!(status["pid"], std::process::id());
-    served.client().call("insert", json!({"title": "Another note", "body": "x"}), &|_| {}).unwrap();
+    server.client().call("insert", json!({"title": "Another note", "body": "x"}), &|_| {}).unwrap();
 
     // Every run ends once its call is cancelled.
-    served.shared.calls.cancel();
+    server.shared.calls.cancel();
     drop(model);
     for _ in 0..runs {
         assert!(matches!(receive(&mut stream), Some(Frame::Ok { .. } | Frame::Err { .. })));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Long enough for any machine.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
     #[test]
     fn reading_a_file_causes_no_scan() {
@@ -160,7 +160,7 @@ mod tests {
         // Events arrive in order: this one comes after all events of the reads.
         let other = paths.agents().join("other.toml");
         std::fs::write(&other, "x").unwrap();
-        let first = events.recv_timeout(PATIENCE).unwrap();
+        let first = events.recv_timeout(WAIT_LIMIT).unwrap();
         assert_eq!(first.paths, [other]);
     }
 
@@ -197,7 +197,7 @@ mod tests {
             std::fs::write(&mark, "x").unwrap();
             let mut seen = false;
             loop {
-                let event = events.recv_timeout(PATIENCE).unwrap();
+                let event = events.recv_timeout(WAIT_LIMIT).unwrap();
                 seen |= event.paths.contains(&file);
                 if event.paths.contains(&mark) {
                     break;

@@ -26,7 +26,7 @@ impl HttpError {
         HttpError(Box::new(Parts { status, header: None, error: Error::new(code, message).hint(hint) }))
     }
 
-    fn with(mut self, name: HeaderName, value: HeaderValue) -> HttpError {
+    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> HttpError {
         self.0.header = Some((name, value));
         self
     }
@@ -36,7 +36,7 @@ impl HttpError {
         let hint = "send `Authorization: Bearer TOKEN`; the tokens are in the files `token` and `token-read` beside config.toml";
         let challenge = HeaderValue::from_static("Bearer realm=\"poc-memory\"");
         HttpError::new(StatusCode::UNAUTHORIZED, Code::Rejected, message, hint)
-            .with(WWW_AUTHENTICATE, challenge)
+            .with_header(WWW_AUTHENTICATE, challenge)
     }
 
     /// The token, the host or the page may not do this.
@@ -51,7 +51,7 @@ impl HttpError {
     }
 
     /// The op of this path is switched off.
-    pub(super) fn switched_off(op: &OpDef) -> HttpError {
+    pub(super) fn disabled(op: &OpDef) -> HttpError {
         let hint = match op.access {
             Access::Destroy => "set `delete = true` under `[rest]` in config.toml to switch it on",
             _ => "remove it from `disabled` under `[rest]` in config.toml",
@@ -72,7 +72,7 @@ impl HttpError {
         let hint = format!("use {allowed}");
         let error = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, Code::InvalidArgument, message, &hint);
         match HeaderValue::from_str(allowed) {
-            Ok(allowed) => error.with(ALLOW, allowed),
+            Ok(allowed) => error.with_header(ALLOW, allowed),
             Err(_) => error,
         }
     }

@@ -52,10 +52,10 @@ impl Endpoint {
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
         let args = if self.route.method == Method::Get {
-            request::of_query(&self.fields, &path, query)?
+            request::from_query(&self.fields, &path, query)?
         } else {
             let body = self.body(rest, &head.headers, body).await?;
-            request::of_body(&self.fields, &path, query, &body)?
+            request::from_body(&self.fields, &path, query, &body)?
         };
         let answer = self.call(rest, scope, args).await?;
         Ok(answer::of_op(self.op, &self.route, answer)?)

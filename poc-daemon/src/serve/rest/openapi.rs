@@ -25,7 +25,7 @@ const ERRORS: &[(u16, &str)] = &[
 ];
 
 /// Errors that only a request with a body can cause.
-const OF_BODIES: &[u16] = &[408, 413, 415];
+const BODY_STATUSES: &[u16] = &[408, 413, 415];
 
 const ABOUT: &str = "A memory for AI agents that looks after itself. Every field and every answer \
 is the same as on the command line with `--json`.";
@@ -181,7 +181,7 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
     }
     responses.insert(route.status.to_string(), success);
     for (status, _) in ERRORS {
-        if route.method == Method::Post || !OF_BODIES.contains(status) {
+        if route.method == Method::Post || !BODY_STATUSES.contains(status) {
             let status = status.to_string();
             let error = json!({"$ref": format!("#/components/responses/{status}")});
             responses.insert(status, error);
@@ -240,7 +240,7 @@ mod tests {
     fn all() -> Value {
         let mut config = Config::defaults().unwrap().rest;
         config.delete = true;
-        document(&routes::served(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
+        document(&routes::enabled_ops(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
     }
 
     /// Visits every value of a document with its path.

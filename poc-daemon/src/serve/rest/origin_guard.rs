@@ -25,21 +25,22 @@ impl OriginGuard {
 
     /// Accepts or refuses a request.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
-        let host = one(headers, &HOST)?.ok_or_else(|| wrong_host("no host"))?;
+        let host = single_header(headers, &HOST)?.ok_or_else(|| wrong_host("no host"))?;
         // The host in an absolute request target takes precedence over `Host`, so both are checked.
         let named = [Some(host), uri.authority().map(|authority| authority.as_str())];
         if let Some(other) = named.into_iter().flatten().find(|name| !self.is_own(name)) {
             return Err(wrong_host(&format!("`{other}`")));
         }
-        let origin = one(headers, &ORIGIN)?;
-        let known = origin.is_some_and(|origin| self.origins.iter().any(|known| same(known, origin)));
+        let origin = single_header(headers, &ORIGIN)?;
+        let known =
+            origin.is_some_and(|origin| self.origins.iter().any(|known| equal_ignoring_case(known, origin)));
         if let Some(origin) = origin
             && !known
-            && !same(origin, &format!("http://{host}"))
+            && !equal_ignoring_case(origin, &format!("http://{host}"))
         {
             return Err(foreign_page(&format!("a page of `{origin}`")));
         }
-        match one(headers, &HeaderName::from_static("sec-fetch-site"))? {
+        match single_header(headers, &HeaderName::from_static("sec-fetch-site"))? {
             None | Some("same-origin" | "none") => Ok(()),
             Some(_) if known => Ok(()),
             Some(_) => Err(foreign_page("a page of another site")),
@@ -51,12 +52,15 @@ impl OriginGuard {
         let Some((name, port)) = split(host) else { return false };
         // Without a port, it is the default port of HTTP.
         let here = port.unwrap_or(80) == self.address.port() && self.is_address(name);
-        here || self.hosts.iter().any(|known| same(known, host) || same(known, name))
+        here || self
+            .hosts
+            .iter()
+            .any(|known| equal_ignoring_case(known, host) || equal_ignoring_case(known, name))
     }
 
     /// Whether a name is an IP address of this server or `localhost`, which no page can own.
     fn is_address(&self, name: &str) -> bool {
-        if same(name, "localhost") {
+        if equal_ignoring_case(name, "localhost") {
             return true;
         }
         let address = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
@@ -84,12 +88,12 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn same(a: &str, b: &str) -> bool {
+fn equal_ignoring_case(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
 /// The value of a header that may occur only once.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HttpError> {
+fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HttpError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {

@@ -1,23 +1,23 @@
 //! Converts an HTTP request to the request of an op.
 
 use super::query::Fields;
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
 /// The request in the fields of a path and a query.
-pub(super) fn of_query<'a>(
+pub(super) fn from_query<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
     query: &str,
 ) -> Result<Value> {
-    let mut request = of_path(fields, path)?;
+    let mut request = from_path(fields, path)?;
     fields.put_query(&mut request, query)?;
     Ok(Value::Object(request))
 }
 
 /// The request in the fields of a path and a JSON body.
-pub(super) fn of_body<'a>(
+pub(super) fn from_body<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
     query: &str,
@@ -30,7 +30,7 @@ pub(super) fn of_body<'a>(
             .hint("put the fields into the JSON body")
             .field(name));
     }
-    request.extend(of_path(fields, path)?);
+    request.extend(from_path(fields, path)?);
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
             let place = if name == tenancy::FIELD { "query" } else { "path" };
@@ -43,7 +43,7 @@ pub(super) fn of_body<'a>(
     Ok(Value::Object(request))
 }
 
-fn of_path<'a>(
+fn from_path<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Map<String, Value>> {
@@ -65,7 +65,11 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
         Ok(_) => Err(Error::invalid("the body is not a JSON object").hint("send `{\"field\": value}`")),
         Err(error) => {
             let place = |number: usize| u32::try_from(number).ok().filter(|number| *number > 0);
-            let at = ErrorLocation { line: place(error.line()), column: place(error.column()), ..ErrorLocation::default() };
+            let at = ErrorLocation {
+                line: place(error.line()),
+                column: place(error.column()),
+                ..ErrorLocation::default()
+            };
             let text = error.to_string();
             let problem = text.split(" at line ").next().unwrap_or(&text);
             Err(Error::invalid(format!("the body is not JSON: {problem}")).at(at))
@@ -84,7 +88,7 @@ mod tests {
     }
 
     fn read(body: &str) -> String {
-        match of_body(&fields(), [("node", "a")], "", body.as_bytes()) {
+        match from_body(&fields(), [("node", "a")], "", body.as_bytes()) {
             Ok(request) => request.to_string(),
             Err(error) => error.to_string(),
         }
@@ -115,14 +119,14 @@ mod tests {
 
     #[test]
     fn a_query_with_a_body_is_refused() {
-        let error = of_body(&fields(), [], "count=1", b"{}").unwrap_err();
+        let error = from_body(&fields(), [], "count=1", b"{}").unwrap_err();
         assert_eq!(error.message, "this takes no query but `tenant`");
     }
 
     proptest! {
         #[test]
         fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = of_body(&fields(), [], "", &body);
+            let _ = from_body(&fields(), [], "", &body);
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `invalid_config` when the settings switch off an unknown op.
-pub(super) fn served(config: &poc_config::RestConfig) -> Result<Vec<(&'static OpDef, Route)>> {
+pub(super) fn enabled_ops(config: &poc_config::RestConfig) -> Result<Vec<(&'static OpDef, Route)>> {
     for name in &config.disabled {
         if ops::find(name).is_none_or(|op| op.route.is_none()) {
             let known = OPS.iter().filter(|op| op.route.is_some()).map(|op| op.name);
@@ -47,7 +47,7 @@ fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
 /// The router of everything that is served over HTTP.
 pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
     let mut router = Router::new();
-    let served = served(rest.config())?;
+    let served = enabled_ops(rest.config())?;
     if rest.config().enabled {
         let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
         // A path whose ops are all switched off is routed too, so that the error can say so.
@@ -97,10 +97,10 @@ fn methods(rest: &Arc<RestContext>, path: &str, endpoints: Vec<Endpoint>) -> Met
             async move { endpoint.answer(&rest, path, request).await }
         });
     }
-    let off = switched_off(path, &names);
+    let off = disabled_routes(path, &names);
     methods.fallback(async move |request: Request| {
         if let Some((_, op)) = off.iter().find(|(method, _)| *method == request.method().as_str()) {
-            return HttpError::switched_off(op);
+            return HttpError::disabled(op);
         }
         if names.is_empty() {
             return HttpError::no_route(request.uri().path());
@@ -110,7 +110,7 @@ fn methods(rest: &Arc<RestContext>, path: &str, endpoints: Vec<Endpoint>) -> Met
 }
 
 /// The methods of a path that are switched off, with their ops.
-fn switched_off(path: &str, on: &[&str]) -> Vec<(&'static str, &'static OpDef)> {
+fn disabled_routes(path: &str, on: &[&str]) -> Vec<(&'static str, &'static OpDef)> {
     let all = OPS.iter().filter_map(|op| Some((op, op.route?))).filter(|(_, route)| route.path == path);
     let methods = all.map(|(op, route)| (filter(route.method).1, op));
     methods.filter(|(method, _)| !on.contains(method)).collect()
