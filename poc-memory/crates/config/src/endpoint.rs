@@ -1,20 +1,20 @@
-//! Servers that somebody named in the settings: what an address may be, and the client that asks them.
+//! HTTP endpoints named in the settings: validation of their addresses, and the client for them.
 
 use reqwest::Url;
 use reqwest::blocking::{Client, ClientBuilder};
 use reqwest::redirect::Policy;
 use std::net::IpAddr;
 
-/// Why a text cannot be the address of a server.
+/// Why a text is not a valid endpoint address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointError {
     /// It is not `http://HOST…` or `https://HOST…`.
     NoAddress,
-    /// It holds a user or a password, which would stand in every message that names it.
+    /// It contains a user or a password, which would appear in every message that names it.
     Secret,
 }
 
-/// The address that a text is.
+/// Parses an endpoint address.
 pub fn parse(text: &str) -> Result<Url, EndpointError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or(EndpointError::NoAddress)?;
@@ -24,15 +24,15 @@ pub fn parse(text: &str) -> Result<Url, EndpointError> {
     }
 }
 
-/// The address of `path` below another one.
+/// Appends `path` to a base address.
 pub fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
 }
 
-/// A client for one server. It follows no redirect, which could carry a key and notes to a host nobody
-/// named, and asks a server on this machine without the proxy of the environment.
+/// A client for one server. It follows no redirects, because they could send a key and notes to a host that was
+/// not configured. Servers on this machine are called without the proxy of the environment.
 pub fn client(server: &Url) -> ClientBuilder {
     let client = Client::builder()
         .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_address_is() {
+    fn only_http_addresses_without_credentials_are_valid() {
         for good in ["http://127.0.0.1:11434/v1", "https://api.example.com"] {
             assert!(parse(good).is_ok(), "{good}");
         }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_put_behind_the_address() {
+    fn join_appends_the_path() {
         for base in ["http://example.com/v1", "http://example.com/v1/"] {
             let below = join(&Url::parse(base).unwrap(), "embeddings");
             assert_eq!(below.as_str(), "http://example.com/v1/embeddings");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_of_this_machine() {
+    fn loopback_addresses_are_recognised() {
         for (url, here) in [
             ("http://localhost/", true),
             ("http://127.0.0.9:80/", true),

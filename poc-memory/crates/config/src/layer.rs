@@ -1,24 +1,24 @@
-//! Layers of TOML: one over the other, and problems placed where they stand.
+//! Layers of TOML settings: merging, and positions of problems.
 
 use super::Config;
-use super::wording::worded;
-use poc_graph::error::{ErrorLocation, Error, Result};
+use super::serde_message::rewrite;
+use poc_graph::error::{Error, ErrorLocation, Result};
 use std::path::Path;
 use toml::{Table, Value};
 
 /// Prefix of the environment's layer: `POC_MEMORY__SECTION__KEY=value`.
 const ENVIRONMENT: &str = "POC_MEMORY__";
 
-/// A problem with the path of the key it is about.
+/// A problem with the path of its key.
 pub(super) struct Problem {
     path: String,
     message: String,
 }
 
 impl Problem {
-    /// The error, placed at the key in the text of the file.
+    /// The error with the position of the key in the file.
     pub(super) fn place(self, name: &str, text: &str) -> Error {
-        // A place within a list is that of the list.
+        // A problem within a list is reported at the list.
         let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
         let at = placed(name, text, &path);
         self.error().at(ErrorLocation { field: Some(self.path), ..at })
@@ -29,12 +29,12 @@ impl Problem {
     }
 
     fn error(&self) -> Error {
-        let (message, hint) = worded(&self.message);
+        let (message, hint) = rewrite(&self.message);
         Error { hint, ..Error::config(message) }
     }
 }
 
-/// The text of the operator's file; `None` when there is none.
+/// The text of the file; `None` when it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
@@ -43,7 +43,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
     }
 }
 
-/// The environment's variables that are text.
+/// The environment variables that are valid Unicode.
 pub(super) fn variables() -> impl Iterator<Item = (String, String)> + Clone {
     let variables: Vec<_> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -51,7 +51,7 @@ pub(super) fn variables() -> impl Iterator<Item = (String, String)> + Clone {
     variables.into_iter()
 }
 
-/// The path of the key that a variable sets; `None` when it sets none.
+/// The path of the key that an environment variable sets; `None` for other variables.
 pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     let path = variable.strip_prefix(ENVIRONMENT)?;
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
@@ -59,7 +59,8 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
 
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
     toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or_else(ErrorLocation::default, |span| ErrorLocation::offset(text, span.start));
+        let at =
+            error.span().map_or_else(ErrorLocation::default, |span| ErrorLocation::offset(text, span.start));
         Error::config(error.message().to_owned()).at(ErrorLocation { file: Some(name.into()), ..at })
     })
 }
@@ -78,9 +79,10 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
     })
 }
 
-/// Where the key with a path stands in the text of a file; the file alone when it is not there.
+/// The position of a key in the text of a file; only the file when the key does not occur in it.
 pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
-    let at = locate(text, path).map_or_else(ErrorLocation::default, |offset| ErrorLocation::offset(text, offset));
+    let at =
+        locate(text, path).map_or_else(ErrorLocation::default, |offset| ErrorLocation::offset(text, offset));
     ErrorLocation { file: Some(name.into()), ..at }
 }
 
@@ -126,7 +128,7 @@ pub(super) fn put(table: &mut Table, path: &[String], value: Value) {
     }
 }
 
-/// A variable's text as the TOML value it spells, else as a string.
+/// The text of a variable as a TOML value, or as a string if it is none.
 pub(super) fn scalar(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
         .ok()

@@ -1,4 +1,4 @@
-//! The sections of what learns from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+//! The settings of learning from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
 use super::WeightConfig;
 use poc_graph::error::{Error, Result};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgesConfig {
-    /// Least weight of an edge that is walked.
+    /// Edges below this weight are not followed.
     pub floor: f64,
     /// Greatest weight.
     pub cap: f64,
@@ -42,15 +42,15 @@ pub struct WriteConfig {
     pub language: String,
     /// Weight of the edges between neighbouring chunks.
     pub structural_weight: f64,
-    /// Weight of the edges to what was written just before.
+    /// Weight of the edges to nodes written just before.
     pub temporal_weight: f64,
-    /// How many of those a message gets at most.
+    /// Greatest number of those edges of a message.
     pub temporal_nodes: usize,
-    /// How long ago that may be.
+    /// How long before the message those nodes may have been written.
     pub temporal_within: Span,
     /// Bytes a message may have.
     pub max_message_bytes: usize,
-    /// Chunks a message may have: they are written, and forgotten, at once.
+    /// Chunks a message may have, because all are written and deleted in one transaction.
     pub max_chunks: usize,
     /// Bytes the metadata of a message may have, as JSON.
     pub max_metadata_bytes: usize,
@@ -62,21 +62,21 @@ pub struct WriteConfig {
 pub struct RecallConfig {
     /// Notes in an answer.
     pub k: usize,
-    /// Hops from the notes that were found; 0 for none.
+    /// Hops from the notes found; 0 for none.
     pub hops: usize,
-    /// Nearest notes that are weighed.
+    /// Number of nearest notes that are scored.
     pub oversample: usize,
-    /// α.
+    /// α, the exponent of the similarity.
     pub likeness_exponent: f64,
-    /// β.
+    /// β, the exponent of the weight.
     pub weight_exponent: f64,
-    /// What each hop divides a score by, from 1.
+    /// The divisor of a score for each hop, at least 1.
     pub depth_factor: f64,
-    /// What the edges between two notes found together gain, times the lesser likeness.
+    /// Gain of the edges between two notes found together, multiplied by the smaller similarity.
     pub co_retrieval_base: f64,
-    /// Of the notes found, how many of the best are tied to each other.
+    /// How many of the best notes found are linked to each other.
     pub co_retrieval_notes: usize,
-    /// How many times the base an edge gains that led to a hit.
+    /// Gain of an edge that led to a hit, as a multiple of `co-retrieval-base`.
     pub co_traversal_multiplier: f64,
 }
 
@@ -84,13 +84,13 @@ pub struct RecallConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReinforceConfig {
-    /// What a use adds to the weight of a node.
+    /// Amount a use adds to the weight of a node.
     pub delta: f64,
-    /// How long after a use another one changes nothing.
+    /// How long after a use further uses have no effect.
     pub refractory: Span,
-    /// Whether gains shrink as a weight comes near the cap.
+    /// Whether gains shrink as a weight approaches the cap.
     pub log_dampening: bool,
-    /// Nodes a mark reaches at most.
+    /// Greatest number of nodes that a mark reaches.
     pub mark_nodes: usize,
 }
 
@@ -106,7 +106,7 @@ impl WeightConfig {
     }
 }
 
-/// That there is room between the least and the greatest weight.
+/// Checks that the greatest weight is above 0 and not below the least.
 fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     if cap < floor || cap == 0.0 {
         return wrong(section, "cap", cap, "give a number above 0 and not below `floor`; 100 is usual");
@@ -116,7 +116,7 @@ fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
 
 impl WriteConfig {
     pub(super) fn check(&self) -> Result<()> {
-        // A longer stride would leave sentences out.
+        // A stride longer than the window would skip sentences.
         if self.chunk_stride > self.chunk_window {
             let hint = format!("give a number from 1 to `chunk-window`, {}; 2 is usual", self.chunk_window);
             return wrong("write", "chunk-stride", self.chunk_stride, &hint);
@@ -134,7 +134,7 @@ mod tests {
     use crate::Config;
 
     #[test]
-    fn what_would_lose_sentences_or_reward_detours_is_refused() {
+    fn settings_out_of_range_are_rejected() {
         let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".to_owned(),
             Err(error) => error.line(),

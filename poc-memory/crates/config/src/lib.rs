@@ -1,30 +1,32 @@
-//! What the operator may tune: compiled defaults, then `config.toml`, then the environment.
+//! The settings, in three layers: compiled-in defaults, then `config.toml`, then the environment.
 //!
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
 pub mod bounds;
-mod retrieval;
+pub mod endpoint;
 mod layer;
 mod learning;
 mod origin;
 pub mod paths;
 mod rest;
+mod retrieval;
 mod schema;
 mod sections;
-pub mod endpoint;
+mod serde_message;
 mod tenants;
-mod wording;
 
-pub use retrieval::{RankFusionConfig, ScoreFusionConfig, Fusion, GateConfig, QueryConfig, RerankConfig, RetrieveConfig};
 pub use learning::{EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WriteConfig};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::RestConfig;
+pub use retrieval::{
+    Fusion, GateConfig, QueryConfig, RankFusionConfig, RerankConfig, RetrieveConfig, ScoreFusionConfig,
+};
 pub use schema::schema;
 pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};
 
 use layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Table;
@@ -51,7 +53,7 @@ impl Config {
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
-        // Where the pipelines are saved: known per layer, told to the settings at the end.
+        // Where each pipeline is defined: known per layer, set at the end.
         let mut places: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
@@ -90,7 +92,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The same for all settings that differ in nothing a daemon reads only when it starts.
+    /// A hash of all settings that a daemon reads only at start; equal for settings that differ in none of them.
     pub fn fingerprint(&self) -> String {
         let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
         // Settings come from TOML, so they can be written as it.
@@ -123,7 +125,7 @@ impl Config {
     }
 }
 
-/// An error about a key, placed in the text of the file when the key stands there.
+/// An error about a key, with its position in the file if the key occurs there.
 fn in_file(error: Error, name: &str, text: &str) -> Error {
     let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
     let path: Vec<&str> = field.split('.').collect();
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_placed() {
+    fn an_unknown_key_is_reported_with_its_position() {
         let error = with("[text]\nk1 = 1.2\nlangauge = \"german\"\n").unwrap_err();
         let at = error.at.clone().unwrap();
         assert_eq!((at.line, at.column, at.file.as_deref()), (Some(3), Some(1), Some("config.toml")));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_told_in_words_of_the_file() {
+    fn problems_are_described_in_terms_of_the_file() {
         let files = [
             "text.langauge = \"german\"",
             "txt.k1 = 1",
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_comes_last() {
+    fn the_environment_overrides_the_file() {
         let variables = [("POC_MEMORY__VECTORS__EXACT_BELOW".to_owned(), "7".to_owned())];
         let config =
             Config::layered(Some(("c", "[vectors]\nexact-below = 9\n")), variables.into_iter()).unwrap();

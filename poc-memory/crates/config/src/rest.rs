@@ -6,31 +6,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// The memory over HTTP.
+/// The REST interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RestConfig {
     /// Whether the daemon serves it.
     pub enabled: bool,
-    /// Where it listens; port 0 takes any that is free.
+    /// Address it listens on; port 0 chooses any free port.
     pub address: SocketAddr,
-    /// Whether the address may be one that other machines reach.
+    /// Whether the address may be reachable from other machines.
     pub allow_remote: bool,
-    /// Names of ops that are switched off.
+    /// Names of ops that are disabled.
     pub disabled: Vec<String>,
-    /// Whether what deletes for good is switched on.
+    /// Whether ops that delete for good are enabled.
     pub delete: bool,
-    /// What `Host` may name beside this machine, with a port or for any: `memory.example.org`.
+    /// Values of `Host` allowed besides this machine, with or without a port: `memory.example.org`.
     pub allowed_hosts: Vec<String>,
-    /// What `Origin` may name beside the host itself: `https://memory.example.org`.
+    /// Values of `Origin` allowed besides the host itself: `https://memory.example.org`.
     pub allowed_origins: Vec<String>,
-    /// Greatest body of a request.
+    /// Greatest size of a request body.
     pub max_body_bytes: usize,
     /// Connections at once.
     pub max_connections: usize,
-    /// How long the headers of a request may take to arrive, and a connection may stay without one.
+    /// How long the headers of a request may take to arrive, and how long a connection may be idle.
     pub header_timeout: Span,
-    /// How long the body of a request may take to arrive, and an answer may be waited for.
+    /// How long the body of a request may take to arrive, and how long the answer may take.
     pub request_timeout: Span,
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsafe_or_impossible_is_refused() {
+    fn unsafe_and_impossible_settings_are_rejected() {
         let files = [
             "rest.address = \"0.0.0.0:9977\"",
             "rest.address = \"[::1]:9977\"",

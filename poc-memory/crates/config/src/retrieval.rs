@@ -1,18 +1,18 @@
-//! The sections of what finds: `[retrieve]`, `[rerank]`, `[query]`.
+//! The settings of retrieval: `[retrieve]`, `[rerank]`, `[query]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Finding by meaning and by words together.
+/// Hybrid retrieval by meaning and by words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RetrieveConfig {
-    /// How the two become one.
+    /// How the two scores are fused.
     pub fusion: Fusion,
-    /// Whether what was found gives on to what it mentions and to what stands beside it.
+    /// Whether hits pass part of their score to the notes they mention and to their neighbours in a session.
     pub graph: bool,
-    /// Notes an answer of `retrieve` has when the request does not say.
+    /// Default number of notes in an answer of `retrieve`.
     pub top_k: usize,
     /// Weights of the fusion of scores.
     pub scores: ScoreFusionConfig,
@@ -20,47 +20,47 @@ pub struct RetrieveConfig {
     pub rrf: RankFusionConfig,
 }
 
-/// How meaning and words become one.
+/// How meaning and words are fused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fusion {
-    /// By how far a note stands out in each.
+    /// By standard scores: how far a note stands out in each.
     Scores,
-    /// By its ranks in the lists of the best (reciprocal rank fusion).
+    /// By reciprocal rank fusion of the ranked lists.
     Rrf,
 }
 
-/// Weights of the fusion of scores; that of the words is 1.
+/// Weights of score fusion; the weight of the words is 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScoreFusionConfig {
-    /// Of the meaning.
+    /// Weight of the meaning.
     pub meaning_weight: f64,
-    /// Of a note whose title the question has.
+    /// Weight of a note whose title occurs in the question.
     pub named_weight: f64,
-    /// Of a note that holds an identifier the question has, or has it as its key.
+    /// Weight of a note that contains an identifier from the question or has it as its key.
     pub identifier_weight: f64,
-    /// Of what one of the best notes mentions.
+    /// Weight of notes that one of the best notes mentions.
     pub mentioned_weight: f64,
-    /// Of what mentions one of the best notes.
+    /// Weight of notes that mention one of the best notes.
     pub mentioning_weight: f64,
-    /// From how many of the best notes a mention leads on.
+    /// How many of the best notes pass their score along mentions.
     pub mention_from: usize,
-    /// Of what has a name in common with one of the best notes that nobody else has.
+    /// Weight of notes that share a name with one of the best notes that no other note has.
     pub shared_weight: f64,
-    /// From how many of the best notes a name in common leads on.
+    /// How many of the best notes pass their score along shared names.
     pub shared_from: usize,
     /// How many notes may have such a name; fewer in a small store.
     pub shared_by: usize,
-    /// Of the notes before and after, in a session.
+    /// Weight of the previous and next note in a session.
     pub beside_weight: f64,
-    /// Of the notes two before and two after.
+    /// Weight of the notes two before and two after.
     pub further_weight: f64,
-    /// Of the nearest notes together, where a note is tied to nothing.
+    /// Weight of all nearest notes together, for a note without other relations.
     pub alike_weight: f64,
-    /// How many are the nearest.
+    /// Number of nearest notes.
     pub alike_notes: usize,
-    /// The cosine they are above.
+    /// Least cosine of nearest notes (exclusive).
     pub alike_cosine: f64,
 }
 
@@ -76,15 +76,15 @@ pub struct RankFusionConfig {
     pub body_weight: f64,
 }
 
-/// A cross-encoder that judges the best notes again.
+/// A cross-encoder that rescores the best notes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RerankConfig {
     /// The folder of the model or its name on the hub; empty for none.
     pub model: String,
-    /// How many are the best.
+    /// How many of the best notes are rescored.
     pub top: usize,
-    /// How likely a note must answer a question for `query`.
+    /// Thresholds of `query` for the likelihood that a note answers the question.
     pub gate: GateConfig,
 }
 
@@ -92,29 +92,29 @@ pub struct RerankConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct QueryConfig {
-    /// Notes found that are looked at.
+    /// Number of notes considered.
     pub pool: usize,
-    /// Notes named when nothing is known.
+    /// Number of notes named when nothing is known.
     pub fallback: usize,
-    /// How often the cosine counts beside the coverage.
+    /// Weight of the cosine relative to the coverage.
     pub cosine_weight: f64,
-    /// The thresholds by kind of embedder, which its cosines belong to; `default` is for all others.
+    /// Thresholds by kind of embedder; `default` applies to all others.
     pub gates: BTreeMap<String, GateConfig>,
 }
 
 impl QueryConfig {
-    /// The gate for a kind of embedder.
+    /// The thresholds for a kind of embedder.
     pub fn gate(&self, embedder: &str) -> Option<&GateConfig> {
         self.gates.get(embedder).or_else(|| self.gates.get("default"))
     }
 }
 
-/// How certain an answer must be.
+/// Thresholds of the certainty of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
-    /// For STRONG.
+    /// Least certainty for STRONG.
     pub strong: f64,
-    /// For WEAK.
+    /// Least certainty for WEAK.
     pub weak: f64,
 }

@@ -1,8 +1,11 @@
 //! The sections of the settings, field by field.
 
-use super::{EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig, TenantSchema, WriteConfig};
+use super::{
+    EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig,
+    TenantSchema, WriteConfig,
+};
 use poc_graph::StructureOptions;
-use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +21,7 @@ macro_rules! section {
 }
 
 section!(
-    /// All of it.
+    /// All settings.
     Config {
         /// Which embedder turns text into vectors.
         embedder: EmbedderConfig,
@@ -28,12 +31,12 @@ section!(
         text: TextConfig,
         /// The vector index.
         vectors: VectorsConfig,
-        /// What is derived from the graph as a whole.
+        /// Structure derived from the graph as a whole.
         structure: StructureConfig,
         /// The op `insert`.
         insert: InsertConfig,
-        /// From which cosine on notes count as alike, by kind of embedder, which cosines belong to;
-        /// `default` is for all others.
+        /// Cosine thresholds by kind of embedder, because cosines of different embedders are not comparable;
+        /// `default` applies to all others.
         cosines: BTreeMap<String, CosinesConfig>,
         /// The op `import`.
         import: ImportConfig,
@@ -51,9 +54,9 @@ section!(
         nodes: NodesConfig,
         /// The op `search`.
         search: SearchConfig,
-        /// Finding by meaning and by words together.
+        /// Hybrid retrieval by meaning and by words.
         retrieve: RetrieveConfig,
-        /// What judges the best notes again.
+        /// The cross-encoder that rescores the best notes.
         rerank: RerankConfig,
         /// The op `query`.
         query: QueryConfig,
@@ -65,23 +68,23 @@ section!(
         view: ViewConfig,
         /// The op `consolidate`.
         consolidate: ConsolidateConfig,
-        /// Pipelines by the names they are used under: `@NAME`.
+        /// Saved pipelines by name, used as `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
         mcp: McpConfig,
-        /// What tenants may be called.
+        /// Which keys and values tenants may have.
         tenant_schema: TenantSchema,
         /// Agents as a whole.
         agents: AgentsConfig,
-        /// What all agents together may spend.
+        /// The budget of all agents together.
         budget: BudgetConfig,
         /// The daemon.
         daemon: DaemonConfig,
-        /// The memory over HTTP.
+        /// The REST interface.
         rest: RestConfig,
         /// Calls of language models.
         calls: CallsConfig,
-        /// The model that is none.
+        /// The heuristic model, which uses no language model.
         heuristic: HeuristicConfig,
         /// Models by the names agents use.
         models: BTreeMap<String, ModelConfig>,
@@ -90,32 +93,32 @@ section!(
     }
 );
 section!(
-    /// Which embedder.
+    /// The embedder.
     EmbedderConfig {
         /// `static`, `candle`, `http` or `hash`.
         kind: String,
-        /// Of `static` a table of one's own, empty for the bundled one; of `candle` the folder of the model
-        /// or its name on the hub; of `http` its name.
+        /// For `static` a table of your own, or empty for the bundled one; for `candle` the folder of the model
+        /// or its name on the hub; for `http` the name of the model.
         model: String,
-        /// Of `http`: the address in front of `/embeddings`.
+        /// For `http`: the base address, to which `/embeddings` is appended.
         url: String,
-        /// Of `http`: the variable that holds the key; empty when it takes none.
+        /// For `http`: the environment variable with the API key; empty when none is needed.
         key_env: String,
-        /// Length of a vector of `hash` and of `http`.
+        /// For `hash` and `http`: dimensions of a vector.
         dimensions: usize,
     }
 );
 section!(
-    /// The Hugging Face hub, or another that speaks as it does.
+    /// The Hugging Face hub or a compatible one.
     HubConfig {
         /// Its address.
         url: String,
-        /// The hosts it may send on to for what is large.
+        /// Hosts to which it may redirect downloads of large files.
         hosts: Vec<String>,
     }
 );
 section!(
-    /// From which cosine on notes count as alike, −1 to 1.
+    /// Cosine thresholds, −1 to 1.
     CosinesConfig {
         /// Least cosine of a keyword edge.
         keyword: f64,
@@ -125,19 +128,19 @@ section!(
         candidate: f64,
         /// Least cosine of a link that the heuristic model proposes.
         link: f64,
-        /// Such a link's cosine is at most this far below that of the node's best candidate.
+        /// Such a link's cosine may be at most this far below that of the node's best candidate.
         link_within: f64,
-        /// From this cosine on, such a link needs no word in common.
+        /// From this cosine on, such a link needs no common word.
         link_sure: f64,
-        /// Least cosine of a pair of `interference-pairs` that names none.
+        /// Least cosine of `interference-pairs` when the call gives none.
         interference: f64,
-        /// From this cosine on, it pairs nodes of one community, too.
+        /// From this cosine on, it also pairs nodes of the same community.
         twin: f64,
     }
 );
 
 impl Config {
-    /// The cosines of the embedder in use.
+    /// The thresholds for the configured embedder.
     pub fn cosines(&self) -> Result<&CosinesConfig> {
         let kind = &self.embedder.kind;
         self.cosines.get(kind).or_else(|| self.cosines.get("default")).ok_or_else(|| {
@@ -155,7 +158,7 @@ section!(
         k1: f64,
         /// BM25's length normalisation, 0–1.
         b: f64,
-        /// How often a term of a title counts where title and body are one text.
+        /// How many times a title term counts where title and body are indexed as one text.
         title_weight: f64,
         /// Snowball language, or `none`.
         language: String,
@@ -164,7 +167,7 @@ section!(
 section!(
     /// The vector index.
     VectorsConfig {
-        /// Vectors below which every search is exact.
+        /// Up to this many vectors, every search is exact.
         exact_below: usize,
         /// HNSW links per element (M).
         connectivity: usize,
@@ -183,18 +186,18 @@ section!(
     StructureConfig {
         /// Dimensions of the spectral embedding, 1–64.
         dimensions: usize,
-        /// Live nodes and edges together up to which derived structure is computed when it is asked
-        /// for.
+        /// Up to this many live nodes and edges together, derived structure is always computed for the current
+        /// graph.
         exact_below: usize,
-        /// Share of the edges that may have changed since a larger graph was computed, 0–1.
+        /// Share of the edges of a larger graph that may have changed before its structure is recomputed, 0–1.
         max_drift: f64,
-        /// How long the graph must not have changed before the daemon computes it anew.
+        /// How long the graph must be unchanged before the daemon recomputes its structure.
         refresh_quiet: Span,
     }
 );
 
 impl StructureConfig {
-    /// What decides whether something is computed.
+    /// The options that decide whether derived structure is reused or computed.
     pub fn options(&self) -> StructureOptions {
         let StructureConfig { dimensions, exact_below, max_drift, .. } = *self;
         StructureOptions { dimensions, exact_below, max_drift }
@@ -208,7 +211,7 @@ section!(
         keyword_edges: usize,
         /// Nearest nodes considered for semantic edges.
         semantic_pool: usize,
-        /// MMR's λ among them, 0–1.
+        /// MMR's λ when choosing among them, 0–1.
         semantic_lambda: f64,
         /// Bytes of title, body and keywords a node may have.
         max_node_bytes: usize,
@@ -261,14 +264,14 @@ section!(
 section!(
     /// The op `search`.
     SearchConfig {
-        /// Stages behind the terms when none are given.
+        /// Stages appended to the terms when the query has no stages.
         pipeline: SavedPipeline,
     }
 );
 section!(
     /// The op `consolidate`.
     ConsolidateConfig {
-        /// How long after its date a note is deleted for good.
+        /// How long expired notes are kept before they are deleted for good.
         keep_expired: Span,
     }
 );
@@ -293,15 +296,15 @@ section!(
     ExploreConfig {
         /// Hops.
         depth: usize,
-        /// Ways that go on after each hop.
+        /// Paths kept after each hop.
         beam: usize,
-        /// Notes after which no further hop is made.
+        /// No further hop is made once this many notes are found.
         target_count: usize,
-        /// Weight of meaning beside the strength of an edge.
+        /// Weight of the meaning relative to the strength of an edge.
         alpha: f64,
-        /// What a hop leaves of a score, 0–1.
+        /// The factor a score is multiplied by at each hop, 0–1.
         gamma: f64,
-        /// MMR's λ, and how much likeness to the way so far counts against a step, 0–1.
+        /// MMR's λ, and the penalty for similarity to the path so far, 0–1.
         mmr_lambda: f64,
     }
 );
@@ -314,7 +317,7 @@ section!(
         http: bool,
         /// Sessions at once over HTTP.
         max_sessions: usize,
-        /// How long a session may say nothing.
+        /// How long a session may be idle.
         session_timeout: Span,
     }
 );
@@ -322,17 +325,17 @@ section!(
 section!(
     /// Agents as a whole.
     AgentsConfig {
-        /// Runs of different agents at the same time.
+        /// Greatest number of agents running at the same time.
         max_concurrent_runs: usize,
-        /// How long what is caught up is spread over.
+        /// The period over which missed runs are spread.
         catch_up_spread: Span,
-        /// How long notes are left alone before agents run that go by changes.
+        /// How long notes must be unchanged before agents triggered by changes run.
         change_quiet: Span,
-        /// How long after the first change these run at the latest.
+        /// These agents run at the latest this long after the first change.
         change_latest: Span,
         /// Runs per agent whose prompt and reply are kept.
         keep_bodies: usize,
-        /// Runs per agent whose row is kept.
+        /// Runs per agent whose record is kept.
         keep_rows: usize,
         /// Link candidates shown with each node of a prompt.
         candidates: usize,
@@ -353,12 +356,12 @@ section!(
         max_connections: usize,
         /// Requests at once on one connection.
         max_in_flight: usize,
-        /// How long either side of a connection may take to say hello.
+        /// How long the handshake of a connection may take.
         handshake_timeout: Span,
-        /// How long running work may go on at shutdown.
+        /// How long running work may continue at shutdown.
         shutdown_grace: Span,
-        /// How long nothing must have been written before the daemon saves what the next start would
-        /// have to take from the log.
+        /// How long the store must be unchanged before the daemon writes a checkpoint, which saves the next start
+        /// from replaying the log.
         checkpoint_quiet: Span,
         /// Quiet time after a file event before a reload.
         reload_quiet: Span,
@@ -373,66 +376,66 @@ section!(
 section!(
     /// Calls of language models.
     CallsConfig {
-        /// Until a connection stands.
+        /// Time to establish a connection.
         connect_timeout: Span,
-        /// Between two pieces of an answer that has begun.
+        /// Time between two pieces of an answer.
         read_timeout: Span,
         /// Bytes an answer may have.
         max_answer_bytes: usize,
-        /// Tokens a model may write, where the provider wants a limit.
+        /// Tokens a model may write, for providers that require a limit.
         max_output_tokens: usize,
         /// Wait before the second attempt; it doubles with each further one.
         backoff: Span,
-        /// The longest such wait.
+        /// Longest wait between attempts.
         backoff_max: Span,
-        /// How long a provider that is not paid any more, or refused the key, is not asked by itself.
+        /// How long a provider that refused the key or reported missing credit is not called automatically.
         leave_alone: Span,
     }
 );
 section!(
-    /// The model that is none: what it takes for alike, for busy and for trivial.
+    /// Thresholds of the heuristic model.
     HeuristicConfig {
-        /// Below it, the least weight of the rare words in common; 1 is one word no third note has.
+        /// Below `link-sure`, the least total weight of common rare words; a word that only the two notes have weighs 1.
         link_min_shared: f64,
-        /// Links a node gets in one run.
+        /// Greatest number of new links of a node in one run.
         links_per_node: usize,
-        /// Links in one run.
+        /// Greatest number of new links in one run.
         max_links: usize,
-        /// A node with this many neighbours is a hub and gets no more.
+        /// A node with this many neighbours is a hub and gets no further links.
         hub_degree: u32,
         /// Least similarity of two notes of which one repeats the other.
         twin_min_similarity: f64,
-        /// A chosen node with this many neighbours gains weight …
+        /// A selected node with at least this many neighbours gains weight …
         busy_degree: u32,
-        /// … until it weighs this much.
+        /// … up to this weight.
         busy_weight: f64,
         /// A text of fewer characters, without links or keywords, is trivial.
         trivial_chars: usize,
         /// Only when the node is at least this old.
         trivial_age: Span,
-        /// What a weight gains or loses.
+        /// Amount by which a weight is raised or lowered.
         weight_step: f64,
-        /// Episodes that must have something in common to be brought together.
+        /// Least number of related episodes to create an overview of.
         transfer_episodes: usize,
-        /// Overviews in one run.
+        /// Greatest number of overviews in one run.
         transfer_max: usize,
-        /// Share of the memory that an agent's overviews may have.
+        /// Greatest share of all notes that an agent's overviews may make up.
         transfer_share: f64,
         /// Characters a section must have to become a note.
         split_min_chars: usize,
-        /// Parts in one run.
+        /// Greatest number of parts in one run.
         split_max_parts: usize,
     }
 );
 
-/// A pipeline with a name. Whether its text is one is not checked here: a mistake in it must not
-/// keep the program from anything else.
+/// A saved pipeline. Its text is not validated here, so that a mistake in it does not prevent the program
+/// from starting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub struct SavedPipeline {
     /// Its text.
     pub text: String,
-    /// Where it is saved.
+    /// Where it is defined.
     pub at: ErrorLocation,
 }
 
@@ -462,7 +465,7 @@ section!(
 pub struct ModelConfig {
     /// Name of the provider that serves it.
     pub provider: String,
-    /// What the provider calls it; of a `candle` provider its file.
+    /// The provider's name of the model; for a `candle` provider the model file.
     pub id: String,
     /// US dollars per million input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -503,7 +506,7 @@ pub enum ProviderKind {
     Candle,
 }
 
-/// Where models come from.
+/// A provider of models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderConfig {
@@ -521,25 +524,25 @@ pub struct ProviderConfig {
     /// Program and arguments of a `command` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Environment variables that a `command` provider gets beside the usual ones, by their names.
+    /// Names of further environment variables that a `command` provider gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<String>>,
     /// Folder of recorded replies of a `replay` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
-    /// File with the tokens of a `candle` provider's models, when theirs have none.
+    /// Tokenizer file of a `candle` provider's models, when the model files contain none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// How far a `candle` provider's models stray from what they find likeliest; 0 is not at all.
+    /// Sampling temperature of a `candle` provider's models; 0 always takes the likeliest token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Tokens a `candle` provider's models may write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
-    /// Threads of each of a `candle` provider's models; 0 is one for each core.
+    /// Threads of each model of a `candle` provider; 0 is one per core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// Calls at the same time; without it as many as there are runs.
+    /// Greatest number of concurrent calls; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
 }

@@ -1,7 +1,7 @@
 //! The section `[tenant-schema]`: what tenants may be called.
 
 use poc_graph::Tuple;
-use poc_graph::error::{ErrorLocation, Code, Error, Result};
+use poc_graph::error::{Code, Error, ErrorLocation, Result};
 use poc_graph::similar;
 use regex::Regex;
 use schemars::JsonSchema;

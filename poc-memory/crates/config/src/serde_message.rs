@@ -1,9 +1,9 @@
-//! What is wrong with a setting, in words for people: serde speaks of Rust's types.
+//! Rewrites serde's messages, which name Rust types, for the users of a configuration file.
 
 use poc_graph::similar;
 
-/// What is wrong, and what would be right.
-pub(super) fn worded(message: &str) -> (String, Option<String>) {
+/// The message and the hint for a message of serde.
+pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     if let Some(rest) = message.strip_prefix("unknown field ") {
@@ -32,7 +32,7 @@ pub(super) fn worded(message: &str) -> (String, Option<String>) {
     }
 }
 
-/// A name that is none of the others.
+/// The message and the hint for an unknown name.
 fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String>) {
     let Some((name, known)) = names.split_first() else { return (what.to_owned(), None) };
     let hint = match similar::closest(name, known.iter().map(String::as_str)) {
@@ -45,7 +45,7 @@ fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String
     (format!("{what} `{name}`"), Some(hint))
 }
 
-/// What stands there: `string "x"` is the text "x".
+/// The value found: serde's `string "x"` becomes the text "x".
 fn kind(found: &str) -> String {
     let names = [
         ("string ", "the text "),
@@ -59,7 +59,7 @@ fn kind(found: &str) -> String {
     named.unwrap_or_else(|| found.to_owned())
 }
 
-/// What belongs there.
+/// The value expected.
 fn wanted(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
