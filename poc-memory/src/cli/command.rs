@@ -10,13 +10,13 @@ use std::ffi::OsString;
 
 /// Families of commands with their descriptions.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
-    ("agent", "Look at agents, run them, and look at what they did"),
-    ("config", "Look at the settings"),
-    ("pipeline", "Check and explain pipelines, and list the saved ones"),
-    ("daemon", "Look at the daemon of this memory, and stop it"),
-    ("embed", "Make word vectors of one's own, and change the embedder of a memory"),
-    ("profile", "Memories of their own beside this one, and the one it is synchronised with"),
-    ("profile remote", "Say which other memory this one is synchronised with, and do it"),
+    ("agent", "Run agents, review their proposals and inspect their runs"),
+    ("config", "Show the settings"),
+    ("pipeline", "Check, explain and list pipelines"),
+    ("daemon", "Show the daemon's status and log, and stop it"),
+    ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
+    ("profile", "Manage profiles (separate memories) and synchronise them"),
+    ("profile remote", "Synchronise this memory with another one"),
 ];
 
 /// The command that a command line selects.
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn query_calibrate_is_calibrate() {
         let check = |line: &str, expected: &str| {
-            let told = rewrite_calibrate(line.split(' ').map(OsString::from).collect());
-            assert_eq!(told.join(" ".as_ref()), *expected);
+            let rewritten = rewrite_calibrate(line.split(' ').map(OsString::from).collect());
+            assert_eq!(rewritten.join(" ".as_ref()), *expected);
         };
         check("poc-memory query --calibrate", "poc-memory calibrate");
         check("poc-memory --json query --from x --calibrate", "poc-memory --json calibrate --from x");

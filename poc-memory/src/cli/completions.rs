@@ -72,15 +72,16 @@ mod tests {
         let (Some((last, before)), count) = (words.split_last(), words.len()) else { return Vec::new() };
         let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
         let previous = before.last().unwrap();
-        let asked = format!(
+        let script_text = format!(
             "{}\nCOMP_WORDS=({line}); COMP_CWORD={}\n_poc__memory poc-memory '{last}' '{previous}'\n\
              printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             script(Shell::Bash),
             count - 1
         );
-        let told = Command::new("bash").args(["--noprofile", "--norc", "-c", &asked]).output().unwrap();
-        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        String::from_utf8(told.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+        let output =
+            Command::new("bash").args(["--noprofile", "--norc", "-c", &script_text]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
     }
 
     #[test]

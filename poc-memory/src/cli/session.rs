@@ -41,23 +41,21 @@ impl Globals {
             Arg::new(name).long(name).help(help).global(true).help_heading("Global options")
         };
         command.args([
-            global("json", "Answer as one JSON object; errors as JSON too").action(ArgAction::SetTrue),
+            global("json", "Print the answer, or the error, as one JSON object").action(ArgAction::SetTrue),
             global("profile", "Use the memory of this profile, with its own store, socket and daemon")
                 .value_name("NAME"),
-            global("tenant", "Use the notes of this tenant alone; again for each of its keys")
+            global("tenant", "Use only the notes of this tenant; repeat it for each key")
                 .value_name("KEY=VALUE")
                 .action(ArgAction::Append),
-            global("color", "When to colour")
+            global("color", "When to use colours")
                 .value_name("WHEN")
                 .value_parser(clap::value_parser!(Color))
                 .default_value("auto")
                 .hide_possible_values(true)
                 .hide_default_value(true)
-                .help("When to colour: auto, always or never; `NO_COLOR` is respected"),
-            global("quiet", "Say nothing but the answer and errors").short('q').action(ArgAction::SetTrue),
-            global("verbose", "Say more about what is done; twice for everything")
-                .short('v')
-                .action(ArgAction::Count),
+                .help("When to use colours: auto, always or never; `NO_COLOR` is respected"),
+            global("quiet", "Print only the answer and errors").short('q').action(ArgAction::SetTrue),
+            global("verbose", "Log more; repeat it for even more").short('v').action(ArgAction::Count),
         ])
     }
 

@@ -42,7 +42,7 @@ pub(super) fn answered(answer: Value) -> CallToolResult {
 /// An error as a tool result. For an invalid argument it includes the expected schema, so that a model can
 /// correct itself.
 pub(super) fn failed(op: &OpDef, tenants: Option<&TenantSchema>, error: &Error) -> CallToolResult {
-    let mut told = json!({ "error": error });
+    let mut body = json!({ "error": error });
     if error.code.is_invalid() {
         let mut expected = Value::Object(schema::input(op, tenants));
         let field = error.at.as_ref().and_then(|at| at.field.as_deref()?.split('.').next());
@@ -50,9 +50,9 @@ pub(super) fn failed(op: &OpDef, tenants: Option<&TenantSchema>, error: &Error) 
         if let Some(one) = one {
             expected = one;
         }
-        if let Value::Object(told) = &mut told {
-            told.insert("expected".into(), expected);
+        if let Value::Object(body) = &mut body {
+            body.insert("expected".into(), expected);
         }
     }
-    CallToolResult::error(vec![ContentBlock::text(told.to_string())])
+    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
 }

@@ -93,7 +93,7 @@ impl Op for Calibrate {
             (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
         };
         let config = &ctx.memory.config;
-        let found = match self.from.as_slice() {
+        let calibration = match self.from.as_slice() {
             [] => calibrate::by_titles(ctx.memory, &progress)?,
             folders => {
                 let sets = folders.iter().map(|folder| EvalSet::read(folder));
@@ -107,14 +107,17 @@ impl Op for Calibrate {
                 None => format!("query.gates.{}", config.embedder.kind),
             },
             embedder: config.embedder.kind.clone(),
-            strong: found.gate.strong,
-            weak: found.gate.weak,
-            asked: found
+            strong: calibration.gate.strong,
+            weak: calibration.gate.weak,
+            asked: calibration
                 .answers
                 .iter()
-                .map(|of| CalibrationResult::of(std::slice::from_ref(of), &found.gate))
+                .map(|of| CalibrationResult::of(std::slice::from_ref(of), &calibration.gate))
                 .collect(),
-            mean: CalibrationResult { set: None, ..CalibrationResult::of(&found.answers, &found.gate) },
+            mean: CalibrationResult {
+                set: None,
+                ..CalibrationResult::of(&calibration.answers, &calibration.gate)
+            },
         })
     }
 
@@ -154,7 +157,7 @@ impl CalibrationResult {
             let questions = kinds.iter().map(|answers| answers.len() as u64).sum();
             (questions > 0).then_some(PassRate { questions, strong, weak, right })
         };
-        // What no note answers cannot be right.
+        // A question without relevant notes has no right answer.
         let of_others =
             |passing: Option<PassRate>| passing.map(|passing| PassRate { right: None, ..passing });
         CalibrationResult {
@@ -167,7 +170,7 @@ impl CalibrationResult {
 
     fn row(&self, name: &str, counted: bool) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let told = |passing: Option<PassRate>| {
+        let cell = |passing: Option<PassRate>| {
             passing.map_or("-".to_owned(), |passing| {
                 let PassRate { questions, strong, weak, .. } = passing;
                 let count = if counted { format!("{questions}: ") } else { String::new() };
@@ -175,6 +178,6 @@ impl CalibrationResult {
             })
         };
         let right = self.known.and_then(|known| known.right).map_or("-".to_owned(), percent);
-        vec![name.to_owned(), told(self.known), right, told(self.unknown), told(self.elsewhere)]
+        vec![name.to_owned(), cell(self.known), right, cell(self.unknown), cell(self.elsewhere)]
     }
 }

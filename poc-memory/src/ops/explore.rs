@@ -96,7 +96,7 @@ impl Op for Explore {
         let config = &memory.config.explore;
         let text = self.text.non_blank("text")?;
         let keywords = keywords::normalize(&self.keywords)?;
-        let wish = ExploreQuery {
+        let query = ExploreQuery {
             keywords: &keywords,
             depth: argument::count("depth", self.depth, ("explore.depth", config.depth))?,
             beam: argument::count("beam", self.beam, ("explore.beam", config.beam))?,
@@ -109,7 +109,7 @@ impl Op for Explore {
         };
         let view = memory.store.view();
         let seen = view.visible_filter(ctx.visibility(self.quarantined));
-        let found = explore::explore(&wish, &*memory.vectors, &view, config, &seen)?;
+        let found = explore::explore(&query, &*memory.vectors, &view, config, &seen)?;
         let freshness = freshness::of(memory, &view);
         let visited = |node: explore::ExploredNode| {
             let ix = view

@@ -50,10 +50,10 @@ impl Op for Forget {
         let forgotten = match (self.message_id, self.before) {
             (Some(id), None) => forget::message(ctx.memory, id, cause)?,
             (None, Some(before)) => {
-                let told = |done, total| {
+                let report_progress = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
                 };
-                forget::before(ctx.memory, before.from(cause.at), &cause, &told)?
+                forget::before(ctx.memory, before.from(cause.at), &cause, &report_progress)?
             }
             (given, _) => {
                 let wrong = match given {

@@ -166,7 +166,7 @@ impl Insert {
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
-        // Its new text would vouch for what nobody has.
+        // Otherwise its new text would vouch for quarantined content.
         let updated = match &self.key {
             Some(key) if self.update => ctx.memory.store.find_key(&normal_key(key))?,
             _ => None,

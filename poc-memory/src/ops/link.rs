@@ -88,7 +88,7 @@ impl Op for Link {
                     reason: self.reason.clone().unwrap_or_default(),
                     provenance: ctx.actor.name().into(),
                 };
-                // Only a strength that is asked for replaces the one there.
+                // Only an explicit strength replaces the existing one.
                 let linked = match self.strength {
                     Some(_) => link::set(tx, &tie, now)?,
                     None => Some(link::add(tx, &tie, now)?),

@@ -115,7 +115,7 @@ impl Op for Recall {
     fn run(self, ctx: &Ctx<'_>) -> Result<RecallOutput> {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
         let text = self.query.non_blank("query")?;
-        let wish = RecallOptions {
+        let options = RecallOptions {
             k: argument::count("k", self.k, ("recall.k", config.k))?,
             hops: argument::count("hops", self.hops, ("recall.hops", config.hops))?,
             oversample: argument::count(
@@ -128,12 +128,12 @@ impl Op for Recall {
         let cause = ctx.cause(Self::NAME);
         let (now, actor) = (cause.at, ctx.actor.name());
         let view = memory.store.view();
-        let recalled = recall::recall(memory, &view, &wish, now)?;
+        let recalled = recall::recall(memory, &view, &options, now)?;
         let freshness = freshness::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
             let ix =
                 view.find(hit.id).ok_or_else(|| Error::internal("a note came to mind that is not there"))?;
-            // Deleted since the view was taken: it was there as of the view, but its text is gone.
+            // A note deleted since the view was taken has no text any more.
             let node = memory.store.node(hit.id)?;
             let source = node.as_ref().and_then(|node| node.source.clone());
             let (title, body) = node.map(|node| (node.title, node.body)).unwrap_or_default();

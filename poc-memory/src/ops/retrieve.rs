@@ -142,7 +142,7 @@ pub(super) fn to_hits(
         let key = view.key(view.find(from)?).to_owned();
         let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
         let names = if by_name { retriever.names_in_common(hit.id, from, text) } else { Vec::new() };
-        // Changed since the view was taken: they have none in common any more.
+        // The notes may have changed since the view was taken and have no common names any more.
         (!by_name || !names.is_empty()).then_some(LeadingNote { key, names })
     };
     let of = |hit: RetrievalHit| {
@@ -158,7 +158,7 @@ pub(super) fn to_hits(
                 cosine: near.cosine,
                 text: parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default().to_owned(),
             }),
-            // Deleted since the view was taken: it was there as of the view, but its title is gone.
+            // A note deleted since the view was taken has no title any more.
             title: node.map(|node| node.title).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
             score: hit.score,
@@ -173,7 +173,7 @@ pub(super) fn to_hits(
 
 /// Hits as text for a person.
 pub(super) fn lines(found: &[RetrieveHit]) -> String {
-    // Fused ranks are small and close together.
+    // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
         .iter()
@@ -186,7 +186,7 @@ pub(super) fn lines(found: &[RetrieveHit]) -> String {
         .collect();
     let table = super::text::table(&rows);
     let mut text = String::new();
-    // One may have no passage that is near.
+    // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     for (line, hit) in table.lines().zip(found) {
         text.push_str(line);

@@ -147,7 +147,7 @@ impl Op for Search {
         }
         let names = ctx.memory.names.load();
         let pipeline = Pipeline::from_parts(&self.terms, &stages, &names).map_err(|error| {
-            // Nobody who gave words alone has written the pipeline that is wrong.
+            // With words alone, an invalid pipeline is the setting's fault, so report the setting.
             let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
             is_plain.then(plain).flatten().unwrap_or(error)
         })?;
@@ -172,7 +172,7 @@ impl Op for Search {
         let longest = |width: fn(&SearchHit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
         let key = longest(|hit| hit.key.chars().count()).min(40);
         let node_type = longest(|hit| hit.node_type.chars().count());
-        // Fused ranks are small and close together.
+        // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let mut text = String::new();
         let by_weight = output.sorted_by.as_deref() == Some("weight");
@@ -207,7 +207,7 @@ fn hit(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, item: ScoredNode) -> Result<Se
     Ok(SearchHit {
         id,
         key: view.key(ix).to_owned(),
-        // Deleted since the view was taken: it was there as of the view, but its title is gone.
+        // A note deleted since the view was taken has no title any more.
         title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
         node_type: view.type_name(ix).to_owned(),
         score: item.score,

@@ -143,7 +143,7 @@ fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Re
         Ok(ViewNode {
             id,
             key: view.key(ix).to_owned(),
-            // Deleted since the view was taken: it was there as of the view, but its title is gone.
+            // A note deleted since the view was taken has no title any more.
             title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
             state,

@@ -94,21 +94,24 @@ impl LocalCommand for Doctor {
     fn run(self, session: &Session) -> Result<DoctorOutput> {
         profile::must_exist(session)?;
         let mut findings = folders::check(&session.paths);
-        let (found, config) = settings::check(session);
-        findings.extend(found);
-        let (found, daemon) = daemon::check(session, config.as_ref());
-        let told: Vec<String> = config.iter().flat_map(problems).map(|problem| problem.line()).collect();
-        findings.extend(found);
+        let (more, config) = settings::check(session);
+        findings.extend(more);
+        let (more, daemon) = daemon::check(session, config.as_ref());
+        let settings_problems: Vec<String> =
+            config.iter().flat_map(problems).map(|problem| problem.line()).collect();
+        findings.extend(more);
         if let Some(config) = config {
             findings.extend(embedder::check(&config, &session.paths.store()));
             findings.extend(reranker::check(&config));
             findings.extend(models::check(&config, self.online));
-            let (found, memory) = store::check(&session.paths, config, daemon);
-            findings.extend(found);
+            let (more, memory) = store::check(&session.paths, config, daemon);
+            findings.extend(more);
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }
         // Several checks read the settings; each problem of theirs is listed once.
-        findings.retain(|finding| finding.check == settings::CHECK || !told.contains(&finding.message));
+        findings.retain(|finding| {
+            finding.check == settings::CHECK || !settings_problems.contains(&finding.message)
+        });
         Ok(DoctorOutput {
             healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
             findings,

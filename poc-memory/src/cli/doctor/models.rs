@@ -20,7 +20,7 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<Diagnostic> {
             }
         }
     }
-    let mut findings: Vec<Diagnostic> = ready.iter().map(|name| found(config, name, online)).collect();
+    let mut findings: Vec<Diagnostic> = ready.iter().map(|name| check_model(config, name, online)).collect();
     findings.extend(lacking.into_iter().map(|(help, names)| {
         Diagnostic::new(CHECK, CheckState::Note, format!("{} cannot be called yet", names.join(", ")))
             .hint(help)
@@ -28,7 +28,7 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<Diagnostic> {
     findings
 }
 
-fn found(config: &Config, name: &str, online: bool) -> Diagnostic {
+fn check_model(config: &Config, name: &str, online: bool) -> Diagnostic {
     let provider = config.models.get(name).map_or("", |model| model.provider.as_str());
     let named = format!("`{name}` of `{provider}`");
     if !online {

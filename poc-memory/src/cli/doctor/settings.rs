@@ -23,12 +23,12 @@ pub(super) fn check(session: &Session) -> (Vec<Diagnostic>, Option<Config>) {
     }
     let changed = settings.iter().filter(|setting| setting.origin != poc_config::DEFAULT_ORIGIN).count();
     let name = file.display();
-    let found = if file.exists() {
+    let message = if file.exists() {
         format!("`{name}` is good; settings that differ from the defaults: {changed}")
     } else {
         format!("there is no `{name}`: the defaults are in force, but for {changed}")
     };
-    (vec![Diagnostic::new(CHECK, CheckState::Ok, found)], Some(config))
+    (vec![Diagnostic::new(CHECK, CheckState::Ok, message)], Some(config))
 }
 
 /// Errors in the saved pipelines and in the pipeline of a plain search.

@@ -1,4 +1,4 @@
-//! The store: whether it opens, what was found damaged, and how far its indexes are.
+//! Checks that the store opens, whether it was damaged, and how current its indexes are.
 
 use super::{CheckState, Diagnostic};
 use crate::client::Client;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const CHECK: &str = "store";
 
-/// The findings, and the memory when it can be asked.
+/// The diagnostics, and the memory if it can be used.
 pub(super) fn check(
     paths: &Paths,
     config: Config,
@@ -27,7 +27,7 @@ pub(super) fn check(
             return (findings, None);
         }
         None => {
-            // It must not keep whoever looks into the store from counting all of it.
+            // Opened without the tenant schema, so that notes of all tenants can be counted.
             let open = |defaults: Config| {
                 Connection::open(
                     paths.clone(),
@@ -38,7 +38,7 @@ pub(super) fn check(
         }
     };
     let counted = connection.and_then(|mut connection| match count(&mut connection) {
-        // A daemon holds to the schema.
+        // A daemon enforces the schema.
         Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
             let message = format!("not counted: {}", error.message);
             let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
@@ -105,7 +105,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<Diagnostic> {
     findings
 }
 
-/// That notes of a tenant cannot be reached because the schema refuses it.
+/// A warning if the schema makes the notes of a tenant unreachable.
 fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<Diagnostic> {
     let refused = schema.validate(&tuple(name)?).err()?;
     let whose = if name == "default" { "the default tenant" } else { name };
@@ -117,7 +117,7 @@ fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<Diagnos
     ))
 }
 
-/// The tenant that `stats` names so; one with quotes in its name is not told apart.
+/// The tenant that `stats` gives this name; names with quotes are ambiguous and skipped.
 fn tuple(name: &str) -> Option<Tuple> {
     if name == "default" {
         return Some(Tuple::default());
@@ -126,7 +126,7 @@ fn tuple(name: &str) -> Option<Tuple> {
     Tuple::new(pairs?).ok().filter(|_| !name.contains('"'))
 }
 
-/// What recovery has put aside at this or an earlier open.
+/// A warning if recovery moved damaged parts to the quarantine at this or an earlier open.
 fn check_quarantine(quarantine: &Path) -> Vec<Diagnostic> {
     let entries = std::fs::read_dir(quarantine).into_iter().flatten().flatten();
     let mut names: Vec<String> =

@@ -101,14 +101,14 @@ impl Op for AgentDiff {
     type Output = AgentDiffOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentDiffOutput> {
-        let found = |id: &str, field: &'static str| {
+        let find_run = |id: &str, field: &'static str| {
             let run = ledger::find(ctx.memory, id).map_err(|error| error.field(field))?;
             let transcript = transcript(ctx.memory, &run)?;
             Ok::<_, poc_graph::error::Error>((run, transcript))
         };
-        let (first, said) = found(&self.first, "first")?;
-        let (second, answered) = found(&self.second, "second")?;
-        let both = said.as_ref().zip(answered.as_ref());
+        let (first, first_transcript) = find_run(&self.first, "first")?;
+        let (second, second_transcript) = find_run(&self.second, "second")?;
+        let both = first_transcript.as_ref().zip(second_transcript.as_ref());
         let key = |id: &NodeId| key(ctx.memory, *id);
         let (nodes, edited) = diff::nodes(&first, &second);
         let edited = edited.iter().map(|(id, first, second)| EditedNote {
@@ -117,7 +117,10 @@ impl Op for AgentDiff {
             second: *second,
         });
         Ok(AgentDiffOutput {
-            definition: definition((&first, said.as_ref()), (&second, answered.as_ref())),
+            definition: definition(
+                (&first, first_transcript.as_ref()),
+                (&second, second_transcript.as_ref()),
+            ),
             nodes: ListComparison::of(nodes, key),
             edited: edited.collect(),
             system: both.map(|(one, other)| diff::lines(&one.system, &other.system)),
@@ -183,15 +186,15 @@ impl AgentDiffOutput {
 
 /// The keys in which the two files differ; `None` if the versions differ and a file is no longer stored.
 fn definition(
-    (first, said): (&Run, Option<&Transcript>),
-    (second, answered): (&Run, Option<&Transcript>),
+    (first, first_transcript): (&Run, Option<&Transcript>),
+    (second, second_transcript): (&Run, Option<&Transcript>),
 ) -> Option<Vec<ChangedKey>> {
     if first.fingerprint == second.fingerprint {
         return Some(Vec::new());
     }
     let file = |transcript: Option<&Transcript>| transcript.map(|transcript| transcript.definition.clone());
     let kept = |text: &String| !text.is_empty();
-    let (one, other) = (file(said).filter(kept)?, file(answered).filter(kept)?);
+    let (one, other) = (file(first_transcript).filter(kept)?, file(second_transcript).filter(kept)?);
     let keys = diff::keys(&one, &other).into_iter();
     Some(keys.map(|KeyDiff { key, first, second }| ChangedKey { key, first, second }).collect())
 }

@@ -253,7 +253,7 @@ fn may(definition: &Definition, protected: usize) -> PermitSummary {
 
 fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> CostEstimate {
     let config = &ctx.memory.config;
-    let asked = |name: &str| {
+    let model_row = |name: &str| {
         let model = config.models.get(name);
         ModelRow {
             name: name.to_owned(),
@@ -262,7 +262,7 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
         }
     };
     CostEstimate {
-        models: definition.execution.models().map(asked).collect(),
+        models: definition.execution.models().map(model_row).collect(),
         notes: forecast.nodes,
         cut: forecast.cut,
         tokens: forecast.tokens,

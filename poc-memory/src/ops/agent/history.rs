@@ -84,7 +84,7 @@ impl Op for AgentHistory {
         }
         let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
         if let (Some(agent), true) = (&self.agent, runs.is_empty()) {
-            // An agent without runs is fine, a name that is no agent's is not.
+            // An agent without runs is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
         runs.truncate(limit);
@@ -97,7 +97,7 @@ impl Op for AgentHistory {
         }
         let mut rows =
             vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
-        // Whoever pays nothing needs no column for it.
+        // The column is omitted if nothing was paid.
         let costs = output.runs.iter().any(|run| run.cost.is_some_and(|cost| cost > 0.0));
         if let Some(head) = rows.first_mut().filter(|_| costs) {
             head.push("COST".to_owned());

@@ -7,13 +7,13 @@ use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Look at the files of agents and prompts now and say what has changed. A daemon does so by itself within
-/// seconds; a file that is gone or broken counts at once here.
+/// Reload the files of agents and prompts and report what changed. A daemon does this by itself within
+/// seconds; here missing and invalid files take effect immediately.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentReload {}
 
-/// What a look at the files gave.
+/// The result of a reload.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentReloadOutput {
     /// How many agents there are now.

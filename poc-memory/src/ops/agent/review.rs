@@ -68,7 +68,7 @@ impl Op for AgentReview {
         let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
         let waiting: Vec<Proposal> = proposals(ctx.memory, run)?.into_iter().filter(of).collect();
         if let (Some(agent), true) = (&self.agent, waiting.is_empty()) {
-            // An agent that proposes nothing is fine, a name that is no agent's is not.
+            // An agent without proposals is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
         let proposals = waiting.into_iter().map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?;

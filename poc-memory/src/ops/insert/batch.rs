@@ -173,7 +173,7 @@ pub(super) fn describe(schema: &mut Schema) {
     }
 }
 
-/// Where an array's schema says what its items are; one that may be left out may also be null.
+/// The `items` of an array's schema; an optional array has it in a branch of `anyOf`.
 fn items(array: &mut Value) -> Option<&mut Value> {
     if array.get("items").is_some() {
         return array.get_mut("items");

@@ -50,13 +50,13 @@ impl Op for RemoteBind {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {
         let place = RemoteLocation::parse(&self.remote)?;
-        let found = sync::locate(ctx.memory, &place, self.create)?;
+        let remote_store = sync::locate(ctx.memory, &place, self.create)?;
         let trust = self.trust.unwrap_or_else(|| place.usual_trust());
         let binding = Binding { place, trust, bound: ctx.memory.now(), last: None };
         let replaced = sync::bind(ctx.memory, &binding, ctx.actor.name())?;
         Ok(RemoteBindOutput {
             remote: binding.place.to_string(),
-            store: found.store(),
+            store: remote_store.store(),
             trust,
             replaced: replaced.map(|before| before.place.to_string()),
         })

@@ -51,16 +51,16 @@ impl Op for RemoteStatus {
         let Some(binding) = Binding::of(&ctx.memory.store)? else {
             return Ok(RemoteStatusOutput { remote: None });
         };
-        let found = sync::locate(ctx.memory, &binding.place, false);
-        let holder = found.as_ref().ok().map(sync::RemoteStore::holder).transpose()?.flatten();
+        let located = sync::locate(ctx.memory, &binding.place, false);
+        let holder = located.as_ref().ok().map(sync::RemoteStore::holder).transpose()?.flatten();
         Ok(RemoteStatusOutput {
             remote: Some(Remote {
                 name: binding.place.to_string(),
                 trust: binding.trust,
                 bound: binding.bound,
-                store: found.as_ref().ok().map(sync::RemoteStore::store),
+                store: located.as_ref().ok().map(sync::RemoteStore::store),
                 held_by: holder,
-                problem: found.err(),
+                problem: located.err(),
                 last: binding.last,
             }),
         })

@@ -1,4 +1,4 @@
-//! The answer of `agent explain`, for people.
+//! The answer of `agent explain` as text.
 
 use super::{
     ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, SelectionSummary,
@@ -96,12 +96,12 @@ impl PermitSummary {
 
 impl CostEstimate {
     fn write_to(&self, text: &mut String) {
-        let asked = |model: &ModelRow| match (&model.missing, model.prices) {
+        let describe = |model: &ModelRow| match (&model.missing, model.prices) {
             (Some(missing), _) => format!("{} (cannot be called: {missing})", model.name),
             (None, Some((input, output))) => format!("{} (${input} in, ${output} out a million)", model.name),
             (None, None) => model.name.clone(),
         };
-        let models: Vec<String> = self.models.iter().map(asked).collect();
+        let models: Vec<String> = self.models.iter().map(describe).collect();
         let _ = writeln!(text, "model      {}", models.join(", else "));
         let most = self.most_usd.filter(|most| *most > 0.0);
         let most = most.map_or_else(
