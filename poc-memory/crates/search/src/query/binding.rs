@@ -3,7 +3,7 @@
 use super::diagnostic::{SourceDiagnostic, short};
 use super::lex::{Argument, RawStage, Word};
 use super::names::Names;
-use super::param::{Param, ParamPosition, Presence, ValueType, invalid_value};
+use super::param::{Param, ParamPosition, ParamType, Presence, invalid_value};
 use super::stage::definition::StageDef;
 use super::value::{Relation, Value};
 use poc_graph::similar;
@@ -120,7 +120,7 @@ impl Binder<'_> {
             Some(separator) => {
                 // In a comparison only the sign may be separated by a space.
                 let count = match param.value_type {
-                    ValueType::Text => argument.words.len(),
+                    ParamType::Text => argument.words.len(),
                     _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
                 };
                 let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
@@ -161,7 +161,7 @@ impl Binder<'_> {
         self.write(position);
         match param.value_type.parse(text) {
             Ok(Value::Text(name))
-                if param.value_type == ValueType::NodeType && !self.names.has_type(&name) =>
+                if param.value_type == ParamType::NodeType && !self.names.has_type(&name) =>
             {
                 self.problems.push(self.unknown_type(&name, span));
             }

@@ -17,7 +17,7 @@ pub struct Param {
     /// Where the value is written.
     pub position: ParamPosition,
     /// The type of the value.
-    pub value_type: ValueType,
+    pub value_type: ParamType,
     /// Whether the parameter may be left out.
     pub presence: Presence,
     /// What the parameter means, as a phrase without a full stop.
@@ -50,7 +50,7 @@ pub enum Presence {
 
 /// The type of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ValueType {
+pub enum ParamType {
     /// One or more words, joined by single spaces.
     Text,
     /// One word.
@@ -79,12 +79,12 @@ pub enum ValueType {
     CompareDuration,
 }
 
-impl ValueType {
+impl ParamType {
     /// For a value that may span several words: what joins them.
     pub(super) fn separator(self) -> Option<&'static str> {
         match self {
-            ValueType::Text => Some(" "),
-            ValueType::CompareNumber | ValueType::CompareDuration => Some(""),
+            ParamType::Text => Some(" "),
+            ParamType::CompareNumber | ParamType::CompareDuration => Some(""),
             _ => None,
         }
     }
@@ -92,23 +92,23 @@ impl ValueType {
     /// A description for messages and help, such as `a whole number from 1`.
     pub fn description(self) -> String {
         match self {
-            ValueType::Text => "a text".into(),
-            ValueType::Name => "a name".into(),
-            ValueType::Key => "a key".into(),
-            ValueType::NodeType => "a node type".into(),
-            ValueType::SortField => "a field".into(),
-            ValueType::Direction => "`asc` or `desc`".into(),
-            ValueType::Glob => "a glob such as `journal#*`".into(),
-            ValueType::State => format!(
+            ParamType::Text => "a text".into(),
+            ParamType::Name => "a name".into(),
+            ParamType::Key => "a key".into(),
+            ParamType::NodeType => "a node type".into(),
+            ParamType::SortField => "a field".into(),
+            ParamType::Direction => "`asc` or `desc`".into(),
+            ParamType::Glob => "a glob such as `journal#*`".into(),
+            ParamType::State => format!(
                 "a state: {}",
                 State::ALL.iter().map(|state| format!("`{state}`")).collect::<Vec<_>>().join(", ")
             ),
-            ValueType::Count(least, usize::MAX) => format!("a whole number from {least}"),
-            ValueType::Count(least, most) => format!("a whole number from {least} to {most}"),
-            ValueType::Number(least, most) => format!("a number from {least} to {most}"),
-            ValueType::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
-            ValueType::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
-            ValueType::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
+            ParamType::Count(least, usize::MAX) => format!("a whole number from {least}"),
+            ParamType::Count(least, most) => format!("a whole number from {least} to {most}"),
+            ParamType::Number(least, most) => format!("a number from {least} to {most}"),
+            ParamType::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
+            ParamType::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
+            ParamType::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
         }
     }
 
@@ -116,32 +116,32 @@ impl ValueType {
     pub(super) fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let plain = |value: Option<Value>| value.ok_or(None);
         match self {
-            ValueType::Text if text.trim().is_empty() => Err(None),
-            ValueType::Name | ValueType::Key | ValueType::NodeType | ValueType::Glob if text.is_empty() => {
+            ParamType::Text if text.trim().is_empty() => Err(None),
+            ParamType::Name | ParamType::Key | ParamType::NodeType | ParamType::Glob if text.is_empty() => {
                 Err(None)
             }
-            ValueType::Text | ValueType::Name | ValueType::Key | ValueType::NodeType => {
+            ParamType::Text | ParamType::Name | ParamType::Key | ParamType::NodeType => {
                 Ok(Value::Text(text.to_owned()))
             }
-            ValueType::SortField => {
+            ParamType::SortField => {
                 field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some)
             }
-            ValueType::Direction => plain(Direction::parse(text).map(Value::Direction)),
-            ValueType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
-            ValueType::State => State::parse(text).map(Value::State).ok_or_else(|| {
+            ParamType::Direction => plain(Direction::parse(text).map(Value::Direction)),
+            ParamType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
+            ParamType::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::closest(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))
             }),
-            ValueType::Count(least, most) => {
+            ParamType::Count(least, most) => {
                 let count = text.parse::<usize>().ok().filter(|count| (least..=most).contains(count));
                 plain(count.filter(|_| !text.starts_with('+')).map(Value::Count))
             }
-            ValueType::Number(least, most) => {
+            ParamType::Number(least, most) => {
                 plain(number(text).filter(|number| (least..=most).contains(number)).map(Value::Number))
             }
-            ValueType::Duration => plain(Span::parse(text).ok().map(Value::Span)),
-            ValueType::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),
-            ValueType::CompareDuration => compare(text, |text| Span::parse(text).ok().map(Quantity::Span)),
+            ParamType::Duration => plain(Span::parse(text).ok().map(Value::Span)),
+            ParamType::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),
+            ParamType::CompareDuration => compare(text, |text| Span::parse(text).ok().map(Quantity::Span)),
         }
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn signature(word: &str, params: &[Param]) -> String {
     let mut text = word.to_owned();
     for param in params {
         let value = match param.value_type {
-            ValueType::Direction => "asc|desc".to_owned(),
+            ParamType::Direction => "asc|desc".to_owned(),
             _ => param.name.to_owned(),
         };
         let value = match (param.position, param.presence) {
@@ -197,15 +197,15 @@ pub(super) fn invalid_value(
     };
     let message = match (&reason, text) {
         (_, "") => format!("{what} needs {}", param.value_type.description()),
-        (_, _) if param.value_type == ValueType::SortField => format!("{what} knows no field `{text}`"),
-        (Some(reason), _) if param.value_type == ValueType::Glob => {
+        (_, _) if param.value_type == ParamType::SortField => format!("{what} knows no field `{text}`"),
+        (Some(reason), _) if param.value_type == ParamType::Glob => {
             format!("`{text}` is not a glob for {what}: {reason}")
         }
         (_, _) => format!("{what} takes {}, not `{text}`", param.value_type.description()),
     };
     let problem = SourceDiagnostic::new(span, message);
     match reason {
-        Some(hint) if param.value_type != ValueType::Glob && !text.is_empty() => problem.hint(hint),
+        Some(hint) if param.value_type != ParamType::Glob && !text.is_empty() => problem.hint(hint),
         _ => problem,
     }
 }

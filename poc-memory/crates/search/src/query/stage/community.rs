@@ -2,14 +2,14 @@
 
 use super::definition::{Cost, Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "community",
     params: &[Param {
         name: "N",
         position: ParamPosition::Colon,
-        value_type: ValueType::Count(0, u32::MAX as usize),
+        value_type: ParamType::Count(0, u32::MAX as usize),
         presence: Presence::Required,
         doc: "the number of the community",
     }],

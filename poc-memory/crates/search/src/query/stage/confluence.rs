@@ -5,7 +5,7 @@ use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use poc_rank::confluence::confluence;
 
@@ -20,7 +20,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "min_sources",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, MOST_SOURCES),
+            value_type: ParamType::Count(1, MOST_SOURCES),
             presence: Presence::Default("2"),
             doc: "the number of nodes of the set that must reach a node",
         },

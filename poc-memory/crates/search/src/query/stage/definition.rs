@@ -4,7 +4,7 @@ use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::field::Field;
-use crate::query::param::{Param, ParamPosition, ValueType, signature};
+use crate::query::param::{Param, ParamPosition, ParamType, signature};
 use crate::query::scan::{Filter, Order, Scan};
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::value::Compare;
@@ -141,7 +141,7 @@ impl StageDef {
     pub(in crate::query) fn text_param(&self) -> Option<&Param> {
         let mut params = self.params.iter();
         params
-            .find(|param| param.position == ParamPosition::Colon && param.value_type == ValueType::Text)
+            .find(|param| param.position == ParamPosition::Colon && param.value_type == ParamType::Text)
             .filter(|_| self.kind() == Kind::Generator)
     }
 

@@ -3,7 +3,7 @@
 use super::definition::{Cost, Hints, StageDef, Work};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
 use poc_graph::error::Result;
@@ -15,14 +15,14 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "lambda",
             position: ParamPosition::Named,
-            value_type: ValueType::Number(0.0, 1.0),
+            value_type: ParamType::Number(0.0, 1.0),
             presence: Presence::Default("0.7"),
             doc: "the weight of the score; the rest is the weight of dissimilarity",
         },
         Param {
             name: "pool",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, 10_000),
+            value_type: ParamType::Count(1, 10_000),
             presence: Presence::Default("1000"),
             doc: "the number of nodes to choose from, the best by score; the others follow by score",
         },

@@ -2,14 +2,14 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "generated-key",
     params: &[Param {
         name: "len",
         position: ParamPosition::Named,
-        value_type: ValueType::Count(1, 512),
+        value_type: ParamType::Count(1, 512),
         presence: Presence::Default("60"),
         doc: "the length in characters from which on every key counts as generated",
     }],

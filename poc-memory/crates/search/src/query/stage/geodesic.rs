@@ -5,7 +5,7 @@ use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, placed};
 use super::spectral::K;
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
@@ -21,7 +21,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "max_path",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, 64),
+            value_type: ParamType::Count(1, 64),
             presence: Presence::Default("6"),
             doc: "the maximum number of edges of a walk",
         },
@@ -43,7 +43,9 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", output: &["wal", "crash-notes"] },
     describe: |call| {
         let (most, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("walks between every two nodes of the set over at most {most} edges; the {k} nodes on most walks")
+        format!(
+            "walks between every two nodes of the set over at most {most} edges; the {k} nodes on most walks"
+        )
     },
     work: Work::Algorithm(|call, ctx, items| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());

@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use crate::retrieve::{MOST, Retriever};
@@ -13,14 +13,14 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "TEXT",
             position: ParamPosition::Colon,
-            value_type: ValueType::Text,
+            value_type: ParamType::Text,
             presence: Presence::Required,
             doc: "words or a sentence",
         },
         Param {
             name: "k",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, MOST),
+            value_type: ParamType::Count(1, MOST),
             presence: Presence::Default("50"),
             doc: "the number of nodes to return",
         },

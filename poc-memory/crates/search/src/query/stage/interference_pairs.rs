@@ -4,7 +4,7 @@
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::{Pair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
@@ -20,21 +20,21 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "min_sim",
             position: ParamPosition::Named,
-            value_type: ValueType::Number(0.0, 1.0),
+            value_type: ParamType::Number(0.0, 1.0),
             presence: Presence::Optional,
             doc: "the least cosine of a pair; by default `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, 100),
+            value_type: ParamType::Count(1, 100),
             presence: Presence::Default("10"),
             doc: "the maximum number of partners for each passage of a node",
         },
         Param {
             name: "probes",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, 1_000_000),
+            value_type: ParamType::Count(1, 1_000_000),
             presence: Presence::Default("5000"),
             doc: "the number of nodes to compare with all others, the last changed first",
         },

@@ -2,14 +2,14 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "key",
     params: &[Param {
         name: "GLOB",
         position: ParamPosition::Colon,
-        value_type: ValueType::Glob,
+        value_type: ParamType::Glob,
         presence: Presence::Required,
         doc: "a glob for the whole key",
     }],

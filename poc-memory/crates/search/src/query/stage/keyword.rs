@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use unicode_normalization::UnicodeNormalization;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -10,7 +10,7 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[Param {
         name: "WORD",
         position: ParamPosition::Colon,
-        value_type: ValueType::Text,
+        value_type: ParamType::Text,
         presence: Presence::Required,
         doc: "the keyword",
     }],

@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::Neighbor;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -10,7 +10,7 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[Param {
         name: "KEY",
         position: ParamPosition::Colon,
-        value_type: ValueType::Key,
+        value_type: ParamType::Key,
         presence: Presence::Required,
         doc: "the key of the other node",
     }],

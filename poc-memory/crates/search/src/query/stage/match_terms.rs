@@ -3,7 +3,7 @@
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
@@ -26,7 +26,7 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[Param {
         name: "TERMS",
         position: ParamPosition::Colon,
-        value_type: ValueType::Text,
+        value_type: ParamType::Text,
         presence: Presence::Required,
         doc: "words to find in keys, or else in texts",
     }],

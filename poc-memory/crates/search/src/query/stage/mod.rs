@@ -33,7 +33,7 @@ pub use definition::{Kind, StageDef};
 pub use generated_key::{is_generated, is_id};
 
 use super::field::{FIELDS, Field};
-use super::param::{Param, ParamPosition, Presence, ValueType};
+use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::value::Compare;
 use definition::{Hints, Work};
 use std::sync::LazyLock;
@@ -69,12 +69,12 @@ pub const STAGES: &[StageDef] = &[
 
 /// The filter `FIELD:CMP`, for a field that can be filtered by.
 fn comparison(field: &'static Field) -> Option<StageDef> {
-    const fn compared(value_type: ValueType) -> Param {
+    const fn compared(value_type: ParamType) -> Param {
         let doc = "what the value is compared with";
         Param { name: "CMP", position: ParamPosition::Colon, value_type, presence: Presence::Required, doc }
     }
-    const NUMBER: &[Param] = &[compared(ValueType::CompareNumber)];
-    const DURATION: &[Param] = &[compared(ValueType::CompareDuration)];
+    const NUMBER: &[Param] = &[compared(ParamType::CompareNumber)];
+    const DURATION: &[Param] = &[compared(ParamType::CompareDuration)];
     Some(StageDef {
         word: field.word,
         params: if field.unit.is_time() { DURATION } else { NUMBER },

@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
@@ -14,14 +14,14 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "KEY",
             position: ParamPosition::Colon,
-            value_type: ValueType::Key,
+            value_type: ParamType::Key,
             presence: Presence::Required,
             doc: "the key of the node to start from",
         },
         Param {
             name: "hops",
             position: ParamPosition::Named,
-            value_type: ValueType::Count(1, 8),
+            value_type: ParamType::Count(1, 8),
             presence: Presence::Default("1"),
             doc: "the maximum number of edges from the node",
         },

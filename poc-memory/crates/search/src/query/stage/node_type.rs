@@ -2,14 +2,14 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "type",
     params: &[Param {
         name: "NAME",
         position: ParamPosition::Colon,
-        value_type: ValueType::NodeType,
+        value_type: ParamType::NodeType,
         presence: Presence::Required,
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],

@@ -2,14 +2,14 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "provenance",
     params: &[Param {
         name: "NAME",
         position: ParamPosition::Colon,
-        value_type: ValueType::Name,
+        value_type: ParamType::Name,
         presence: Presence::Required,
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],

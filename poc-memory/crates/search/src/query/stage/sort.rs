@@ -3,7 +3,7 @@
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
 use crate::query::field::sorted_by;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::value::Direction;
 use poc_graph::error::Error;
 
@@ -13,14 +13,14 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "FIELD",
             position: ParamPosition::Colon,
-            value_type: ValueType::SortField,
+            value_type: ParamType::SortField,
             presence: Presence::Required,
             doc: "the field to sort by",
         },
         Param {
             name: "DIRECTION",
             position: ParamPosition::Space,
-            value_type: ValueType::Direction,
+            value_type: ParamType::Direction,
             presence: Presence::Default("desc"),
             doc: "`asc` for smallest first, `desc` for greatest first",
         },

@@ -3,7 +3,7 @@
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, others, placed};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::ScoredNode;
 use poc_rank::spectral::nearest;
 
@@ -14,7 +14,7 @@ const MOST_SEEDS: usize = 100;
 pub(super) const K: Param = Param {
     name: "k",
     position: ParamPosition::Named,
-    value_type: ValueType::Count(1, 10_000),
+    value_type: ParamType::Count(1, 10_000),
     presence: Presence::Default("20"),
     doc: "the number of nodes to return",
 };

@@ -7,7 +7,7 @@ use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::field::weights;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
@@ -19,7 +19,7 @@ use poc_rank::activation::{SpreadOptions, spread};
 pub(super) const MAX_HOPS: Param = Param {
     name: "max_hops",
     position: ParamPosition::Named,
-    value_type: ValueType::Count(1, 16),
+    value_type: ParamType::Count(1, 16),
     presence: Presence::Default("3"),
     doc: "the number of edges that activation is passed along",
 };
@@ -28,7 +28,7 @@ pub(super) const MAX_HOPS: Param = Param {
 pub(super) const EDGE_DECAY: Param = Param {
     name: "edge_decay",
     position: ParamPosition::Named,
-    value_type: ValueType::Number(0.0, 1.0),
+    value_type: ParamType::Number(0.0, 1.0),
     presence: Presence::Default("0.3"),
     doc: "the share of the activation that an edge of strength 1 passes on",
 };
@@ -37,7 +37,7 @@ pub(super) const EDGE_DECAY: Param = Param {
 pub(super) const MIN_ACTIVATION: Param = Param {
     name: "min_activation",
     position: ParamPosition::Named,
-    value_type: ValueType::Number(0.0, 1.0),
+    value_type: ParamType::Number(0.0, 1.0),
     presence: Presence::Default("0.005"),
     doc: "the least activation; smaller amounts are dropped",
 };

@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::state_at;
 use poc_graph::State;
 
@@ -11,7 +11,7 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[Param {
         name: "NAME",
         position: ParamPosition::Colon,
-        value_type: ValueType::State,
+        value_type: ParamType::State,
         presence: Presence::Required,
         doc: "the state; `all` then returns nodes in it too",
     }],

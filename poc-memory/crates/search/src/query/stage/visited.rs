@@ -4,7 +4,7 @@ use super::definition::{Hints, StageDef, Work};
 use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::value::in_days;
 use poc_graph::Ix;
 use poc_graph::time::Span;
@@ -14,14 +14,14 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         name: "AGENT",
         position: ParamPosition::Colon,
-        value_type: ValueType::Name,
+        value_type: ParamType::Name,
         presence: Presence::Required,
         doc: "the agent's name",
     },
     Param {
         name: "DURATION",
         position: ParamPosition::Comma,
-        value_type: ValueType::Duration,
+        value_type: ParamType::Duration,
         presence: Presence::Optional,
         doc: "how far back visits count; without it, all visits count",
     },

@@ -3,7 +3,7 @@
 
 use super::naive::{Graph, graph, state};
 use super::parse;
-use crate::query::{Kind, Param, ParamPosition, Presence, StageDef, ValueType, vocabulary};
+use crate::query::{Kind, Param, ParamPosition, ParamType, Presence, StageDef, vocabulary};
 use poc_graph::error::Code;
 use poc_graph::{Ix, State};
 use proptest::prelude::*;
@@ -13,26 +13,26 @@ use proptest::sample::select;
 fn value(param: &'static Param) -> BoxedStrategy<String> {
     let words = |list: &[&'static str]| select(list.to_vec()).prop_map(str::to_owned).boxed();
     match param.value_type {
-        ValueType::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
-        ValueType::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
-        ValueType::Name => words(&["linker", "manual", "import", "nobody"]),
-        ValueType::NodeType => words(&["episodic", "daily", "weekly"]),
-        ValueType::SortField => {
+        ParamType::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
+        ParamType::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
+        ParamType::Name => words(&["linker", "manual", "import", "nobody"]),
+        ParamType::NodeType => words(&["episodic", "daily", "weekly"]),
+        ParamType::SortField => {
             words(&["priority", "weight", "score", "degree", "created", "visited:linker"])
         }
-        ValueType::Direction => words(&["asc", "desc"]),
-        ValueType::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
-        ValueType::State => words(&["active", "stale", "superseded", "expired"]),
-        ValueType::Count(least, most) => {
+        ParamType::Direction => words(&["asc", "desc"]),
+        ParamType::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
+        ParamType::State => words(&["active", "stale", "superseded", "expired"]),
+        ParamType::Count(least, most) => {
             let near = least..=most.min(least + 12);
             prop_oneof![12 => near, 1 => Just(most)].prop_map(|count| count.to_string()).boxed()
         }
-        ValueType::Number(least, most) => (0u32..=10)
+        ParamType::Number(least, most) => (0u32..=10)
             .prop_map(move |tenths| (least + (most - least) * f64::from(tenths) / 10.0).to_string())
             .boxed(),
-        ValueType::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
-        ValueType::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
-        ValueType::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
+        ParamType::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
+        ParamType::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
+        ParamType::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
     }
 }
 
