@@ -1,5 +1,5 @@
-//! Files that are whole or not there: written under a temporary name, synced, renamed, and read
-//! only when length, checksum, kind and settings are the expected ones.
+//! Files that are complete or absent. They are written under a temporary name, synced and renamed, and read
+//! back only when length, checksum and fingerprint match.
 //!
 //! Layout: magic (8 bytes), fingerprint of kind and settings (32), sequence number (8, little
 //! endian), payload length (8, little endian), BLAKE3 of everything else (32), payload.
@@ -28,7 +28,7 @@ impl From<AtomicFileError> for Error {
     }
 }
 
-/// What decides whether a file still fits: kind, format and settings, in words.
+/// Identifies what a file contains: the hash of a description of its kind, format and settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
@@ -53,12 +53,12 @@ pub fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -
     write_plain(path, &all)
 }
 
-/// Writes `parts` and nothing else, all or nothing: for a file whose checksum is kept elsewhere.
+/// Atomically writes `parts` without a header, for a file whose checksum is stored elsewhere.
 pub fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
     Ok(replace(path, parts).map_err(|source| AtomicFileError::Write { path: path.to_owned(), source })?)
 }
 
-/// Removes the file, for good.
+/// Removes the file durably; it may be missing.
 pub fn remove(path: &Path) -> Result<()> {
     let removed = match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -68,7 +68,8 @@ pub fn remove(path: &Path) -> Result<()> {
     Ok(removed.map_err(|source| AtomicFileError::Remove { path: path.to_owned(), source })?)
 }
 
-/// Sequence number and payload of the file; `None` when it is missing, damaged or another's.
+/// The sequence number and the payload of the file; `None` when it is missing, damaged, or has another
+/// fingerprint.
 pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     let mut bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -112,7 +113,7 @@ fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    // Always the same: what a killed process leaves behind is written over.
+    // Always the same name, so that the leftover of a killed process is overwritten.
     let partial = path.with_extension("partial");
     let mut file = File::create(&partial)?;
     for part in parts {

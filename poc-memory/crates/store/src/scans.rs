@@ -1,4 +1,4 @@
-//! Reading a whole table, one record at a time: for whoever looks for what points to nothing.
+//! Scans of whole tables, one record at a time, to find dangling references.
 
 use super::{Record, Store, Table, keys};
 use poc_graph::error::Result;
@@ -10,7 +10,7 @@ impl Store {
         self.records().scan(Table::Edges, &[], &mut |_, bytes| each(Edge::decode(bytes)?))
     }
 
-    /// Calls `each` with source, kind and target of every edge as it stands under its target.
+    /// Calls `each` with source, kind and target of every entry in the index of incoming edges.
     pub fn for_each_incoming_edge(
         &self,
         each: &mut dyn FnMut(NodeId, EdgeKind, NodeId) -> Result<()>,
@@ -21,13 +21,13 @@ impl Store {
         })
     }
 
-    /// Calls `each` with the key of every entry of a node under one of its keywords.
+    /// Calls `each` with the key of every entry in the index of keywords; see [`parse_keyword_key`].
     pub fn for_each_keyword_key(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.records().scan(Table::Keywords, &[], &mut |key, _| each(key))
     }
 }
 
-/// The keyword and the node in the key of an entry under a keyword.
+/// The keyword and the node in a key of the index of keywords; `None` when the key is damaged.
 pub fn parse_keyword_key(key: &[u8]) -> Option<(&str, NodeId)> {
     keys::read_keyword(key)
 }

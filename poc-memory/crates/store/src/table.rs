@@ -3,8 +3,8 @@
 use poc_graph::Tenant;
 use serde::{Deserialize, Serialize};
 
-/// The first byte of the keys that belong to a tenant other than the default one; the tenant, the
-/// table and the key follow. No table has this number.
+/// The first byte of keys of tenants other than the default one; the tenant, the table and the key
+/// follow. No table has this number.
 const TENANT_PREFIX: u8 = 0xF0;
 
 /// A keyspace of the store. The number is part of the on-disk format: never reuse one.
@@ -16,7 +16,7 @@ pub enum Table {
     Nodes = 1,
     /// Source, kind, target → [`Edge`](poc_graph::Edge).
     Edges = 2,
-    /// Target, kind, source → nothing: the mirror of `Edges`.
+    /// Target, kind, source → nothing: the index of incoming edges.
     EdgesIn = 3,
     /// Node id, part (big-endian u16), embedder name → the vector in half precision.
     Vectors = 4,
@@ -46,13 +46,13 @@ pub enum Table {
     Tenants = 15,
     /// Message id → [`Message`](poc_graph::Message).
     Messages = 16,
-    /// What met (0 an insert, 1 a question), embedder name → the cosines, as a histogram.
+    /// Kind of comparison (0 insert, 1 question), embedder name → a histogram of the cosines.
     Samples = 17,
-    /// Agent → what is known of it whatever rows are kept.
+    /// Agent → its state, which outlives the rows of its runs.
     AgentStates = 18,
-    /// Run id, place (big-endian u16) → the action that waits for a person, or did.
+    /// Run id, position (big-endian u16) → an action that awaits or had a person's decision.
     Proposals = 19,
-    /// Agent, NUL, run id → what a call of the run that is under way may take.
+    /// Agent, NUL, run id → the budget reserved for the call that the run is making.
     Promises = 20,
 }
 
@@ -81,7 +81,7 @@ impl Table {
         Table::Promises,
     ];
 
-    /// Whether there is one for all tenants. Of the others each tenant has its own.
+    /// Whether all tenants share the table. Of any other, each tenant has its own.
     pub(super) fn is_shared(self) -> bool {
         matches!(
             self,
@@ -96,8 +96,8 @@ impl Table {
         )
     }
 
-    /// A key of the table as it stands in the record engine, which has one keyspace: the number of
-    /// the table in front of it, and of a tenant that is not the default one the tenant before that.
+    /// The engine's key for a key of the table. The engine has one keyspace, so the number of the table is
+    /// prepended, and before that the tenant unless it is the default one.
     pub(super) fn engine_key(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
         let mut full = Vec::with_capacity(18 + key.len());
         if !tenant.is_default() && !self.is_shared() {
@@ -109,7 +109,7 @@ impl Table {
         full
     }
 
-    /// What [`Table::engine_key`] put together.
+    /// The inverse of [`Table::engine_key`].
     #[cfg(test)]
     pub(super) fn split_engine_key(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
         let (tenant, rest) = match full.split_first()? {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_key_says_whose_it_is_and_what() {
+    fn an_engine_key_contains_tenant_and_table() {
         let tenant = Tenant([7; 16]);
         for table in Table::ALL {
             let own = if table.is_shared() { Tenant::default() } else { tenant };

@@ -1,13 +1,13 @@
-//! The tenants that have ever written, each with what it is called.
+//! The names of the tenants that have ever written.
 
 use super::{Record, Table};
 use poc_graph::Tuple;
 use serde::{Deserialize, Serialize};
 
-/// What is kept of a tenant.
+/// The record of a tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TenantRow {
-    /// What it is called.
+    /// The keys and values that name it.
     pub(super) tuple: Tuple,
 }
 

@@ -1,4 +1,4 @@
-//! Counting by brute force, and a follower that stands still when it is told to.
+//! Counts by brute force, and a follower that tests can pause.
 
 #![allow(
     missing_docs,
@@ -40,7 +40,7 @@ pub fn count_by_scan<R: Records + ?Sized>(records: &R) -> Counts {
     ([nodes, live, edges, words.len() as u64], [types, states, kinds])
 }
 
-/// What a view says about the same.
+/// The same counts as a view gives them.
 pub fn counts_of_view(view: &View) -> Counts {
     let types = view.nodes_by_type().into_iter().map(|(name, count)| (name.to_owned(), count));
     let states = view.nodes_by_state().into_iter().map(|(state, count)| (state.name().to_owned(), count));
@@ -50,7 +50,7 @@ pub fn counts_of_view(view: &View) -> Counts {
     (sums, [types.collect(), states.collect(), kinds.collect()])
 }
 
-/// Where a [`PausableFollower`] follower stands still.
+/// Where a [`PausableFollower`] follower pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PausePoint {
     /// Before it has read back what it saved.
@@ -59,7 +59,7 @@ pub enum PausePoint {
     Feed,
 }
 
-/// Knows which nodes there are, in memory alone.
+/// A follower that keeps the ids of all nodes in memory.
 #[derive(Debug, Default)]
 pub struct PausableFollower {
     stop: Mutex<Option<PausePoint>>,
@@ -68,7 +68,7 @@ pub struct PausableFollower {
 }
 
 impl PausableFollower {
-    /// Stands still at a place until [`PausableFollower::resume`].
+    /// One that pauses at a point until [`PausableFollower::resume`].
     pub fn paused_at(stop: PausePoint) -> PausableFollower {
         PausableFollower { stop: Mutex::new(Some(stop)), ..PausableFollower::default() }
     }
@@ -79,7 +79,7 @@ impl PausableFollower {
         self.moved.notify_all();
     }
 
-    /// How many nodes it knows.
+    /// The number of nodes it holds.
     pub fn node_count(&self) -> usize {
         self.state.lock().1.len()
     }

@@ -1,5 +1,4 @@
-//! One transaction being built: reads that see everything built before it, writes that land
-//! together.
+//! A transaction under construction. Its reads see everything built before it; its writes are atomic.
 
 use super::engine::Engine;
 use super::overlay::Overlay;
@@ -33,14 +32,14 @@ impl From<TxError> for Error {
     }
 }
 
-/// A transaction being built. It sees and writes what belongs to its tenant, and nothing of others.
+/// A transaction under construction. It reads and writes only records of its tenant.
 pub struct Tx<'a> {
     engine: &'a dyn Engine,
     tenant: Tenant,
     overlay: &'a Overlay,
     view: &'a View,
     writes: Vec<Write>,
-    // Where in `writes` a key of the engine is.
+    // Index in `writes` by the engine's key.
     places: BTreeMap<Vec<u8>, usize>,
 }
 
@@ -49,22 +48,22 @@ impl<'a> Tx<'a> {
         Tx { engine, tenant, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
     }
 
-    /// What was written so far.
+    /// The writes so far.
     pub(super) fn writes(&self) -> &[Write] {
         &self.writes
     }
 
-    /// Whether anything is not as it was.
+    /// Whether any record differs from its value before.
     pub(super) fn changes(&self) -> bool {
         self.writes.iter().any(|write| write.before != write.after)
     }
 
-    /// What was written. One that came back to where it was stays among them: their places count.
+    /// The writes. A record that has its old value again stays in the list, because positions are recorded.
     pub(super) fn into_writes(self) -> Vec<Write> {
         self.writes
     }
 
-    /// Whose it is.
+    /// The tenant.
     pub fn tenant(&self) -> Tenant {
         self.tenant
     }
@@ -100,8 +99,8 @@ impl<'a> Tx<'a> {
         self.put_raw(R::TABLE, key, None)
     }
 
-    /// Puts raw bytes, or deletes: for undo, which restores before-images. Putting what is already
-    /// there writes nothing.
+    /// Puts or deletes raw bytes, for undo, which restores before-images. Putting the current value writes
+    /// nothing.
     pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         if table == Table::Changes {
             return Err(Error::internal("the table of changes is derived and cannot be written"));
@@ -124,13 +123,13 @@ impl<'a> Tx<'a> {
         self.raw(table, key)
     }
 
-    /// How many records this transaction has changed so far: `write_count()` before and after an
-    /// action names that action's writes. A record changed again keeps its first place.
+    /// How many records this transaction has changed so far. The values before and after an action delimit
+    /// that action's writes. A record that is changed again keeps its first position.
     pub fn write_count(&self) -> usize {
         self.writes.len()
     }
 
-    /// Does several things, or, when they come to nothing, none of them.
+    /// Runs several writes as a savepoint: when `act` returns an inner error, its writes are undone.
     pub fn attempt<T, E>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
@@ -165,8 +164,10 @@ impl<'a> Tx<'a> {
         Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
     }
 
-    /// Puts a node and keeps keys, hashes and keywords in step with it. A key that belongs to
-    /// another node is a conflict.
+    /// Puts a node and updates its entries for key, content hash and keywords.
+    ///
+    /// # Errors
+    /// `conflict` when its key belongs to another node.
     pub fn put_node(&mut self, node: &Node) -> Result<()> {
         if node.tenant != self.tenant {
             return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
@@ -178,7 +179,7 @@ impl<'a> Tx<'a> {
         }
         let before = self.node(node.id)?;
         self.put(node.id.as_bytes(), node)?;
-        // What both have stays as it is: no write for an unchanged entry.
+        // Unchanged entries are not written again.
         let wanted = entries(node);
         for (table, key) in before.iter().flat_map(entries) {
             if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
@@ -231,7 +232,7 @@ impl<'a> Tx<'a> {
         Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
     }
 
-    /// Deletes the vectors of a node that other embedders than some made.
+    /// Deletes the vectors of a node except those by some embedders.
     pub fn retain_vectors(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
             if !embedders.contains(&keys::read_vector(&key)?.2) {
@@ -241,7 +242,7 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
-    /// How many vectors a node has, of whatever embedders.
+    /// How many vectors a node has, by any embedder.
     pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
         Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())
     }
@@ -281,8 +282,8 @@ impl<'a> Tx<'a> {
         self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
     }
 
-    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Parts it had
-    /// beyond these are deleted, and those other embedders made of the text before. The node must exist.
+    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Deletes surplus
+    /// parts and the vectors of other embedders, which are of the old text. The node must exist.
     pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
@@ -294,7 +295,7 @@ impl<'a> Tx<'a> {
         self.add_vectors(id, embedder, parts)
     }
 
-    /// Puts the vectors that another embedder makes of the same text. The node must exist.
+    /// Puts vectors of an unchanged text by another embedder. The node must exist.
     pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (part, vector) in parts.iter().enumerate() {
@@ -309,7 +310,7 @@ impl<'a> Tx<'a> {
         self.record(&keys::visit(id, agent))
     }
 
-    /// Puts the last visit of a node by an agent. Nothing happens when the node is gone.
+    /// Puts the last visit of a node by an agent. Nothing happens when the node does not exist.
     pub fn put_visit(&mut self, agent: &str, id: NodeId, visit: &Visit) -> Result<()> {
         if self.raw(Table::Nodes, id.as_bytes())?.is_none() {
             return Ok(());
@@ -362,8 +363,7 @@ impl Records for Tx<'_> {
     }
 }
 
-/// The look-up entries a node has beside its record: its key, and when it is live its content hash
-/// and keywords.
+/// The index entries of a node: its key and, when it is live, its content hash and keywords.
 fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
     let mut entries = vec![(Table::Keys, keys::name(&node.key))];
     if node.state.is_live() {

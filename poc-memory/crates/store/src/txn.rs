@@ -1,4 +1,4 @@
-//! A transaction as a value: what the log holds.
+//! A transaction as the log stores it.
 
 use super::log::{LogError, MAX_RECORD};
 use super::{Table, keys};
@@ -13,8 +13,8 @@ const MAX_DEPTH: usize = 64;
 /// The first byte of a packed transaction: no MessagePack begins with it.
 const PACKED: u8 = 0xC1;
 
-/// Bytes from which on packing is tried. A recall changes hundreds of weights, a message makes dozens
-/// of records: their names, keys and times repeat.
+/// Bytes from which on compression is tried. A recall changes hundreds of weights and a message creates
+/// dozens of records, whose names, keys and times repeat.
 const WORTH_PACKING: usize = 2048;
 
 /// Why a transaction happens.
@@ -30,7 +30,7 @@ pub struct Cause {
     pub op: String,
 }
 
-/// One changed record: before and after images, physical.
+/// One changed record, with its before- and after-image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Write {
     /// The table.
@@ -47,24 +47,24 @@ pub struct Write {
 }
 
 impl Write {
-    /// The id its key begins with, where the table's keys begin with one.
+    /// The first 16 bytes of the key as a node id, which they are in tables whose keys begin with one.
     pub fn node_id(&self) -> Option<NodeId> {
         Some(NodeId::from_bytes(*self.key.first_chunk()?))
     }
 
-    /// The embedder that made the vector it is about, where it is about one.
+    /// The embedder of the vector it writes, if it writes one.
     pub fn embedder(&self) -> Option<&[u8]> {
         let key = keys::read_vector(&self.key).ok().filter(|_| self.table == Table::Vectors)?;
         Some(key.2)
     }
 }
 
-/// What the log holds: one transaction.
+/// One transaction in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Txn {
     /// Position in the log, from 1 without gaps.
     pub seq: u64,
-    /// Whose records it changed, beside those that all tenants share.
+    /// The tenant whose records it changed, besides records that all tenants share.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
     /// Why it happened.
@@ -74,12 +74,11 @@ pub struct Txn {
 }
 
 impl Txn {
-    /// The MessagePack of the transaction, fields by name; packed when it is long and that makes it
-    /// shorter.
+    /// The transaction as MessagePack with named fields, compressed with LZ4 when that makes it shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let plain = rmp_serde::to_vec_named(self)
             .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))?;
-        // What is too long for the log is to be refused, however short it could be made.
+        // Too long for the log is refused, however well it would compress.
         if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
         }

@@ -1,7 +1,7 @@
-//! The views as they are saved in the store's folder, so that an open need not read every record.
+//! Saves the views in the store's folder, so that an open need not read every record.
 //!
-//! The file names the last transaction in it by number and by the checksum of its record, so that one
-//! of another log is found out. What does not fit is built again from the records.
+//! The file contains the sequence number of its last transaction and the checksum of that record, by which
+//! a file of another log is detected. Views that do not match the log are rebuilt from the records.
 
 use super::atomic_file::{self, Fingerprint};
 use super::log::{Log, LogError};
@@ -15,12 +15,12 @@ fn file(store: &Path) -> PathBuf {
     store.join("view")
 }
 
-/// Another meaning of what is in a view, or another form of it, is another revision.
+/// A change of the meaning or the encoding of views needs another number.
 fn fingerprint() -> Fingerprint {
     Fingerprint::of("view 4")
 }
 
-/// What stands in front of the views: of each its tenant, its last transaction and its length.
+/// Precedes the views: the tenant, the last transaction and the length in bytes of each.
 type TableOfContents = Vec<(Tenant, u64, u64)>;
 
 /// SavedViews views, the last transaction they contain, and the checksum of its record.
@@ -30,7 +30,7 @@ pub(super) struct SavedViews {
     checksum: u32,
 }
 
-/// What is saved in a store's folder; `None` when it is missing or not whole.
+/// The views saved in a store's folder; `None` when the file is missing or damaged.
 pub(super) fn read(store: &Path) -> Option<SavedViews> {
     let (seq, bytes) = atomic_file::read(&file(store), fingerprint())?;
     let (checksum, bytes) = bytes.split_first_chunk()?;
@@ -50,8 +50,8 @@ impl SavedViews {
         self.seq
     }
 
-    /// The views brought to the end of the log, and by how many changes; `None` when they are of
-    /// another log or ahead of this one, or the log cannot be read.
+    /// Brings the views to the end of the log; returns them and the number of changes applied. `None` when
+    /// they are of another log or ahead of this one, or the log cannot be read.
     pub(super) fn catch_up(self, log: &Log) -> Option<(Views, usize)> {
         let SavedViews { mut views, seq, checksum } = self;
         let found = log.read(seq).ok().flatten();

@@ -1,4 +1,4 @@
-//! Runs what may panic or hang where neither can take the caller along.
+//! Runs work that may panic or hang, and turns both into errors.
 
 use poc_graph::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,19 +25,19 @@ impl From<WatchdogError> for Error {
     }
 }
 
-/// How guarded work shows that it is still going on.
+/// By which watched work shows that it makes progress.
 pub(super) struct Heartbeat<T>(SyncSender<Option<Result<T>>>);
 
 impl<T> Heartbeat<T> {
-    /// A sign of life.
+    /// Sends a heartbeat.
     pub(super) fn beat(&self) {
         // A full channel means that an earlier beat has not been looked at yet.
         let _ = self.0.try_send(None);
     }
 }
 
-/// Runs `work` on a thread of its own and gives up when it shows no sign of life for `patience`.
-/// A panic and a hang become errors. A thread that hangs is abandoned.
+/// Runs `work` on a thread of its own and gives up when it sends no heartbeat for `patience`. A panic and a
+/// hang become errors. A hanging thread is abandoned.
 pub(super) fn run_watched<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
@@ -88,7 +88,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
         .unwrap_or_else(|panic| Err(WatchdogError::Panic(panic_message(&*panic).to_owned()).into()))
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")

@@ -93,7 +93,7 @@ fn a_segment_that_was_written_just_now_is_read_again() {
 }
 
 #[test]
-fn without_what_was_written_down_everything_is_read() {
+fn without_the_list_every_segment_is_read() {
     for harm in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()] {
         let folder = made();
         change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
@@ -103,7 +103,7 @@ fn without_what_was_written_down_everything_is_read() {
 }
 
 #[test]
-fn a_checked_segment_that_is_gone_is_damage() {
+fn a_missing_checked_segment_is_damage() {
     for (gone, kept) in [(0, 0), (1, 4)] {
         let folder = made();
         fs::remove_file(&segment_files(&folder)[gone]).unwrap();
@@ -114,7 +114,7 @@ fn a_checked_segment_that_is_gone_is_damage() {
 
 /// Damage that nothing shows is found by whoever reads it; the next open keeps what is whole.
 #[test]
-fn damage_found_when_it_is_read_is_dealt_with_at_the_next_open() {
+fn damage_found_while_reading_is_repaired_at_the_next_open() {
     let folder = made();
     change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
     let store = open_in(&folder, Parts::default()).unwrap();

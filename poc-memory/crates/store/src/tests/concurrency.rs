@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn writers_that_wait_share_one_sync() {
+fn waiting_writers_share_one_sync() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
@@ -111,7 +111,7 @@ fn a_sync_that_fails_makes_the_store_read_only() {
 }
 
 #[test]
-fn a_second_opener_is_told_who_holds_the_store() {
+fn opening_a_held_store_names_its_holder() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open_in(&folder, in_memory()).unwrap();
     let error = open_in(&folder, in_memory()).err().unwrap();

@@ -17,7 +17,7 @@ proptest! {
     /// After every transaction, in a view that was saved and caught up, in one made of the records,
     /// and in the past.
     #[test]
-    fn counts_equal_a_count_by_hand(
+    fn counts_equal_a_full_scan(
         txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..25),
         save in any::<proptest::sample::Index>(),
     ) {

@@ -43,7 +43,7 @@ fn a_torn_tail_is_cut_off_and_kept_at_every_byte() {
 }
 
 #[test]
-fn zeros_behind_the_last_record_are_no_records() {
+fn zeros_after_the_last_record_are_not_records() {
     let (folder, _) = made(2, Limits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
@@ -150,7 +150,7 @@ fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
 }
 
 #[test]
-fn a_record_engine_that_is_gone_is_rebuilt() {
+fn a_missing_record_engine_is_rebuilt() {
     survives(|records| fs::remove_dir_all(records).unwrap(), Some(false));
 }
 

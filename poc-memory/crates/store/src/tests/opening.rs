@@ -1,4 +1,4 @@
-//! The view is there at once; records and followers get ready behind it.
+//! The view is ready at once; records and followers open in the background.
 
 use super::*;
 use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop};
@@ -51,7 +51,7 @@ fn killed(folder: &TempDir) -> TempDir {
 }
 
 #[test]
-fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
+fn readers_do_not_wait_for_a_follower_with_much_to_replay() {
     let folder = closed(MANY);
     let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
@@ -75,7 +75,7 @@ fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn what_goes_while_a_follower_is_fed_goes_from_it_too() {
+fn nodes_deleted_while_a_follower_is_fed_are_deleted_from_it() {
     let folder = closed(MANY);
     let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
@@ -88,7 +88,7 @@ fn what_goes_while_a_follower_is_fed_goes_from_it_too() {
 }
 
 #[test]
-fn a_follower_with_little_to_take_in_is_waited_for() {
+fn readers_wait_for_a_follower_with_little_to_replay() {
     let folder = closed(3);
     let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
@@ -100,7 +100,7 @@ fn a_follower_with_little_to_take_in_is_waited_for() {
 }
 
 #[test]
-fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
+fn the_log_estimates_the_bytes_after_a_record() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
     assert_eq!(store.shared.log.bytes_after(0), 0);
@@ -141,7 +141,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
 }
 
 #[test]
-fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
+fn closing_a_store_waits_for_a_follower_that_catches_up() {
     let folder = closed(MANY);
     let following = following(&folder, PausePoint::Feed);
     following.store.shared.index_workers.wait_loaded();
@@ -152,26 +152,26 @@ fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
 }
 
 /// Held by a test while an engine is not to open.
-static DOOR: Mutex<()> = Mutex::new(());
+static ENGINE_GATE: Mutex<()> = Mutex::new(());
 
-fn behind_the_door() -> Parts {
+fn blocked_engine() -> Parts {
     let engine = |_: &Path| -> Result<Arc<dyn Engine>> {
-        drop(DOOR.lock());
+        drop(ENGINE_GATE.lock());
         Ok(Arc::new(MemoryEngine::default()))
     };
     Parts { engine, ..in_memory() }
 }
 
 #[test]
-fn the_view_is_there_before_the_records_and_whoever_needs_them_waits() {
+fn the_view_is_ready_before_the_records_and_readers_of_records_wait() {
     let folder = closed(5);
-    let door = DOOR.lock();
-    let store = open_in(&folder, behind_the_door()).unwrap();
+    let gate = ENGINE_GATE.lock();
+    let store = open_in(&folder, blocked_engine()).unwrap();
     assert_eq!((store.view().node_count(), store.view().seq), (5, 1));
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| store.node(node(3).id).unwrap().unwrap());
         let writer = scope.spawn(|| put(&store, 6));
-        drop(door);
+        drop(gate);
         assert_eq!(reader.join().unwrap(), node(3));
         assert_eq!(writer.join().unwrap().seq, 2);
     });
@@ -180,7 +180,7 @@ fn the_view_is_there_before_the_records_and_whoever_needs_them_waits() {
 }
 
 #[test]
-fn records_that_cannot_be_opened_are_said_so_and_nothing_is_acknowledged() {
+fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     let folder = closed(5);
     let parts = Parts { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
     let store = open_in(&folder, parts).unwrap();

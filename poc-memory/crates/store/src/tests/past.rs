@@ -35,7 +35,7 @@ proptest! {
     /// The past at every instant is what was there then: the state after the last transaction that
     /// is not later, in whatever order their times come, and whatever happens while it is read.
     #[test]
-    fn the_past_is_what_was_there(
+    fn a_past_snapshot_equals_the_store_at_that_time(
         txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),
         early in any::<proptest::sample::Index>(),
     ) {
@@ -83,7 +83,7 @@ proptest! {
 }
 
 #[test]
-fn where_there_is_no_past() {
+fn times_before_the_first_change_are_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits: Limits { segment: 600 }, ..in_memory() }).unwrap();
     let told = |millis| {
@@ -112,7 +112,7 @@ fn where_there_is_no_past() {
 }
 
 #[test]
-fn a_past_is_read_while_the_store_goes_on() {
+fn a_past_snapshot_is_stable_while_the_store_changes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=50 {

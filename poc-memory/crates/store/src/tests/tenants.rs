@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn what_another_tenant_has_is_not_there() {
+fn records_of_another_tenant_are_invisible() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let theirs = store.for_tenant(&tuple(1));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_written_is_there_after_opening_again() {
+fn writes_survive_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
     let before = {
@@ -105,7 +105,7 @@ fn a_key_of_another_node_is_a_conflict() {
 }
 
 #[test]
-fn look_ups_follow_a_node_through_its_life() {
+fn index_entries_follow_the_state_of_a_node() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let found = |key: &str, hash: &[u8; 32], word: &str| {
@@ -142,7 +142,7 @@ fn look_ups_follow_a_node_through_its_life() {
 }
 
 #[test]
-fn a_deleted_node_takes_everything_along_but_its_history() {
+fn deleting_a_node_deletes_everything_but_its_history() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
@@ -197,7 +197,7 @@ fn history_and_past_transactions_come_from_the_log() {
 }
 
 #[test]
-fn places_of_writes_are_those_of_their_first_time() {
+fn a_record_written_again_keeps_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
@@ -220,7 +220,7 @@ fn places_of_writes_are_those_of_their_first_time() {
 }
 
 #[test]
-fn vectors_of_the_text_before_go_whoever_made_them() {
+fn vectors_of_an_old_text_are_deleted_for_every_embedder() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
@@ -245,7 +245,7 @@ fn vectors_of_the_text_before_go_whoever_made_them() {
 }
 
 #[test]
-fn ties_and_activity_need_their_nodes() {
+fn edges_and_activity_need_their_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);

@@ -95,7 +95,7 @@ fn a_damaged_view_is_refused_at_every_byte() {
 }
 
 #[test]
-fn a_view_that_is_missing_or_no_file_is_built_again() {
+fn a_missing_or_invalid_view_is_rebuilt() {
     let (folder, before) = closed();
     fs::remove_file(path(&folder)).unwrap();
     assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before);
@@ -111,7 +111,7 @@ fn cut(folder: &TempDir) {
 }
 
 #[test]
-fn a_view_of_a_future_that_is_gone_is_refused() {
+fn a_view_ahead_of_the_log_is_refused() {
     let (folder, before) = closed();
     let view = fs::read(path(&folder)).unwrap();
     cut(&folder);
@@ -128,7 +128,7 @@ fn a_view_of_a_future_that_is_gone_is_refused() {
 }
 
 #[test]
-fn what_a_killed_checkpoint_leaves_behind_is_written_over() {
+fn leftovers_of_a_killed_checkpoint_are_overwritten() {
     let (folder, before) = closed();
     fs::write(path(&folder).with_extension("partial"), "half").unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
