@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn space_around_and_order_make_no_other_tenant() {
+    fn whitespace_and_order_do_not_change_the_tenant() {
         assert_eq!(id(&[(" a ", " 1 "), ("b", "2")]), id(&[("b", "2"), ("a", "1")]));
         assert_ne!(id(&[("a", "1"), ("b", "2")]), id(&[("a", "1 b=2")]));
         assert_ne!(id(&[("a", "A")]), id(&[("a", "a")]));
     }
 
     #[test]
-    fn what_no_tenant_is_called() {
+    fn invalid_tenants_are_rejected() {
         let told = |pairs: &[(&str, &str)]| {
             let error = Tuple::new(pairs.iter().copied()).unwrap_err();
             assert_eq!(error.code, crate::error::Code::InvalidArgument);

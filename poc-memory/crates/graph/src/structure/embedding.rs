@@ -1,5 +1,5 @@
-//! The spectral embedding: a place in space for every node, near in space when near by many and
-//! strong ties.
+//! The spectral embedding: coordinates for every node, such that nodes joined by many and strong paths are close
+//! together.
 //!
 //! Each connected component is embedded by itself. With A its strengths, D their sums by node and
 //! vol the sum of D, let `v_j` be the eigenvectors of the normalised Laplacian I − D^-1/2 A D^-1/2
@@ -15,7 +15,7 @@
 //! commute time is vol times the effective resistance between the two. With the first few
 //! eigenvectors it is the best such approximation from below.
 //!
-//! Example: the path 0 — 1 — 2 with ties of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
+//! Example: the path 0 — 1 — 2 with edges of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
 //! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
 mod dense;
@@ -35,15 +35,15 @@ use crate::View;
 use spectrum::{Pair, Spectrum};
 use walk::Walk;
 
-/// The coordinates of all nodes that have ties.
+/// The coordinates of all nodes that have edges.
 #[derive(Clone, Debug, Default)]
 pub struct Embedding {
     components: Partition,
-    // By node: its place among the members of its component.
+    // By node: its position among the members of its component.
     places: Vec<u32>,
     // By component.
     spaces: Vec<Space>,
-    // Where the coordinates of each begin.
+    // The start of the coordinates of each component.
     starts: Vec<usize>,
     // Component by component, node by node.
     coordinates: Vec<f32>,
@@ -53,8 +53,8 @@ impl Embedding {
     /// Embeds every component in at most `dimensions` dimensions, with two exceptions.
     ///
     /// A component of up to 64 nodes keeps all its eigenvectors. Of an eigenvalue that occurs
-    /// several times either all eigenvectors are kept or none, since a part of them depends on
-    /// chance; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
+    /// several times either all eigenvectors are kept or none, because a subset of them would be
+    /// arbitrary; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
     /// them are kept in components of up to 320 nodes, and in larger ones as many as `dimensions`.
     pub fn compute(view: &View, dimensions: usize) -> Embedding {
         let adjacency = Adjacency::of(view, 0.0);
@@ -74,8 +74,8 @@ impl Embedding {
         Embedding { components, places, spaces, starts, coordinates }
     }
 
-    /// With these components by node, `u32::MAX` for none, their spaces, and the coordinates a node
-    /// has in that of its own.
+    /// From component numbers by node (`u32::MAX` for none), the spaces of the components, and the coordinates of
+    /// each node in the space of its component.
     pub(super) fn numbered<'a>(
         numbers: Vec<u32>,
         spaces: Vec<Space>,
@@ -96,12 +96,12 @@ impl Embedding {
         Embedding { components, places, spaces, starts, coordinates }
     }
 
-    /// How many components of two nodes or more there are. Component 0 is the largest.
+    /// The number of components with at least two nodes. Component 0 is the largest.
     pub fn component_count(&self) -> usize {
         self.spaces.len()
     }
 
-    /// The component of a node; `None` when it was not live or had no ties.
+    /// The component of a node; `None` when it was not live or had no edges.
     pub fn component(&self, ix: Ix) -> Option<u32> {
         self.components.number(ix)
     }
@@ -116,8 +116,8 @@ impl Embedding {
         self.spaces.get(component as usize).map_or(&[], |space| &space.eigenvalues)
     }
 
-    /// How many components were given fewer dimensions than asked for, because the computation
-    /// did not come to an end.
+    /// The number of components with fewer dimensions than requested, because the computation did not
+    /// converge.
     pub fn unfinished(&self) -> usize {
         self.spaces.iter().filter(|space| !space.converged).count()
     }
@@ -148,14 +148,14 @@ impl Embedding {
     }
 }
 
-/// The Euclidean distance of two places.
+/// The Euclidean distance of two points.
 pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
     let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
     a.iter().zip(b).map(square).sum::<f64>().sqrt()
 }
 
-/// Writes the coordinates of the nodes of one component, each of which has a tie, node by node;
-/// returns the space they are in. `chance` is a random number for every node, of a turn.
+/// Writes the coordinates of the nodes of one component, each of which has an edge, node by node. Returns the
+/// space they are in. `random` returns a pseudo-random number for every node, for a given turn.
 pub(super) fn write_coordinates(
     ties: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,
@@ -168,8 +168,8 @@ pub(super) fn write_coordinates(
     Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
 }
 
-/// Writes the coordinates of a component, node by node. An eigenvector may point either way: here
-/// it points the way `chance` does.
+/// Writes the coordinates of a component, node by node. The sign of an eigenvector is arbitrary; it is chosen to
+/// point in the direction of `random`.
 fn write(walk: &Walk, random: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
     let scales: Vec<f64> = pairs
         .iter()

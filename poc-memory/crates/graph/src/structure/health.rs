@@ -1,7 +1,7 @@
-//! What the shape of the whole graph tells about its health: whether notes hang together in a small
-//! world, or around a few hubs, or not at all.
+//! Health figures of the whole graph: whether notes form a small world, cluster around a few hubs, or are
+//! disconnected.
 //!
-//! All of it is about the simple graph of live nodes ([`View::merged_edges`]).
+//! All figures refer to the simple graph of live nodes ([`View::merged_edges`]).
 
 mod paths;
 mod power_law;
@@ -13,24 +13,24 @@ use crate::Ix;
 use crate::View;
 use serde::{Deserialize, Serialize};
 
-/// Figures about the graph. `None` where a figure has no meaning: no ties, or too few nodes.
+/// Figures about the graph. `None` where a figure has no meaning: no edges, or too few nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// Connected components, nodes without ties included.
+    /// Connected components, including nodes without edges.
     pub components: usize,
     /// Nodes of the largest component.
     pub largest: usize,
-    /// Nodes without any tie.
+    /// Nodes without edges.
     pub isolated: usize,
     /// Mean local clustering coefficient of all nodes, 0–1.
     pub clustering: Option<f64>,
-    /// Mean number of ties on the shortest path between two nodes of the largest component.
+    /// Mean number of edges on the shortest path between two nodes of the largest component.
     pub path_length: Option<f64>,
     /// Small-world σ of the largest component (Humphries and Gurney 2008): how many times as
-    /// clustered it is as a random graph with as many nodes and ties, divided by how many times as
+    /// clustered it is as a random graph with as many nodes and edges, divided by how many times as
     /// long its paths are. Above 1 it is a small world.
     pub small_world: Option<f64>,
-    /// Gini coefficient of the degrees, 0 (all alike) to 1 (one hub has all ties).
+    /// Gini coefficient of the degrees, 0 (all alike) to 1 (one hub has all edges).
     pub gini: Option<f64>,
     /// The power law the greater degrees follow.
     pub power_law: Option<PowerLaw>,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_of_nothing_has_no_figures() {
+    fn an_empty_graph_has_no_figures() {
         let empty = Health::compute(&View::new());
         assert_eq!(empty, Health::default());
         let alone = Health::compute(&view(3, &[]));

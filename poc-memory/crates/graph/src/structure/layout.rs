@@ -198,21 +198,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one_node_have_their_places() {
+    fn no_node_and_one_node_can_be_drawn() {
         let view = testing::view(1, &[]);
         assert_eq!(view.layout(&[]), Layout::default());
         assert_eq!(view.layout(&[0]), Layout { plane: vec![[0.0; 2]], space: vec![[0.0; 3]] });
     }
 
     #[test]
-    fn two_that_are_tied_stand_about_one_apart() {
+    fn two_adjacent_nodes_are_about_one_apart() {
         let layout = testing::view(2, &[(0, 1, 1.0)]).layout(&[0, 1]);
         let (plane, space) = (nearest(&layout.plane), nearest(&layout.space));
         assert!((plane - 1.0).abs() < 0.2 && (space - 1.0).abs() < 0.2, "{plane} {space}");
     }
 
     #[test]
-    fn groups_stand_apart() {
+    fn groups_are_drawn_apart() {
         let view = testing::view(30, &groups());
         let layout = view.layout(&(0..30).collect::<Vec<Ix>>());
         let mean = |same: bool| {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tied_stands_beside_it() {
+    fn components_are_drawn_side_by_side() {
         let view = testing::view(40, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
         let layout = view.layout(&(0..40).collect::<Vec<Ix>>());
         assert!(nearest(&layout.plane) > 0.4 && nearest(&layout.space) > 0.4);

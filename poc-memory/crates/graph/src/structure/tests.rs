@@ -38,7 +38,7 @@ fn a_small_graph_is_answered_exactly() {
 }
 
 #[test]
-fn a_large_graph_is_answered_from_before_until_it_has_drifted() {
+fn a_large_graph_reuses_results_until_it_has_drifted() {
     let mut view = ring();
     // Nobody waits for scores and figures.
     assert!(view.outliers(&LARGE).is_none() && view.health(&LARGE).is_none());
@@ -68,7 +68,7 @@ fn a_large_graph_is_answered_from_before_until_it_has_drifted() {
 }
 
 #[test]
-fn what_does_not_touch_the_graph_changes_nothing() {
+fn changes_outside_the_graph_do_not_invalidate_results() {
     let mut view = ring();
     view.refresh(&EXACT);
     let mut node = testing::node(3);
@@ -81,7 +81,7 @@ fn what_does_not_touch_the_graph_changes_nothing() {
 }
 
 #[test]
-fn however_many_ask_it_is_computed_once() {
+fn concurrent_requests_share_one_computation() {
     let view = ring();
     let sources: Vec<StructureSource> = std::thread::scope(|scope| {
         let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| view.communities(&EXACT).1)).collect();
@@ -92,7 +92,7 @@ fn however_many_ask_it_is_computed_once() {
 
 /// A view that was left behind does not take the place of a later one.
 #[test]
-fn the_latest_counts() {
+fn the_latest_result_is_reused() {
     let mut view = ring();
     let old = view.clone();
     tie(&mut view, 0, 4);
@@ -104,7 +104,7 @@ fn the_latest_counts() {
 }
 
 #[test]
-fn another_way_is_kept_apart() {
+fn a_fork_has_its_own_results() {
     let mut view = ring();
     view.refresh(&LARGE);
     let mut other = view.fork();
@@ -123,7 +123,7 @@ fn another_way_is_kept_apart() {
 }
 
 /// A view of the same store as it is when it is opened again: other indexes, no cell.
-fn opened_again(ties: &[(u64, u64)]) -> View {
+fn reopened(ties: &[(u64, u64)]) -> View {
     let mut view = View::new();
     let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
     let ties = ties.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
@@ -139,8 +139,8 @@ fn saved() -> SavedStructure {
 }
 
 #[test]
-fn what_was_saved_is_found_again() {
-    let (old, view) = (ring(), opened_again(&around()));
+fn saved_structure_is_restored() {
+    let (old, view) = (ring(), reopened(&around()));
     let saved = saved();
     view.set_structure_loader(move || Some(saved.clone()));
     let (embedding, source) = view.embedding(&LARGE);
@@ -165,27 +165,27 @@ fn around() -> Vec<(u64, u64)> {
 }
 
 /// What becomes of what was saved of the ring in a store with these ties.
-fn recalled(ties: &[(u64, u64)]) -> StructureSource {
-    let (view, saved) = (opened_again(ties), saved());
+fn restored(ties: &[(u64, u64)]) -> StructureSource {
+    let (view, saved) = (reopened(ties), saved());
     view.set_structure_loader(move || Some(saved.clone()));
     view.embedding(&LARGE).1
 }
 
 #[test]
-fn what_was_saved_is_as_old_as_the_graph_has_changed() {
+fn restored_structure_is_as_old_as_the_changes_since() {
     let ring = around();
-    assert_eq!(recalled(&ring), StructureSource::Fresh);
-    assert_eq!(recalled(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
+    assert_eq!(restored(&ring), StructureSource::Fresh);
+    assert_eq!(restored(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
     // As after a log that has lost its end.
-    assert_eq!(recalled(&ring[1..]), StructureSource::Reused(1));
+    assert_eq!(restored(&ring[1..]), StructureSource::Reused(1));
     // One for another.
-    assert_eq!(recalled(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
+    assert_eq!(restored(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
     // Without most of its ties nothing that was computed for the graph serves.
-    assert!(computed(recalled(&ring[..3])));
+    assert!(computed(restored(&ring[..3])));
     // Another strength is a change; so are a note that is gone, and one that came.
     let saved = saved();
     let after = |delta| {
-        let (mut view, saved) = (opened_again(&around()), saved.clone());
+        let (mut view, saved) = (reopened(&around()), saved.clone());
         view.apply(2, &[delta]);
         view.set_structure_loader(move || Some(saved.clone()));
         view.embedding(&LARGE).1
@@ -197,7 +197,7 @@ fn what_was_saved_is_as_old_as_the_graph_has_changed() {
 }
 
 #[test]
-fn what_was_saved_of_another_store_serves_nobody() {
+fn structure_saved_for_another_store_is_not_reused() {
     let saved = saved();
     let numbers: Vec<(u64, u64, f64)> = around().iter().map(|&(a, b)| (a + 8, b + 8, 0.5)).collect();
     let mut view = testing::view(16, &numbers);
@@ -211,11 +211,11 @@ fn what_was_saved_of_another_store_serves_nobody() {
 }
 
 #[test]
-fn what_was_saved_is_read_once_and_only_where_it_matters() {
-    let view = opened_again(&around());
+fn saved_structure_is_loaded_once_and_only_for_large_graphs() {
+    let view = reopened(&around());
     view.set_structure_loader(|| panic!("nobody wants it"));
     assert!(computed(view.embedding(&EXACT).1), "a small graph does not ask");
-    let view = opened_again(&around());
+    let view = reopened(&around());
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
     view.set_structure_loader(move || {

@@ -10,24 +10,25 @@
 use super::walk::Walk;
 use faer::{Mat, Side};
 
-/// Steps of the look at the whole spectrum.
+/// Lanczos steps for the estimate of the spectral density.
 const LANCZOS_STEPS: usize = 80;
 
-/// By how much any may grow: cosh of this, 33 million.
+/// Bound on the amplification: cosh of this, 33 million.
 const MOST_GROWTH: f64 = 18.0;
 
-/// A weaker filter has this part of the degree.
+/// A weaker filter has the degree divided by this.
 const WEAKER: usize = 3;
 
-/// Eigenvalues of N from the top, roughly: each with how many there are down to it.
+/// An estimate of the spectral density of N: values in descending order, each with the number of eigenvalues
+/// above it.
 #[derive(Clone, Debug)]
 pub(super) struct SpectralDensity {
     values: Vec<(f64, f64)>,
 }
 
 impl SpectralDensity {
-    /// A look by the Lanczos process from one vector: its Ritz values are the nodes of a quadrature
-    /// of the spectral density, the squares of first components the weights (Golub and Meurant
+    /// Estimates the density by the Lanczos process from one vector: the Ritz values are the nodes of a
+    /// quadrature of the density and the squares of first components its weights (Golub and Meurant
     /// 2010; Lin, Saad and Yang 2016).
     pub(super) fn at(walk: &Walk, random: &[f64]) -> SpectralDensity {
         let mut now = random.to_vec();
@@ -71,12 +72,12 @@ impl SpectralDensity {
         SpectralDensity { values }
     }
 
-    /// A value with about `count` eigenvalues above it; −1 when there are not as many.
+    /// A value with about `count` eigenvalues above it; −1 when there are fewer.
     fn below(&self, count: f64) -> f64 {
         self.values.iter().find(|(_, above)| *above >= count).map_or(-1.0, |(value, _)| *value)
     }
 
-    /// A value under all that `below` gives for that count.
+    /// A value clearly below `value` in the estimate.
     fn under(&self, value: f64) -> f64 {
         let next = self.values.iter().map(|(value, _)| *value).find(|other| *other < value - 1e-6);
         next.map_or(-1.0, |next| (value + next) / 2.0)
@@ -92,8 +93,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// For so many eigenvalues from the top, with room for `room` times as many above the cut; the
-    /// last of those wanted grows by cosh of `growth`.
+    /// A filter for the `wanted` largest eigenvalues, with about `room` times as many above the cut. The last
+    /// wanted one is amplified by cosh of `growth`.
     pub(super) fn new(density: &SpectralDensity, wanted: usize, room: f64, growth: f64) -> Filter {
         let smallest = density.below(wanted as f64);
         let cut = density.below(wanted as f64 * room).min(density.under(smallest)).max(-0.9);
@@ -104,17 +105,17 @@ impl Filter {
         Filter { middle, half, degree: degree as usize }
     }
 
-    /// Steps of the walk it takes.
+    /// The number of matrix multiplications.
     pub(super) fn degree(&self) -> usize {
         self.degree
     }
 
-    /// With a part of its degree: enough to see one eigenvalue.
+    /// A filter of lower degree: enough to find one eigenvalue.
     pub(super) fn weaker(self) -> Filter {
         Filter { degree: self.degree.div_ceil(WEAKER), ..self }
     }
 
-    /// T(N) `x` for `x` without ground.
+    /// T(N) `x` for `x` orthogonal to the eigenvector of eigenvalue 1.
     pub(super) fn apply(&self, walk: &Walk, mut x: Vec<f64>) -> Vec<f64> {
         let (middle, scale) = (self.middle, self.half.recip());
         walk.to_walk_space(&mut x);

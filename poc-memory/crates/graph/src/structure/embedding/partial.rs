@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Norm of N v − μ v, for v of unit length, at which an eigenvector counts as found.
 pub(super) const TOLERANCE: f64 = 1e-8;
 
-/// The same in the filtered matrix, whose eigenvalues lie further apart, for a search …
+/// The tolerance of a search in the filtered matrix, whose eigenvalues lie further apart.
 const SEARCH: f64 = 2.5e-9;
 
-/// … and for a probe.
+/// The tolerance of a probe in the filtered matrix.
 const PROBE: f64 = 1e-4;
 
-/// The solver's basis has at least so many vectors.
+/// The least number of vectors in the solver's basis.
 const LEAST_BASIS: usize = 64;
 
 /// One basis and no restarts: after a restart in which a larger eigenvalue was not found yet and a
@@ -29,17 +29,16 @@ const LEAST_BASIS: usize = 64;
 /// not show is searched for again without what was found.
 const BASES: usize = 1;
 
-/// By so much every image is off, beside what rounding does. The solver never ends when an image lies
-/// wholly in its basis; with this it goes on from there as from another start.
+/// A small perturbation added to every image. The solver never ends when an image lies entirely in its basis;
+/// with the perturbation it continues as from another start.
 const STIR: f64 = 1e-13;
 
-/// The solver's basis has at least so many vectors for so many eigenvalues; a component must have
-/// more nodes.
+/// The least number of basis vectors for `wanted` eigenvalues; a component must have more nodes.
 pub(super) fn least_basis(wanted: usize) -> usize {
     LEAST_BASIS.max(2 * wanted)
 }
 
-/// The filtered matrix at right angles to the ground and to what was found.
+/// The filtered matrix, restricted to the complement of the first eigenvector and of the pairs already found.
 #[derive(Debug)]
 pub(super) struct FilteredSolver<'a> {
     walk: &'a Walk,
@@ -51,7 +50,7 @@ pub(super) struct FilteredSolver<'a> {
 }
 
 impl<'a> FilteredSolver<'a> {
-    /// From a start that is a random number for every node, with a basis of so many vectors.
+    /// From a random start vector, with a basis of `basis` vectors.
     pub(super) fn new(
         walk: &'a Walk,
         filter: Filter,
@@ -62,21 +61,21 @@ impl<'a> FilteredSolver<'a> {
         FilteredSolver { walk, filter, found, start, basis, applied: AtomicUsize::new(0) }
     }
 
-    /// Ends of ties gone over so far.
+    /// Edge ends visited so far.
     pub(super) fn work(&self) -> usize {
         self.applied.load(Ordering::Relaxed) * self.filter.degree() * self.walk.work()
     }
 
-    /// Finds so many eigenvalues, from the largest of N, as eigenvalues of the Laplacian; fewer
-    /// when the filter is too weak.
+    /// Finds the `wanted` largest eigenvalues of N, as eigenvalues of the Laplacian; fewer when the filter is too
+    /// weak.
     pub(super) fn run(&self, wanted: usize) -> Vec<Pair> {
         let mut found = self.solve(wanted, SEARCH);
         found.retain(|pair| pair.residual <= TOLERANCE);
         found
     }
 
-    /// The smallest eigenvalue of the Laplacian there is, roughly and from above; `None` when the
-    /// filter is too weak.
+    /// An upper estimate of the smallest remaining eigenvalue of the Laplacian; `None` when the filter is too
+    /// weak.
     pub(super) fn probe(&self) -> Option<f64> {
         self.solve(1, PROBE).first().map(|pair| pair.value)
     }
@@ -124,7 +123,7 @@ impl<'a> FilteredSolver<'a> {
         let mut x: Vec<f64> = x.collect();
         self.remove_known(&mut x);
         let mut image = self.filter.apply(self.walk, x);
-        // Turned each time, or it would soon lie in the basis itself.
+        // Rotated each time; otherwise the perturbation would soon lie in the basis itself.
         let (head, tail) = self.start.split_at(turn % self.start.len().max(1));
         image.iter_mut().zip(tail.iter().chain(head)).for_each(|(image, random)| *image += STIR * random);
         self.remove_known(&mut image);

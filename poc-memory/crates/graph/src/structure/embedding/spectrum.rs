@@ -6,44 +6,45 @@ use super::filter::{Filter, SpectralDensity};
 use super::partial::{self, FilteredSolver, TOLERANCE};
 use super::walk::Walk;
 
-/// Components up to here keep all their eigenvectors.
+/// Components of up to this many nodes keep all their eigenvectors.
 pub(super) const WHOLE: usize = 64;
 
-/// Components up to here are solved as dense matrices where a search does not serve.
+/// Components of up to this many nodes are solved as dense matrices when the iterative search fails.
 const SMALL: usize = 320;
 
-/// In a small component, a search serves when the first eigenvalue is so many times its tolerance.
+/// In a small component, the search is accepted when the first eigenvalue is at least this many times its
+/// tolerance.
 const DISTINCT_FROM_ZERO: f64 = 100.0;
 
-/// Eigenvalues that differ by less than this share are one.
+/// Eigenvalues that differ by less than this share count as equal.
 const SAME: f64 = 1e-6;
 
-/// An eigenvalue that is smaller than the last of the wanted by more than this share was missed.
+/// An eigenvalue smaller than the last wanted one by more than this share was missed.
 const MISSED: f64 = 1e-4;
 
-/// Ends of ties that a component may be walked over in all: some minutes for a large one.
+/// Bound on the edge ends visited for one component: some minutes for a large one.
 const MOST_WORK: usize = 120_000_000_000;
 
-/// Searches and probes of a component in all.
+/// Bound on the searches and probes of one component.
 const MOST_TURNS: u64 = 100;
 
-/// The first filter makes the last of the eigenvalues wanted grow by cosh of this, and has room for
-/// so many times the eigenvalues wanted above its cut …
+/// The first filter amplifies the last wanted eigenvalue by cosh of `GROWTH`, and places its cut so that about
+/// `ROOM` times the wanted number of eigenvalues lie above.
 const GROWTH: f64 = 2.0;
 const ROOM: f64 = 2.5;
 
-/// … and after a search or a probe that has not come to its end, the next has so many times more, and
-/// so many times more vectors in its basis.
+/// After a search or probe that did not converge, growth, room and the size of the basis are multiplied by these
+/// factors, up to the bounds.
 const MORE_GROWTH: f64 = 2.0;
 const MOST_GROWTH: f64 = 8.0;
 const MORE_ROOM: f64 = 1.25;
 const MOST_ROOM: f64 = 5.0;
 const MORE_BASIS: f64 = 1.5;
 
-/// Vectors in a basis …
+/// Bound on the vectors in a basis.
 const MOST_BASIS: usize = 512;
 
-/// … and numbers: almost a gigabyte, and the solver takes that twice.
+/// Bound on the numbers in a basis: almost a gigabyte, which the solver needs twice.
 const MOST_NUMBERS: usize = 100_000_000;
 
 /// An eigenvalue of the normalised Laplacian with its eigenvector, of unit length.
@@ -55,20 +56,20 @@ pub(super) struct Pair {
     pub(super) vector: Vec<f64>,
 }
 
-/// A random number for every node, of this turn.
+/// Returns a pseudo-random number for every node, for a given turn.
 pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
 
-/// What was found.
+/// The eigenpairs found.
 #[derive(Clone, Debug)]
 pub(super) struct Spectrum {
     /// By eigenvalue, ascending.
     pub(super) pairs: Vec<Pair>,
-    /// Whether that is all that was asked for.
+    /// Whether all requested pairs were found.
     pub(super) converged: bool,
 }
 
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
-/// `dimensions`. `chance` starts the search.
+/// `dimensions`. `random` provides the start vectors.
 pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
     if walk.len() > WHOLE.max(partial::least_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
@@ -87,8 +88,8 @@ pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize
     Spectrum { pairs, converged }
 }
 
-/// How many of the pairs to keep so that no eigenvalue is kept for a part of its vectors: at most
-/// `wanted`, or, when the first eigenvalue alone occurs more often, all of those.
+/// The number of pairs to keep so that every eigenvalue keeps all of its vectors or none: at most `wanted`, or
+/// all vectors of the first eigenvalue when it alone occurs more often.
 fn keep(pairs: &[Pair], wanted: usize) -> usize {
     let mut kept = 0;
     for run in pairs.chunk_by(same) {
@@ -104,8 +105,8 @@ fn same(a: &Pair, b: &Pair) -> bool {
     (a.value - b.value).abs() <= SAME * a.value.max(b.value)
 }
 
-/// So many of the smallest. One start finds an eigenvalue once, however often it occurs, so it
-/// searches until a probe finds nothing that belongs among them.
+/// Finds the `wanted` smallest pairs. One start vector finds a multiple eigenvalue only once, so the search
+/// repeats until a probe finds no further eigenvalue among them.
 fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     let mut search = EigenSearch { walk, random, basis: 0, turn: 0, work: 0 };
     let density = SpectralDensity::at(walk, &random(0));
@@ -138,13 +139,13 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     Spectrum { pairs, converged }
 }
 
-/// Goes over a component, each time from another start.
+/// Repeated searches of one component, each from another start vector.
 struct EigenSearch<'a> {
     walk: &'a Walk,
     random: &'a RandomVector<'a>,
     basis: usize,
     turn: u64,
-    /// Ends of ties gone over so far.
+    /// Edge ends visited so far.
     work: usize,
 }
 

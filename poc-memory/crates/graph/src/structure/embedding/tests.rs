@@ -97,7 +97,7 @@ fn known_spectra_of_large_components() {
 
 /// An odd number of dimensions cuts a pair of the ring in two: neither is kept.
 #[test]
-fn no_eigenvalue_is_kept_by_half() {
+fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
     let view = view(100, &ring(100));
     assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
     assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
@@ -153,7 +153,7 @@ fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Pair>, Vec<Pair>) 
 }
 
 #[test]
-fn the_search_finds_what_the_whole_solution_has() {
+fn the_search_agrees_with_the_dense_solution() {
     let (found, whole) = check_search(600, &groups());
     assert_eq!(found.len(), 16);
     // Of an eigenvalue that occurs once: the same vector, either way around.
@@ -164,7 +164,7 @@ fn the_search_finds_what_the_whole_solution_has() {
 
 /// Graphs in which eigenvalues occur often, and such whose eigenvalues lie close together.
 #[test]
-fn the_search_finds_every_copy() {
+fn the_search_finds_multiple_eigenvalues() {
     check_search(65, &ring(65));
     check_search(66, &path(66));
     check_search(65, &star(64));
@@ -195,7 +195,7 @@ fn the_search_finds_every_copy() {
 
 /// The same graph gives the same places, to the last bit.
 #[test]
-fn what_is_searched_is_found_again() {
+fn the_search_is_reproducible() {
     let coordinates = || -> Vec<f32> {
         let embedding = embed(100, &path(100));
         (0..100).flat_map(|ix| embedding.coordinates(ix)).copied().collect()
@@ -205,7 +205,7 @@ fn what_is_searched_is_found_again() {
 }
 
 #[test]
-fn components_have_spaces_of_their_own() {
+fn every_component_has_its_own_space() {
     let mut ties: Ties = path(4).into_iter().map(|(a, b, s)| (a + 3, b + 3, s)).collect();
     ties.push((0, 2, 0.4));
     let embedding = embed(8, &ties);

@@ -4,22 +4,22 @@
 use super::super::adjacency::{Adjacency, HalfEdge};
 use std::ops::Range;
 
-/// Ends of ties from which on a step is taken by two threads; below, starting one costs as much.
+/// From this many edge ends on, a step uses two threads; below, starting a thread costs as much.
 const SHARED: usize = 400_000;
 
-/// The ties of a component.
+/// The matrix of one component.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     ties: Adjacency,
     degrees: Vec<f64>,
-    // 1/d: a division takes as long as some ties.
+    // 1/d, because a division takes as long as several multiplications.
     shares: Vec<f64>,
     roots: Vec<f64>,
     volume: f64,
 }
 
 impl Walk {
-    /// Over these ties; every node must have one.
+    /// From the edges of a component; every node must have one.
     pub(super) fn new(ties: Adjacency) -> Walk {
         let rows = ties.rows_in(0..ties.rows() as usize);
         let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
@@ -34,7 +34,7 @@ impl Walk {
         self.degrees.len()
     }
 
-    /// How many ends of ties there are: the work of one step.
+    /// The number of edge ends: the work of one step.
     pub(super) fn work(&self) -> usize {
         self.ties.ends()
     }
@@ -49,28 +49,28 @@ impl Walk {
         self.volume
     }
 
-    /// The ties of each node.
+    /// The edges of each node.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[HalfEdge]> {
         self.ties.rows_in(0..self.len())
     }
 
-    /// An entry of N, given the two ends and the strength of the tie.
+    /// An entry of N, given the two ends and the strength of the edge.
     pub(super) fn entry(&self, a: usize, end: HalfEdge) -> f64 {
         let root = |at: usize| self.roots.get(at).copied().unwrap_or(1.0);
         f64::from(end.strength) / (root(a) * root(end.ix as usize))
     }
 
-    /// From a vector N acts on to one the random walk acts on: D^-1/2 `x`.
+    /// Converts a vector for N to one for the random walk: D^-1/2 `x`.
     pub(super) fn to_walk_space(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x /= root);
     }
 
-    /// And back: D^1/2 `x`.
+    /// Converts a vector for the random walk back to one for N: D^1/2 `x`.
     pub(super) fn from_walk_space(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
     }
 
-    /// Takes the eigenvector of N with the eigenvalue 1, √d, out of a vector N acts on.
+    /// Removes the component along √d, the eigenvector of N with eigenvalue 1, from a vector for N.
     pub(super) fn remove_ground_state(&self, x: &mut [f64]) {
         let along = x.iter().zip(&self.roots).map(|(x, root)| x * root).sum::<f64>() / self.volume;
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
