@@ -73,14 +73,14 @@ mod tests {
 
     #[test]
     fn a_reply_cannot_report_a_cost() {
-        for told in ["-100", "1e300", "0.5"] {
-            let plain = format!("{{\"notes\": \"n\", \"link-add\": [], \"total_cost_usd\": {told}}}");
+        for reported in ["-100", "1e300", "0.5"] {
+            let plain = format!("{{\"notes\": \"n\", \"link-add\": [], \"total_cost_usd\": {reported}}}");
             assert_eq!(spent(&plain), None);
             assert_eq!(read(&plain).unwrap().text, plain);
         }
         // Nor can an envelope report an impossible cost.
-        for told in ["-100", "-1e-9", "1e300"] {
-            assert_eq!(spent(&format!("{{\"result\": \"{{}}\", \"total_cost_usd\": {told}}}")), None);
+        for reported in ["-100", "-1e-9", "1e300"] {
+            assert_eq!(spent(&format!("{{\"result\": \"{{}}\", \"total_cost_usd\": {reported}}}")), None);
         }
         let most = u64::MAX;
         let usage = json!({"input_tokens": most, "cache_read_input_tokens": most, "output_tokens": most});

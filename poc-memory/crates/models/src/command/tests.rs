@@ -154,9 +154,9 @@ fn check_ended(file: &std::path::Path) {
 #[test]
 fn the_cost_is_the_reported_one_or_the_upper_bound() {
     let turn = TestRequest { attempts: 1, ..TestRequest::new("linker") };
-    let told = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
-    assert_eq!(dollars(told, &turn), (0.25, false));
-    assert_eq!(dollars(&format!("{told}; exit 1"), &turn), (0.25, false));
+    let reported = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
+    assert_eq!(dollars(reported, &turn), (0.25, false));
+    assert_eq!(dollars(&format!("{reported}; exit 1"), &turn), (0.25, false));
     assert_eq!(dollars("exit 1", &turn), (0.0, false));
     let (most, estimated) = dollars("echo {}", &turn);
     assert!(most > 0.1 && estimated, "{most}");

@@ -102,13 +102,13 @@ fn an_error_with_a_success_status_is_recognized() {
 
 #[test]
 fn cached_tokens_have_their_price_and_missing_usage_counts_as_the_upper_bound() {
-    let mut told = completion(json!({"role": "assistant", "content": "{}"}), "stop");
-    told["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 6});
-    let took = call(vec![Answer::ok(told.clone())]).0.unwrap().spent;
+    let mut reported = completion(json!({"role": "assistant", "content": "{}"}), "stop");
+    reported["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 6});
+    let took = call(vec![Answer::ok(reported.clone())]).0.unwrap().spent;
     assert!((took[0].cost.unwrap() - (4.0 * 2.0 + 6.0 * 0.1 + 5.0 * 10.0) / 1e6).abs() < 1e-12, "{took:?}");
     assert_eq!(took[0].tokens_in, Some(10));
-    told.as_object_mut().unwrap().remove("usage");
-    let took = call(vec![Answer::ok(told)]).0.unwrap().spent;
+    reported.as_object_mut().unwrap().remove("usage");
+    let took = call(vec![Answer::ok(reported)]).0.unwrap().spent;
     assert!(took[0].estimated && took[0].tokens_out == Some(16384), "{took:?}");
 }
 
