@@ -1,4 +1,4 @@
-//! Rows of runs and occurrences, as the store keeps them.
+//! The ledger: rows of runs and occurrences in the store.
 
 mod cause;
 mod change_progress;
@@ -34,74 +34,74 @@ use poc_store::{Record, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-// Variants are stored by their place: a new one goes to the end, none ever goes away.
+// Variants are stored by index: add new ones at the end and never remove any.
 
-/// What became of an action.
+/// State of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionState {
     /// It changed the graph.
     Applied,
-    /// It was not done, for the row's reason.
+    /// It was refused, for the reason in the record.
     Refused,
-    /// It waits for a person.
+    /// It waits for approval.
     Proposed,
-    /// A person did not want it.
+    /// A person rejected it.
     Rejected,
-    /// It waited until what it was about had changed.
+    /// It was a proposal, and the notes it was about changed before approval.
     Stale,
-    /// It was applied and taken back.
+    /// It was applied and undone.
     Undone,
 }
 
-/// One answer of a model, as far as it costs.
+/// Cost of one reply of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The name, in the settings, of the model that answered.
+    /// Configured name of the model.
     pub model: String,
-    /// Tokens read.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Tokens written.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
     /// US dollars.
     pub cost: Option<f64>,
-    /// Whether the provider told nothing and these are what it may have been at most.
+    /// Whether the provider reported nothing and the values are upper bounds.
     pub estimated: bool,
 }
 
-/// One action of a run and what became of it.
+/// One action of a run and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionRecord {
-    /// Which; `None` in rows of before it was kept.
+    /// Its kind; `None` in rows of older releases.
     pub kind: Option<ActionKind>,
-    /// In words, with keys in place of handles.
+    /// Description with keys instead of handles.
     pub summary: String,
-    /// Why, in the model's words.
+    /// Reason given by the model.
     pub why: String,
-    /// What became of it.
+    /// Its state.
     pub state: ActionState,
-    /// The stable reason it was rejected for.
+    /// Stable code of the refusal.
     pub rejected: Option<String>,
-    /// What the rejection is about, in words.
+    /// Details of the refusal.
     pub detail: Option<String>,
     /// Sequence number of the transaction that applied it.
     pub seq: Option<u64>,
-    /// The writes of that transaction that are this action's, as a range of positions.
+    /// The action's writes, as a range of positions in that transaction.
     pub writes: (u32, u32),
 }
 
 impl ActionRecord {
-    /// Whether it changed the graph, also when that was taken back.
+    /// Whether it changed the graph, even if that was undone later.
     pub fn applied(&self) -> bool {
         matches!(self.state, ActionState::Applied | ActionState::Undone)
     }
 
-    /// Whether it was taken back.
+    /// Whether it was undone.
     pub fn undone(&self) -> bool {
         self.state == ActionState::Undone
     }
 }
 
-/// One run, or one occurrence that was not run.
+/// The row of a run, or of an occurrence that was not run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.
@@ -110,11 +110,11 @@ pub struct Run {
     pub agent: String,
     /// What made it run.
     pub trigger: TriggerKind,
-    /// The slot it is for, or when it was due; `None` when asked for by a person.
+    /// The slot, or the time at which it was due; `None` for manual runs.
     pub scheduled_at: Option<Timestamp>,
-    /// The failed run it repeats.
+    /// The failed run that it reruns.
     pub rerun_of: Option<RunId>,
-    /// The boot of the process that runs it.
+    /// Boot id of the process that runs it.
     pub boot: String,
     /// When it was claimed.
     pub started: Timestamp,
@@ -122,30 +122,29 @@ pub struct Run {
     pub finished: Option<Timestamp>,
     /// How it ended.
     pub status: Status,
-    /// Why it was skipped, or what it failed for when that has a stable name.
+    /// Why it was skipped, missed or failed, if that has a stable code.
     pub reason: Option<Reason>,
-    /// What went wrong, in words.
+    /// Error message.
     pub message: Option<String>,
     /// Sequence number of the transaction that applied its actions.
     pub seq: Option<u64>,
-    /// Fingerprint of the definition it ran.
+    /// Fingerprint of the definition.
     pub fingerprint: String,
-    /// What was to happen to its actions; `None` when it came to nothing before that was known.
+    /// Mode of the run; `None` when it ended before the mode was known.
     pub mode: Option<Mode>,
     /// The model's name in the settings.
     pub model: String,
-    /// Values it was given for the parameters of its pipeline.
+    /// Parameter values of its pipeline.
     pub set: BTreeMap<String, String>,
     /// The nodes it read and their versions.
     pub selected: Vec<(NodeId, u32)>,
     /// Nodes whose visit it recorded.
     pub visited: Vec<NodeId>,
-    /// What the model said about its reply as a whole.
+    /// The model's notes about its reply.
     pub notes: String,
-    /// Its actions; of refused ones the first.
+    /// Its actions; only the first refused ones are stored.
     pub actions: Vec<ActionRecord>,
-    /// The writes of its transaction that moved nodes along the replay ladder, as a range of
-    /// positions.
+    /// The writes that moved nodes to their next replay interval, as a range of positions in its transaction.
     pub replays: (u32, u32),
     /// Tokens read, of all calls.
     pub tokens_in: Option<u64>,
@@ -153,13 +152,13 @@ pub struct Run {
     pub tokens_out: Option<u64>,
     /// US dollars, of all calls.
     pub cost: Option<f64>,
-    /// The calls one by one; none in rows of before they were kept.
+    /// The individual calls; empty in rows of older releases.
     pub calls: Vec<Call>,
-    /// Actions that were refused as well, beyond those kept.
+    /// Number of further refused actions that are not stored.
     pub left_out: u32,
 }
 
-/// One slot of one agent, or one failed run that is repeated: its key in the store is what makes it run once.
+/// A claimed slot or rerun of an agent. Its key in the store ensures that it runs only once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occurrence {
     /// The row with the outcome.
@@ -171,13 +170,13 @@ impl Record for Occurrence {
 }
 
 impl Run {
-    /// A row in progress, claimed now by this process.
+    /// A running row of this process, starting now.
     pub fn claimed(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
         let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
         Run { boot: memory.boot.clone(), ..row }
     }
 
-    /// As [`Run::claimed`], for a trigger.
+    /// Like [`Run::claimed`], for a trigger.
     pub fn due(memory: &Memory, agent: &str, trigger: Trigger) -> Run {
         let row = Run::claimed(memory, agent, trigger.due());
         let rerun_of = match trigger {
@@ -187,7 +186,7 @@ impl Run {
         Run { trigger: trigger.kind(), rerun_of, ..row }
     }
 
-    /// A row in progress, of no process yet.
+    /// A running row without a process.
     pub(super) fn new(id: RunId, agent: &str, scheduled_at: Option<Timestamp>, started: Timestamp) -> Run {
         Run {
             id,
@@ -219,12 +218,12 @@ impl Run {
         }
     }
 
-    /// The slot of its schedule it is for.
+    /// Its slot, if the schedule triggered it.
     pub fn slot(&self) -> Option<Timestamp> {
         self.scheduled_at.filter(|_| self.trigger == TriggerKind::Schedule)
     }
 
-    /// Counts what an answer took. What cannot be a number of dollars counts as not told.
+    /// Adds a call to the totals of the row. Implausible costs count as not reported.
     pub fn add_call(&mut self, call: Call) {
         let call = Call { cost: call.cost.and_then(CallCost::dollars), ..call };
         fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
@@ -239,12 +238,12 @@ impl Run {
         self.calls.push(call);
     }
 
-    /// The row's key: agent, NUL, id, so that the rows of an agent stand together, oldest first.
+    /// Key of the row: agent, NUL, id. The rows of an agent are adjacent, oldest first.
     pub fn key(&self) -> Vec<u8> {
         key::run_key(&self.agent, self.id)
     }
 
-    /// Whether it asked for something, and none of it was permitted.
+    /// Whether it requested actions and all of them were refused.
     pub fn is_all_refused(&self) -> bool {
         let refused = |action: &ActionRecord| action.state == ActionState::Refused;
         !self.actions.is_empty() && self.actions.iter().all(refused)
@@ -255,7 +254,7 @@ impl Run {
         self.actions.iter().filter(|action| action.applied())
     }
 
-    /// Ends it.
+    /// Ends the row now.
     pub fn finish(&mut self, memory: &Memory, status: Status, reason: Option<Reason>) {
         (self.status, self.reason, self.finished) = (status, reason, Some(memory.now()));
     }

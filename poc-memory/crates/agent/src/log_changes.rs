@@ -1,5 +1,4 @@
-//! What has changed since an agent last looked, by the numbers of the log's transactions: whoever was not there
-//! when it happened reads it there.
+//! Changes of notes since an agent's last run, read from the transactions of the log.
 
 use super::Definition;
 use super::definition::is_agent;
@@ -10,10 +9,10 @@ use poc_notes::Memory;
 use poc_store::{Table, Txn, Write};
 use std::collections::HashSet;
 
-/// Transactions that are looked into; more of them have touched a note, surely.
+/// Maximum number of transactions to read; a longer range is assumed to contain a change.
 const MAX_SCANNED: u64 = 256;
 
-/// Whether the transactions after one, and not after another, wrote notes. What cannot be told counts.
+/// Whether any transaction in `after+1..=until` wrote a note. Unreadable transactions count as changes.
 pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> bool {
     let writes = |seq: u64| {
         let txn = memory.store.txn(seq).map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
@@ -25,14 +24,13 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
 /// Whose changes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeAuthor {
-    /// Everyone's.
+    /// Changes by anyone.
     Anyone,
-    /// Those that no agent made: agents that feed each other come to rest when their budgets are used up.
+    /// Only changes by people: agents in a feedback loop then stop when their budgets are used up.
     People,
 }
 
-/// Whether notes that were made or edited after one transaction, and not after another, are something for an
-/// agent to do.
+/// Whether notes that were created or edited in `after+1..=until` are stale for an agent.
 pub(super) fn any_stale_note(
     memory: &Memory,
     definition: &Definition,
@@ -43,7 +41,8 @@ pub(super) fn any_stale_note(
     Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
 }
 
-/// The notes that transactions wrote; those of the agent itself do not count, unless its file says so.
+/// The notes written by the transactions, without those written by the agent itself unless its file includes
+/// them.
 ///
 /// # Errors
 /// `not_found` when the log no longer holds one of them.
@@ -71,7 +70,7 @@ fn changed(
     Ok(nodes)
 }
 
-/// The notes that a transaction made or edited.
+/// The notes that a transaction created or edited.
 fn written(txn: &Txn) -> impl Iterator<Item = NodeId> {
     let written = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
     written.filter_map(Write::node_id)

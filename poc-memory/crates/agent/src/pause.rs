@@ -1,5 +1,4 @@
-//! When an agent rests although its schedule says otherwise: because a person said so, or because it
-//! failed too often.
+//! Pauses of agents: set by a person, or after too many consecutive failures.
 
 use super::ledger::{self, AgentState, Pause};
 use super::{CatalogEntry, Definition};
@@ -8,14 +7,14 @@ use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::Cause;
 
-/// Why an agent rests.
+/// Why an agent is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Paused {
     /// A person paused it.
     ByPerson(Pause),
-    /// So many runs failed one after the other.
+    /// Too many consecutive runs failed.
     Failing {
-        /// How many.
+        /// Number of failures.
         failures: u32,
         /// When the last of them ended.
         since: Timestamp,
@@ -23,7 +22,8 @@ pub enum Paused {
 }
 
 impl Paused {
-    /// Whether an agent rests at an instant that is paused after so many failures; 0 is never.
+    /// Why an agent is paused at `now`, if it is. `after` is the number of failures that pause it; 0 means
+    /// never.
     pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<Paused> {
         if let Some(pause) = state.pause().filter(|pause| pause.is_active(now)) {
             return Some(Paused::ByPerson(pause.clone()));
@@ -33,7 +33,7 @@ impl Paused {
         is_enough(after, failures).then_some(Paused::Failing { failures, since })
     }
 
-    /// When it began.
+    /// Start of the pause.
     pub fn since(&self) -> Timestamp {
         match self {
             Paused::ByPerson(pause) => pause.since,
@@ -41,7 +41,7 @@ impl Paused {
         }
     }
 
-    /// When it ends by itself.
+    /// End of the pause, if it ends by itself.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Paused::ByPerson(pause) => pause.until,
@@ -49,7 +49,7 @@ impl Paused {
         }
     }
 
-    /// What there is to say about it, with the command that ends it.
+    /// A message with the command that ends the pause.
     pub fn line(&self, agent: &str) -> String {
         match self {
             Paused::ByPerson(Pause { since, until, note }) => {
@@ -67,14 +67,14 @@ impl Paused {
     }
 }
 
-/// What to add to the message of a run that failed, when it is the failure that makes its agent rest.
+/// The notice for the message of a failed run, when this failure pauses the agent.
 pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String> {
     let failures = ledger::state(memory, &definition.name).ok()?.failures().saturating_add(1);
     let paused = Paused::Failing { failures, since: memory.now() };
     is_enough(definition.failure.pause_after, failures).then(|| paused.line(&definition.name))
 }
 
-/// Has an agent rest.
+/// Pauses an agent.
 ///
 /// # Errors
 /// `invalid` when the end is past already.
@@ -90,7 +90,7 @@ pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Resul
     })
 }
 
-/// Has an agent go on. Returns why it rested until now.
+/// Resumes an agent. Returns why it was paused until now.
 pub fn resume(memory: &Memory, agent: &str, entry: &CatalogEntry, cause: Cause) -> Result<Option<Paused>> {
     let paused = entry.paused(&ledger::state(memory, agent)?, cause.at);
     ledger::update_state(memory, agent, cause, |state| {

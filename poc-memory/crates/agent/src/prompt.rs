@@ -1,4 +1,4 @@
-//! The prompt of a run: the rules every agent is told, and the rendered template.
+//! The prompt of a run: the rules for every agent, and the rendered template.
 
 mod fence;
 mod render;
@@ -15,25 +15,25 @@ use poc_notes::Memory;
 /// Characters that count as one token.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// What a model is told.
+/// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// The same from run to run.
+    /// The system prompt; the same in every run.
     pub system: String,
     /// The rendered template.
     pub text: String,
-    /// Bytes at the start of the text that are the same from run to run.
+    /// Number of bytes at the start of the text that are the same in every run.
     pub stable: usize,
 }
 
 impl Prompt {
-    /// Its tokens, at four characters each.
+    /// Estimated tokens, at four characters per token.
     pub fn tokens(&self) -> usize {
         tokens(&self.system) + tokens(&self.text)
     }
 }
 
-/// Renders the prompt. Nodes at the end that do not fit are taken out of the selection.
+/// Renders the prompt. Nodes at the end that do not fit are removed from the selection.
 pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selection) -> Result<Prompt> {
     let system = system(definition);
     let fence = Fence::new(memory.rng.as_ref());
@@ -49,7 +49,7 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
         let mut fewer = false;
         if definition.prompt.drop_tail {
             let kept = fitting(memory, definition, selection, &fence, tokens - limit);
-            // What stands around the chosen nodes may be what there is too much of.
+            // Perhaps only the candidates are too much text: drop them first.
             fewer = kept == 0 && selection.drop_candidates();
             if !fewer && (kept > 0 || selection.chosen().count() > 1) {
                 selection.truncate(kept.max(1));
@@ -70,7 +70,7 @@ fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARS_PER_TOKEN)
 }
 
-/// How many chosen nodes remain when as many are dropped from the end as hold `surplus` tokens.
+/// How many selected nodes remain after dropping nodes with at least `surplus` tokens from the end.
 fn fitting(
     memory: &Memory,
     definition: &Definition,
@@ -94,7 +94,7 @@ fn fitting(
     kept
 }
 
-/// What every agent is told before its own prompt.
+/// The system prompt: rules for every agent.
 fn system(definition: &Definition) -> String {
     let fields = action::describe(&definition.execution.actions, &definition.limits);
     let own = match definition.prompt.system.trim() {

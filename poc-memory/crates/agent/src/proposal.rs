@@ -1,6 +1,6 @@
-//! What an agent wants and a person has to decide: kept apart from the rows of runs, of which only the
-//! newest stay, and whole, so that it can be done when the agent's file is long another. What is decided
-//! is kept no longer: the run's row says what became of it.
+//! Proposals: permitted actions that wait for a person's decision. They are stored apart from run rows, of
+//! which only the newest stay, and complete, so that they can be applied after the agent's file has changed.
+//! Decided proposals are deleted; the run's row records the decision.
 
 use super::permit::PermittedAction;
 use poc_graph::error::{Error, Result};
@@ -10,30 +10,30 @@ use poc_notes::Memory;
 use poc_store::{Record, Table, Tx};
 use serde::{Deserialize, Serialize};
 
-/// One action that was permitted and is left for a person.
+/// A permitted action that waits for approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// The run whose reply asked for it.
+    /// The run whose reply requested it.
     pub run: RunId,
-    /// Its place among the run's actions, from 0.
+    /// Index among the run's actions, from 0.
     pub index: u16,
     /// The agent.
     pub agent: String,
     /// When it was made.
     pub made: Timestamp,
-    /// In words, with keys in place of handles.
+    /// Description with keys instead of handles.
     pub summary: String,
-    /// Why, in the model's words.
+    /// Reason given by the model.
     pub why: String,
-    /// What is to be done, with ids in place of handles.
+    /// The action, with ids instead of handles.
     pub permitted: PermittedAction,
-    /// The nodes it is about and their versions when they were read.
+    /// The nodes it names, with the versions that were read.
     pub versions: Vec<(NodeId, u32)>,
-    /// The place of the action it is to be done with, or not at all.
+    /// Index of the superseding action whose part this is; both are applied or neither.
     pub part_of: Option<u16>,
-    /// Filters of the agent's file: a node that passes one by now is left alone.
+    /// Filters of the agent's file: a node that matches one at approval is not changed.
     pub protect: Vec<String>,
-    /// For one that writes a note: whatever the prompt showed something of.
+    /// For actions that write a note: all nodes the prompt showed.
     pub read: Vec<NodeId>,
 }
 
@@ -41,25 +41,24 @@ impl Record for Proposal {
     const TABLE: Table = Table::Proposals;
     const VERSION: u8 = 2;
 
-    /// The first version did not tell what was read, which is an empty list at the end.
+    /// Version 1 had no `read` list: an empty list is a zero byte at the end.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Proposal>> {
         (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
     }
 }
 
 impl Proposal {
-    /// The record's key: run, place.
+    /// Key of the record: run id, index.
     pub fn key(&self) -> [u8; 18] {
         key(self.run, self.index)
     }
 
-    /// Its number in the run, as people are shown it, from 1.
+    /// Number of the action as shown to people, from 1.
     pub fn number(&self) -> u16 {
         self.index.saturating_add(1)
     }
 
-    /// What is to be done, judged again: a note is trusted no more than the least trusted of what it was made
-    /// from, by what was known then and by what is known now.
+    /// The action with the trust of its note lowered to the current minimum of the notes it was based on.
     pub fn with_current_trust(&self, now: &View) -> PermittedAction {
         let mut permitted = self.permitted.clone();
         if let Some(draft) = permitted.draft_mut() {
@@ -69,24 +68,24 @@ impl Proposal {
         permitted
     }
 
-    /// Puts it on the list.
+    /// Stores the proposal.
     pub fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.put(&self.key(), self)
     }
 
-    /// Takes it off the list: it is decided.
+    /// Deletes the proposal, which is decided.
     pub fn close(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.delete::<Proposal>(&self.key())
     }
 }
 
-/// The proposals of one run or of all, oldest run first, each run's in their order.
+/// The proposals of one run or of all runs, ordered by run (oldest first) and index.
 pub fn proposals(memory: &Memory, run: Option<RunId>) -> Result<Vec<Proposal>> {
     let prefix: &[u8] = run.as_ref().map_or(&[], |run| run.as_bytes());
     Ok(memory.store.scan::<Proposal>(prefix)?.into_iter().map(|(_, proposal)| proposal).collect())
 }
 
-/// The run with an id, or with the only id that starts so, that has proposals.
+/// The run with this id or unique id prefix that has proposals.
 ///
 /// # Errors
 /// `not_found` when there is none, `invalid_argument` when there are several.

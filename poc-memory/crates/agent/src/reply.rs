@@ -1,31 +1,32 @@
-//! Reading a reply: found whole or not at all, and validated again whatever the provider promised.
+//! Parses and validates replies. A reply must be one whole JSON object, and is validated even if the provider
+//! guarantees its schema.
 
 use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
 use serde_json::Value;
 
-/// Entries a reply may have in all; more is no answer to any prompt of ours.
+/// Maximum number of actions in a reply.
 const MAX_ENTRIES: usize = 1000;
 
-/// Problems told in a correction turn; what follows is counted.
+/// Maximum problems listed in a correction turn; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
 
-/// Characters kept of what a model says beside the notes it writes: it goes into rows and edges.
+/// Maximum characters kept of a model's texts other than note bodies: they are stored in rows and edges.
 const MAX_SAID: usize = 2000;
 
 /// A reply that validates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedReply {
-    /// What the model says about it.
+    /// The model's notes about it.
     pub notes: String,
-    /// What it asks for, in the order actions are applied. Actions that exist but are not
-    /// permitted are among them: to be rejected by name.
+    /// Its actions, in the order they are applied. Includes actions that are not permitted, which are refused
+    /// by name.
     pub actions: Vec<Action>,
 }
 
-/// Reads a reply: the native structured field, else the whole text, else the inside of its fence.
-/// The error lists what is to be corrected.
+/// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The
+/// error lists the problems to correct.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let Some(value) = find(reply) else {
         return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
@@ -33,12 +34,12 @@ pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<
     validate(value, permitted)
 }
 
-/// The start of a text, if it is longer than is kept of what a model says.
+/// The text, cut to the maximum length of a model's texts.
 pub(super) fn short(text: &str) -> String {
     cut(text, MAX_SAID)
 }
 
-/// The first characters of a text; whether there were more can be seen.
+/// The first characters of a text, with an ellipsis when it was cut.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
@@ -46,7 +47,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The JSON value of a reply. Actions are never dug out of prose.
+/// The JSON value of a reply. JSON embedded in prose is not accepted.
 fn find(reply: &Reply) -> Option<Value> {
     if let Some(value) = &reply.structured {
         return Some(value.clone());
@@ -55,8 +56,8 @@ fn find(reply: &Reply) -> Option<Value> {
     serde_json::from_str(whole).ok().or_else(|| serde_json::from_str(fenced(whole)?).ok())
 }
 
-/// The inside of the fenced block of a text: from the first line that opens one to the last fence, because a
-/// note in it may hold blocks of its own. Of several blocks that is no JSON.
+/// The content of the fenced block of a text, from the first line that opens one to the last fence, because a
+/// note in it may contain blocks. With several blocks the result is not valid JSON.
 fn fenced(text: &str) -> Option<&str> {
     let mut rest = text;
     let inside = loop {
@@ -95,7 +96,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
                             *reason = short(reason);
                             answer.actions.push(action);
                         }
-                        // Whatever it says, it is not done: nothing is to be corrected.
+                        // It is refused anyway, so a malformed entry needs no correction.
                         Err(_) if !permitted.contains(&kind) => answer.actions.push(Action::blank(kind)),
                         Err(error) => {
                             let path = error.path().to_string();
@@ -140,7 +141,7 @@ mod tests {
         check("```\n{}\n```", Some("{}\n"));
         check("Here:\n  ```json  \n{}\n```\nBye.", Some("{}\n"));
         check("```JSON\n{}```", Some("{}"));
-        // What a note quotes closes nothing.
+        // Fences within strings do not close the block.
         check("```json\n{\"a\": \"```rust\nx\n```\"}\n```", Some("{\"a\": \"```rust\nx\n```\"}\n"));
         // Of several blocks there is no telling which is meant: that is no JSON.
         check("```json\n{}\n```\n```json\n{}\n```", Some("{}\n```\n```json\n{}\n"));
@@ -162,7 +163,7 @@ mod tests {
         {
             assert!(read(&text(&said), &permitted).is_err(), "{said}");
         }
-        // The native field counts, whatever the text says.
+        // The native field takes precedence over the text.
         let both = Reply { structured: serde_json::from_str(none).ok(), ..text("{\"notes\": \"other\"}") };
         assert_eq!(read(&both, &permitted).unwrap().notes, "n");
     }
@@ -173,11 +174,11 @@ mod tests {
         let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
         let actions = read(&text(said), &permitted).unwrap().actions;
         assert_eq!(actions, vec![Action::Weight(Weight::default()); 3]);
-        // It does not hide what is to be corrected, nor is it among that.
+        // It neither hides problems of permitted actions nor is reported as one.
         let said = r#"{"notes": "", "link-add": [{"from": "N1"}], "weight": [7]}"#;
         let problems = read(&text(said), &permitted).unwrap_err();
         assert!(problems.len() == 1 && problems[0].starts_with("`link-add[0]"), "{problems:?}");
-        // What is no list at all is no answer, whoever may ask for it.
+        // A value that is not a list is invalid even for unpermitted actions.
         assert!(read(&text(r#"{"notes": "", "link-add": [], "weight": "none"}"#), &permitted).is_err());
         // The same entries, permitted, are problems.
         let both = [ActionKind::LinkAdd, ActionKind::Weight];

@@ -1,4 +1,4 @@
-//! A person's decisions about what agents have proposed.
+//! Review: a person's decisions about proposals.
 
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
@@ -15,9 +15,8 @@ use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
 use poc_store::{Cause, Records, Tx};
 
-/// Does what a run has proposed: all of it, or the actions with these numbers, counted from 1, and what
-/// goes with them. What is no longer as it was read, or is protected by now, is left and comes off the
-/// list.
+/// Applies the proposals of a run: all, or those with the given numbers (from 1) and the actions in the same
+/// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
 ///
 /// # Errors
 /// `invalid_argument` when a number is no waiting action's.
@@ -72,8 +71,8 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     })
 }
 
-/// Turns down what a run has proposed: all of it, or the actions with these numbers and what goes with
-/// them. Returns them in words.
+/// Rejects the proposals of a run: all, or those with the given numbers and the actions in the same groups.
+/// Returns their descriptions.
 ///
 /// # Errors
 /// As [`approve`].
@@ -92,7 +91,7 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     })
 }
 
-/// The waiting actions that are meant, in their order.
+/// The selected proposals, in order.
 fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
     let waiting = proposals(memory, Some(run))?;
     if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
@@ -106,13 +105,13 @@ fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Pro
         .map(Proposal::number)
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
-    // A whole and its parts go together, whichever of them is named.
+    // A replacement and its parts are decided together, whichever is named.
     let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
     let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
     Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
 }
 
-/// Writes a decision, and into the run's row what became of its actions, if the row is still kept.
+/// Writes a decision, and updates the run's row if it is still stored.
 fn decide<T>(
     memory: &Memory,
     (agent, run): (&str, RunId),
@@ -132,12 +131,12 @@ fn decide<T>(
     Ok(committed.value)
 }
 
-/// The row's entry of a proposal.
+/// The action record of a proposal.
 fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut ledger::ActionRecord> {
     row.as_mut()?.actions.get_mut(usize::from(proposal.index))
 }
 
-/// Why a proposal can no longer be done: what it is about is another by now, or protected.
+/// Why a proposal can no longer be applied: a note it names has changed or is protected. `None` when it can.
 pub fn stale_since<R: Records + ?Sized>(
     memory: &Memory,
     records: &R,

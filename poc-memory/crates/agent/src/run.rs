@@ -1,4 +1,4 @@
-//! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
+//! One run of an agent: claim, query, render, call, parse, check permits, apply.
 
 mod forecast;
 mod transcript;
@@ -30,28 +30,27 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// How a run departs from the usual.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Everything but applying: nothing is written, neither actions nor visits nor a row; but what the call
-    /// took is booked.
+    /// Does everything but apply: neither actions nor visits nor a row are written. The cost of the call is
+    /// booked.
     pub dry_run: bool,
-    /// Actions are left for a person, also where the agent's file has them applied.
+    /// Actions are proposed even if the agent file says `apply`.
     pub propose: bool,
-    /// Nodes count as stale whatever the visits say.
+    /// All nodes count as stale, regardless of visits.
     pub force: bool,
-    /// Only the node with this key or id, whatever the pipeline and the visits say.
+    /// Process only the node with this key or id, regardless of pipeline and visits.
     pub target: Option<String>,
-    /// Ends the run early; it is then interrupted.
+    /// Ends the run early, as interrupted.
     pub cancellation: CancellationToken,
     /// The models of this process.
     pub models: ModelRegistry,
-    /// The zone of agents that name none; the machine's when missing.
+    /// Time zone of agents without one; `None` is that of the machine.
     pub zone: Option<Tz>,
 }
 
-/// Runs an agent with the models its definition names. Every outcome leaves a row, which comes
-/// back.
+/// Runs an agent with the models of its definition. Every outcome writes a row, which is returned.
 ///
 /// # Errors
 /// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
@@ -63,8 +62,8 @@ pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: 
     run_among(memory, definition, &models, trigger, options)
 }
 
-/// The models a definition names, in the order they are asked. One that cannot be opened says why when it
-/// is called.
+/// The models of a definition, in the order they are tried. A model that cannot be opened reports the reason
+/// when it is called.
 pub fn models<'a>(
     memory: &Memory,
     definition: &'a Definition,
@@ -75,7 +74,7 @@ pub fn models<'a>(
     definition.execution.models().map(|name| (name, open(name))).collect()
 }
 
-/// As [`run`], with a model of the caller's.
+/// Like [`run`], with the caller's model.
 pub fn run_with(
     memory: &Memory,
     definition: &Definition,
@@ -117,13 +116,13 @@ pub fn run_among(
     let unattended = trigger != Trigger::Manual;
     let call_in_progress = RefCell::default();
     let attempt = RunAttempt { memory, definition, models, unattended, scope, options, call_in_progress };
-    // A row that nobody ends would keep its agent from ever running again in this process.
+    // A row that is never ended would block its agent in this process.
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(&mut row)));
     let ended = ended.unwrap_or_else(|panic| {
         attempt.call_in_progress.take().into_iter().for_each(|call| row.add_call(call));
         Err(Error::internal(format!("a defect ended the run: {}", panic_message(&*panic))))
     });
-    // What its calls took is booked, whatever becomes of it.
+    // The cost of the calls is booked in any case.
     if options.dry_run || ended.is_err() {
         let paid = ledger::book_cost(memory, &row);
         paid.inspect_err(|error| tracing::error!(agent = row.agent, "what it took is not booked: {error}"))
@@ -142,7 +141,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
-/// A model that could not be opened: calling it says why.
+/// A model that could not be opened. Calling it returns the reason.
 struct UnavailableModel(Error);
 
 impl Model for UnavailableModel {
@@ -157,11 +156,11 @@ impl Model for UnavailableModel {
 
 /// Why a run ends without applying anything.
 enum RunEnd {
-    /// There was nothing to do, or nobody to do it.
+    /// There was nothing to do, or no model available.
     Skipped(Reason, Option<String>),
     /// It failed.
     Failed(Status, Option<Reason>, String),
-    /// The store failed it.
+    /// The store failed.
     Broken(Error),
 }
 
@@ -192,16 +191,16 @@ struct RunAttempt<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
     models: &'a [(&'a str, &'a dyn Model)],
-    /// Whether nobody asked for it.
+    /// Whether the run was started automatically.
     unattended: bool,
     scope: Scope,
     options: &'a RunOptions,
-    /// What the call under way may take.
+    /// Maximum cost of the call in progress.
     call_in_progress: RefCell<Option<Call>>,
 }
 
 impl RunAttempt<'_> {
-    /// Does the work of a claimed row and ends it.
+    /// Executes a claimed run and ends its row.
     fn finish(&self, row: &mut Run) -> Result<Run> {
         let (status, reason, message) = match self.work(row) {
             Ok(row) => return Ok(row),
@@ -221,7 +220,7 @@ impl RunAttempt<'_> {
         Ok(row.clone())
     }
 
-    /// The message of a run that failed.
+    /// The message of a failed run, with a notice when the agent is paused because of it.
     fn failure_message(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
         let message = reply::short(&message);
         let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
@@ -248,9 +247,9 @@ impl RunAttempt<'_> {
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
         let mut turns = Vec::new();
         let answer = self.request_reply(&selection, &prompt, row, &mut turns);
-        // What came to no call would push the bodies of others out.
+        // A run without a call must not push out the transcripts of others.
         if !self.options.dry_run && !matches!(answer, Err(RunEnd::Skipped(..))) {
-            // A full disk must not take away an answer that was paid for.
+            // A full disk must not discard a reply that was paid for.
             if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
                 tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
             }
@@ -260,15 +259,15 @@ impl RunAttempt<'_> {
         apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(RunEnd::Broken)
     }
 
-    /// Why none of the models is asked, when the provider of each is left alone. A person may have put
-    /// right what was wrong.
+    /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may
+    /// have fixed the problem.
     fn all_suspended(&self) -> Option<String> {
         let now = self.memory.now();
         let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.suspension(now)).collect();
         why.filter(|_| self.unattended).map(|why| why.join("; "))
     }
 
-    /// Calls the models until a reply validates, once more for each correction turn allowed.
+    /// Calls the models until a reply validates, with up to `retry.repair` correction turns.
     fn request_reply(
         &self,
         selection: &Selection,
@@ -318,7 +317,7 @@ impl RunAttempt<'_> {
         Err(RunEnd::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }
 
-    /// The first turn.
+    /// The request of the first turn.
     fn request<'r>(&'r self, selection: &'r Selection, prompt: &'r Prompt, schema: &'r Value) -> Request<'r> {
         let (memory, definition) = (self.memory, self.definition);
         Request {
@@ -341,7 +340,7 @@ impl RunAttempt<'_> {
         }
     }
 
-    /// The day of a run, in the zone of its agent and in the operator's.
+    /// The budget days of a run, in the time zones of the agent and the operator.
     fn days(&self, row: &Run) -> BudgetDays {
         let local = self.options.zone.unwrap_or_else(local_zone);
         let today = |zone| {
@@ -351,7 +350,7 @@ impl RunAttempt<'_> {
         BudgetDays { own: today(self.definition.schedule.timezone.unwrap_or(local)), everyone: today(local) }
     }
 
-    /// What is spent, by what the ledger has on record.
+    /// The budget and its spending according to the ledger.
     fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
         Ok(self.budget_status_of(row, ledger::account(self.memory, row, &self.days(row))?))
     }
@@ -363,8 +362,8 @@ impl RunAttempt<'_> {
         BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
     }
 
-    /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
-    /// anything, that is on record from then on.
+    /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
+    /// positive cost is reserved.
     fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, RunEnd> {
         let decide = |account: Account| -> Result<(Allowed, f64), String> {
             let budget_status = self.budget_status_of(row, account);
@@ -382,7 +381,7 @@ impl RunAttempt<'_> {
         })
     }
 
-    /// What the first of the models answers that can; those before it are not asked again in this run.
+    /// Calls the models in order until one replies. Models that failed are not tried again in this run.
     fn call(&self, row: &mut Run, cursor: &mut ModelCursor, request: &Request<'_>) -> Result<Reply, RunEnd> {
         while let Some((name, model)) = self.models.get(cursor.index) {
             row.model = (*name).to_owned();
@@ -404,7 +403,7 @@ impl RunAttempt<'_> {
             let mut spent =
                 called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
             if called.is_ok() && spent.is_empty() {
-                // An answer is a call, also when it costs nothing.
+                // A reply counts as a call even when it is free.
                 spent.push(CallCost::default());
             }
             for CallCost { tokens_in, tokens_out, cost, estimated } in spent {
@@ -431,11 +430,11 @@ impl RunAttempt<'_> {
     }
 }
 
-/// How far a run has come among its models.
+/// Position of a run in its list of models.
 #[derive(Default)]
 struct ModelCursor {
     index: usize,
-    /// What those before it said.
+    /// Errors of the models before it.
     errors: Vec<String>,
 }
 

@@ -1,6 +1,5 @@
-//! What is due, slot by slot: when each agent has to be looked at next, so that looking costs nothing
-//! in between, and what is to be done when a slot has its turn. Time is an argument; threads and
-//! waiting are the daemon's.
+//! The scheduler: keeps the next due time of each agent, so that polling costs nothing in between, and runs
+//! slots when their turn comes. The time is an argument; threads and waiting are left to the daemon.
 
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
@@ -18,33 +17,34 @@ mod change_watcher;
 
 use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
-/// When an agent is looked at again that nothing could be told of.
+/// Delay before an agent is polled again whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
 
-/// A slot, or the repetition of a failed run, that is to be run.
+/// A slot, rerun or set of changes that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The agent.
     pub agent: String,
-    /// What makes it run.
+    /// The trigger of the run.
     pub trigger: Trigger,
-    /// Whether it is caught up.
+    /// Whether it is caught up late.
     pub late: bool,
 }
 
-/// The next instant of every agent that runs by itself, as of the last look.
+/// The next due time of every scheduled agent, as of the last poll.
 #[derive(Default)]
 pub struct Scheduler {
     catalog: Option<Arc<Catalog>>,
     last_poll: Timestamp,
     next: BTreeMap<String, Timestamp>,
     changes: ChangeWatcher,
-    /// What is caught up, until it is handed out.
+    /// Catch-up slots that are delayed, with the time until which.
     delayed: BTreeMap<String, (Timestamp, Slot)>,
 }
 
 impl Scheduler {
-    /// Whether anything can be due: an instant has come, notes or agents changed or the clock went back.
+    /// Whether a poll can find anything: a due time has come, notes or agents changed, or the clock went
+    /// back.
     pub fn needs_poll(&mut self, memory: &Memory, catalog: &Arc<Catalog>) -> bool {
         let now = memory.now();
         let changed = self.changes.needs_poll(memory, now);
@@ -52,8 +52,8 @@ impl Scheduler {
         changed || delayed || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
     }
 
-    /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
-    /// what is. `pending` are slots that were handed out and may have no row yet.
+    /// Polls the agents whose due time has come. Writes the rows of slots that are not run and returns the
+    /// slots to run. `pending` are slots that were returned before and may have no row yet.
     pub fn poll(
         &mut self,
         memory: &Memory,
@@ -62,7 +62,7 @@ impl Scheduler {
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
         if tick.now < self.last_poll {
-            // They were held until an hour that is far away now.
+            // Their delay refers to a time that is now far ahead.
             self.delayed.clear();
         }
         let spread = memory.config.agents.catch_up_spread;
@@ -78,13 +78,13 @@ impl Scheduler {
         due.agents.retain(|agent, _| {
             let known = history.contains_key(agent);
             if !known {
-                // Its slots are found again by then.
+                // Its slots are found again at the next poll.
                 self.next.insert(agent.clone(), tick.now.plus(RETRY_DELAY));
             }
             known
         });
         for (agent, entry) in &due.agents {
-            // A slot comes first: it makes a repetition needless.
+            // A slot takes precedence: it makes a rerun unnecessary.
             let rerun =
                 history.get(agent).zip(entry.definition.as_ref()).and_then(|(history, definition)| {
                     slot_planner::rerun_at(agent, definition, entry.since, history.state())
@@ -125,13 +125,12 @@ impl Scheduler {
         slots
     }
 
-    /// What was handed out for an agent, or is held back.
+    /// The slot that was returned for an agent, or is delayed.
     fn pending<'a>(&'a self, agent: &str, pending: &'a BTreeMap<String, Slot>) -> Option<&'a Slot> {
         pending.get(agent).or_else(|| self.delayed.get(agent).map(|(_, slot)| slot))
     }
 
-    /// A look whose slots have their turn there and then, one after the other: a scheduler without
-    /// threads. What became of each comes back.
+    /// Polls and runs the slots one after the other: a scheduler without threads. Returns their outcomes.
     pub fn tick(
         &mut self,
         memory: &Memory,
@@ -151,13 +150,13 @@ impl Scheduler {
         outcomes.collect()
     }
 
-    /// That a slot has ended: what follows from it is looked at.
+    /// Tells the scheduler that a slot has ended, so that the agent is polled again.
     pub fn slot_ended(&mut self, agent: &str) {
         self.next.insert(agent.to_owned(), self.last_poll);
         self.changes.note_change(self.last_poll);
     }
 
-    /// The agents whose instant has come, with the instants after it noted.
+    /// Takes the agents that are due and stores their next due times.
     fn take_due(&mut self, memory: &Memory, catalog: Arc<Catalog>, tick: &Tick) -> Catalog {
         let all = self.is_stale(&catalog, tick.now);
         let quiet = self.changes.take_due(memory, &catalog, (all, tick.now));
@@ -170,7 +169,7 @@ impl Scheduler {
             .filter(|(agent, _)| come(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
-        // Also those of agents that are gone.
+        // Also drops the entries of removed agents.
         self.next.retain(|_, next| !all && *next > tick.now);
         for (agent, entry) in &agents {
             let definition = entry.definition.as_ref();
@@ -190,7 +189,7 @@ impl Scheduler {
     }
 }
 
-/// When an agent runs next by itself, which it does not while it is switched off or paused.
+/// When an agent runs next by its schedule; `None` while it is disabled or paused without an end.
 pub fn next(
     name: &str,
     entry: &CatalogEntry,
@@ -201,14 +200,14 @@ pub fn next(
     let definition = entry.definition.as_ref().filter(|definition| definition.enabled)?;
     let from = match entry.paused(state, now) {
         None => now,
-        // A slot at the very end of a pause runs.
+        // A slot exactly at the end of a pause runs.
         Some(paused) => Timestamp(paused.until()?.0 - 1),
     };
     let rerun = slot_planner::rerun_at(name, definition, entry.since, state).map(|rerun| rerun.max(from));
     slot_planner::next_start(name, definition, from, zone).into_iter().chain(rerun).min()
 }
 
-/// The agent that runs next, and when.
+/// The agent that runs next, and the time.
 pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
     for (name, entry) in &catalog.agents {
@@ -220,9 +219,8 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
     Ok(first)
 }
 
-/// Runs a slot whose turn has come, with the agent as it stands now. What stands in its way by now
-/// leaves its row instead; so does what fails before a run has one. `None` when the slot has a row
-/// already, or waits.
+/// Runs a slot with the current definition of its agent. If something blocks it by now, or it fails before
+/// the run has a row, a row is written instead. `None` when the slot already has a row or has to wait.
 ///
 /// # Errors
 /// Those of [`run::run`], and whatever the store reports.
@@ -248,7 +246,7 @@ pub fn run_slot(
     if let Some(obstacle) = slot_planner::obstacle(definition, &history, trigger, slot.late, tick) {
         let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
         if waits && by_changes {
-            // What has changed is still there afterwards.
+            // The changes can be handled afterwards.
             return Ok(None);
         }
         return ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None));
@@ -256,13 +254,13 @@ pub fn run_slot(
     let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
     match run::run(memory, definition, trigger, &options) {
         Ok(row) => Ok(Some(row)),
-        // Somebody else was first. What has changed is still there afterwards.
+        // Another claim was first. The changes can be handled afterwards.
         Err(error) if error.code == Code::Conflict && by_changes => {
             tracing::info!(agent, "not run: {error}");
             Ok(None)
         }
         Err(error) => {
-            // A run that got as far as its claim has ended its row itself.
+            // A run that was claimed has already ended its own row.
             let message = Some(error.line());
             let failed = RowOutcome { status: Status::Failed, reason: None, message };
             ledger::record_unrun(memory, agent, trigger, failed)?;
@@ -271,14 +269,14 @@ pub fn run_slot(
     }
 }
 
-/// The outcome of what is not run.
+/// The row outcome of an obstacle.
 fn outcome(obstacle: Obstacle, message: Option<String>) -> RowOutcome {
     let status = if obstacle.missed { Status::Missed } else { Status::Skipped };
     RowOutcome { status, reason: Some(obstacle.reason), message }
 }
 
-/// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
-/// another look.
+/// The run history of an agent; `None` when the ledger cannot be read, which leaves its slots for the next
+/// poll.
 fn load_history(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<RunHistory> {
     match ledger::state(memory, agent) {
         Ok(state) => {
@@ -293,7 +291,7 @@ fn load_history(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<
     }
 }
 
-/// Leaves the row of what is not run; returns what is.
+/// Writes the row of a decision not to run; returns the slot of a decision to run.
 fn record_decision(memory: &Memory, decision: Decision) -> Option<Slot> {
     match decision {
         Decision::Run { agent, trigger, late } => Some(Slot { agent, trigger, late }),

@@ -1,13 +1,12 @@
-//! Whether an agent is due: a pure function over definitions, ledger and time.
+//! Decides which agents are due: a pure function of definitions, run histories and time.
 //!
-//! A slot is due once its time, and the agent's jitter, have passed and its state does not tell that
-//! something became of it. Only the latest such slot runs; those before it share a row that says how many they
-//! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
-//! is set back fires nothing again.
+//! A slot is due when its time plus the agent's jitter has passed and the agent's state has no outcome for
+//! it. Only the latest such slot runs; earlier ones share one row with their number. Slots are compared by
+//! their scheduled time, never by the time of a run, so that setting the clock back fires nothing again.
 //!
-//! An agent that runs when notes change has no slots: `scheduler/change_watcher.rs` asks here what stands in its way.
+//! On-change agents have no slots: `scheduler/change_watcher.rs` uses [`obstacle`] to learn what blocks them.
 //!
-//! A run that failed is due again some time after it ended, unless a slot has come by then.
+//! A failed run is due again after its rerun delay, unless a slot has come by then.
 
 use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
@@ -21,25 +20,25 @@ use poc_notes::Memory;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Slots of a range that are counted; above, the message says "more than".
+/// Maximum number of slots counted; beyond it the message says "more than".
 const COUNTED: usize = 1000;
 
-/// A slot that is looked at this late is still on time; a slow heartbeat needs more.
+/// A slot that is polled this late is still on time; slow heartbeats allow more.
 const TOLERANCE: Span = Span::MINUTE;
 
-/// The instant to decide for.
+/// The time to plan for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
     /// Now.
     pub now: Timestamp,
-    /// The zone of agents that name none.
+    /// Time zone of agents without one.
     pub zone: Tz,
-    /// How late a slot may be looked at and still count as on time.
+    /// How late a slot may be polled and still count as on time.
     pub tolerance: Span,
 }
 
 impl Tick {
-    /// Now, for a daemon with the settings of a memory.
+    /// The current time, with the tolerance that follows from the daemon's heartbeat.
     pub fn now(memory: &Memory, zone: Tz) -> Tick {
         let heartbeat = memory.config.daemon.heartbeat.0;
         let tolerance = TOLERANCE.max(Span(heartbeat.saturating_mul(2)));
@@ -47,49 +46,49 @@ impl Tick {
     }
 }
 
-/// What is known of one agent.
+/// Run history of one agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
     state: AgentState,
-    /// Whether a slot was handed out and has no row yet: it stands for those that come meanwhile.
+    /// Whether a slot was handed out that has no row yet; later slots are merged into it.
     pending: bool,
 }
 
-/// What is to be done about a slot now.
+/// Decision about a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run it.
     Run {
         /// The agent.
         agent: String,
-        /// What makes it run.
+        /// The trigger of the run.
         trigger: Trigger,
-        /// Whether it is caught up: its time passed while nothing could run it.
+        /// Whether it is caught up: its time passed while no process could run it.
         late: bool,
     },
-    /// Leave a row and do nothing.
+    /// Do not run it; write a row.
     Skip {
         /// The agent.
         agent: String,
-        /// The slots, one row for all of them.
+        /// The slots, which share one row.
         slots: SlotRange,
-        /// What would have made it run; of several slots the last.
+        /// The trigger; for several slots that of the last.
         trigger: Trigger,
-        /// Whether their time passed while nothing could run them.
+        /// Whether their time passed while no process could run them.
         missed: bool,
         /// Why.
         reason: Reason,
     },
 }
 
-/// Neighbouring slots.
+/// A range of consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRange {
     /// The first.
     pub first: Timestamp,
-    /// The last; their row stands under it.
+    /// The last, which has the row.
     pub last: Timestamp,
-    /// How many, exact up to a thousand.
+    /// Number of slots, exact up to 1,000.
     pub count: usize,
 }
 
@@ -112,7 +111,7 @@ pub fn plan(catalog: &Catalog, history: &BTreeMap<String, RunHistory>, tick: Tic
 pub struct Obstacle {
     /// Why.
     pub reason: Reason,
-    /// Whether the slot counts as missed: its time passed while nothing could run it.
+    /// Whether the slot counts as missed: its time passed while no process could run it.
     pub missed: bool,
 }
 
@@ -126,8 +125,8 @@ impl Obstacle {
     }
 }
 
-/// Why what is due, and may be late, cannot run at a moment. Asked when a slot comes, and again when it has
-/// its turn.
+/// Why a due trigger cannot run now; `None` when it can. Called when a slot comes, and again when its turn
+/// comes.
 pub fn obstacle(
     definition: &Definition,
     history: &RunHistory,
@@ -141,19 +140,19 @@ pub fn obstacle(
     SlotCheck { agent, history, tick }.obstacle(due, start, late)
 }
 
-/// Until when an agent may not run, because its last run ended not long ago.
+/// End of the agent's cooldown, if it is in one.
 pub fn cooldown_until(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
     AgentTiming::of(&definition.name, definition, now).cooldown_until(state, now)
 }
 
-/// How long an agent holds back what it catches up, so that not all begin together: some time within the
-/// spread, and within its own period, that follows from its name.
+/// Delay of the agent's catch-up runs, so that agents do not all start together: derived from its name, at
+/// most `spread` and at most its own period.
 pub fn catch_up_delay(definition: &Definition, spread: Span) -> Span {
     let longest = definition.execution.schedule.period().map_or(spread, |period| period.min(spread));
     Span(schedule::pick(&[&definition.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
 }
 
-/// When a failed run of an agent is repeated, if it is.
+/// When a failed run of an agent is repeated, if one is pending.
 pub fn rerun_at(
     name: &str,
     definition: &Definition,
@@ -163,12 +162,12 @@ pub fn rerun_at(
     AgentTiming::of(name, definition, since).rerun(state).map(|(_, at)| at)
 }
 
-/// When an agent is due next, its jitter included; `None` when it never is by itself.
+/// When an agent is due next, including jitter; `None` for agents without slots.
 pub fn next_start(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
     AgentTiming::of(name, definition, now).next(now, zone)
 }
 
-/// When an agent runs by itself.
+/// The timing rules of one agent.
 #[derive(Clone, Copy)]
 struct AgentTiming<'a> {
     name: &'a str,
@@ -193,7 +192,7 @@ impl<'a> AgentTiming<'a> {
 
     fn next(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
         let zone = self.zone(zone);
-        // The latest slot may still be waiting for its jitter.
+        // The latest slot may not have started because of its jitter.
         let latest = self.schedule.latest(now, zone).map(|slot| self.start(slot));
         latest
             .filter(|start| *start > now)
@@ -205,7 +204,7 @@ impl<'a> AgentTiming<'a> {
         Some(ended.plus(self.rules.cooldown)).filter(|until| now < *until)
     }
 
-    /// The failed run that is to be repeated, and when: not before the agent may run at all again.
+    /// The failed run to repeat, and when: not before the cooldown is over.
     fn rerun(&self, state: &AgentState) -> Option<(RunId, Timestamp)> {
         let repeat = state.pending_rerun().filter(|repeat| repeat.ended >= self.since)?;
         let wait = self.reruns.get(usize::try_from(repeat.times).ok()?)?;
@@ -220,12 +219,12 @@ impl<'a> AgentTiming<'a> {
         if self.start(slot) <= now { Some(slot) } else { self.schedule.latest(Timestamp(slot.0 - 1), zone) }
     }
 
-    /// When a slot starts: at its time and the agent's jitter for it.
+    /// Start of a slot: its time plus the agent's jitter for it.
     fn start(&self, slot: Timestamp) -> Timestamp {
         if self.rules.jitter <= Span(0) {
             return slot;
         }
-        // Shorter than the period, so that slots start in their order.
+        // Jitter is shorter than the period, so that slots start in order.
         let period = self.schedule.period().unwrap_or_default();
         let longest = self.rules.jitter.min(Span(period.0 - 1)).0.max(0);
         let delay = schedule::pick(&[self.name, "jitter", &slot.0.to_string()], longest as u64 + 1);
@@ -233,7 +232,7 @@ impl<'a> AgentTiming<'a> {
     }
 }
 
-/// Whether one agent is due at one moment.
+/// Planning for one agent at one time.
 struct SlotCheck<'a> {
     agent: AgentTiming<'a>,
     history: &'a RunHistory,
@@ -247,7 +246,7 @@ impl SlotCheck<'_> {
         }
     }
 
-    /// Decides about the latest slot; whether one has come.
+    /// Decides about the latest slot. Returns whether one has come.
     fn plan_slot(&self, decisions: &mut Vec<Decision>) -> bool {
         let Tick { now, zone, tolerance } = self.tick;
         let since = self.agent.since;
@@ -261,7 +260,7 @@ impl SlotCheck<'_> {
         let late = again || now > start.plus(tolerance);
         let obstacle = self.obstacle(slot, start, late);
         if again && obstacle.is_some() {
-            // It has its row already: that it was interrupted.
+            // It already has a row, which says that it was interrupted.
             return false;
         }
         if !again {
@@ -284,7 +283,7 @@ impl SlotCheck<'_> {
         true
     }
 
-    /// Decides about a failed run whose time to be repeated has come.
+    /// Decides about a rerun that is due.
     fn plan_rerun(&self, decisions: &mut Vec<Decision>) {
         let SlotCheck { agent, history, tick: Tick { now, tolerance, .. } } = self;
         let due = agent.rerun(&history.state).filter(|(_, at)| at <= now && !history.pending);
@@ -300,12 +299,12 @@ impl SlotCheck<'_> {
         });
     }
 
-    /// Why a slot with its start cannot run now.
+    /// Why a slot with this start cannot run now.
     fn obstacle(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<Obstacle> {
         let rules = self.agent.rules;
         let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
-        // One that was on time may have waited for its turn.
+        // A slot that was on time may have waited for its turn.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Obstacle::skipped(Reason::Disabled)
@@ -326,7 +325,7 @@ impl SlotCheck<'_> {
         }
     }
 
-    /// Since when the agent rests, if it does now or did when a slot came.
+    /// Since when the agent is paused, if it is now or was when the slot started.
     fn paused_since(&self, start: Timestamp) -> Option<Timestamp> {
         let rested = |pause: &&Pause| pause.since <= start && pause.is_active(start);
         let SlotCheck { agent, history: RunHistory { state, .. }, tick } = self;
@@ -334,7 +333,7 @@ impl SlotCheck<'_> {
         state.pause().filter(rested).map(|pause| pause.since).or_else(now)
     }
 
-    /// Accounts for the slots between the last known one and the one that is decided about.
+    /// Decides about the slots between the last settled one and the current one.
     fn plan_missed(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
         let rules = self.agent.rules;
         let until = Timestamp(slot.0 - 1);

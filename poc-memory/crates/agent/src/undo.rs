@@ -1,4 +1,4 @@
-//! Undoing a run: its writes backwards, checked one action at a time.
+//! Undo of a run: reverts its writes in reverse order, one action at a time.
 
 use super::ledger::{self, ActionState, Run};
 use poc_graph::error::{Error, Result};
@@ -8,13 +8,12 @@ use poc_notes::undo::{UndoItem, restore};
 use poc_store::{Cause, Record, Tx, Txn, Write};
 use std::collections::BTreeMap;
 
-/// Undoes a run, what a person has approved of it too: all of it, or the actions with these numbers,
-/// counted from 1. Every record they wrote goes back to what it was, unless it was changed since; such an
-/// action stays as it is and is reported. What use has taught since is no change: a weight keeps it and
-/// loses what the run did to it, and ties of notes that were remembered together do not hold a note of the
-/// run. When no action is left, notes go back along the intervals of replay, too: that is told when nothing
-/// else was done, or when a note was replayed again since and stays where it is. Visits stay: the agent has
-/// seen the nodes.
+/// Undoes a run, including its approved proposals: all actions, or those with the given numbers, counted from
+/// 1. Every record they wrote is restored, unless it was changed since; such an action stays and is reported.
+/// Learning from use is not such a change: a weight keeps it and loses only the change by the run, and edges
+/// between notes recalled together do not protect a note of the run. When no action is left, replayed notes
+/// return to their earlier interval, too. This is reported only when nothing else was undone, or when a note
+/// was replayed again since and stays. Visits stay: the agent has seen the nodes.
 ///
 /// # Errors
 /// `conflict` when the run changed nothing or is undone already, `invalid_argument` when a number is no
@@ -38,7 +37,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        // The last write first: a later one may have built on an earlier one.
+        // Later writes may depend on earlier ones, so undo them first.
         let mut order: Vec<usize> = (0..row.actions.len()).collect();
         order.sort_by_key(|&at| {
             std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes)))
@@ -77,8 +76,8 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     Ok(committed.value)
 }
 
-/// Puts notes back to where they were on the intervals of replay. What use has taught them since stays. Returns
-/// how many were replayed again since, and stay where they are.
+/// Restores the replay intervals of notes and keeps what was learned from use since. Returns how many were
+/// replayed again since and stay.
 fn replay_back(tx: &mut Tx<'_>, moved: &[Write]) -> Result<usize> {
     let mut kept = 0;
     for write in moved {
@@ -97,7 +96,7 @@ fn replay_back(tx: &mut Tx<'_>, moved: &[Write]) -> Result<usize> {
     Ok(kept)
 }
 
-/// That the numbers are those of actions that can be undone.
+/// Checks that the numbers are those of actions that can be undone.
 fn check(run: &Run, only: &[u16]) -> Result<()> {
     let left: Vec<u16> = (0..)
         .zip(&run.actions)
@@ -111,13 +110,13 @@ fn check(run: &Run, only: &[u16]) -> Result<()> {
         .field("only"))
 }
 
-/// The number people are shown for the action at a place.
+/// Number of an action as shown to people, from its index.
 fn number(at: usize) -> Option<u16> {
     u16::try_from(at + 1).ok()
 }
 
-/// A visit of the version that the run made of a node is one of the version before it now: the next
-/// edit gets the same number again and must not count as seen.
+/// Lowers the version of a visit that refers to a version the run created: the next edit gets the same number
+/// again and must not count as seen.
 fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
     let (Some(node), Some(visit)) = (tx.node(id)?, tx.visit(agent, id)?) else { return Ok(()) };
     if visit.version <= node.version {

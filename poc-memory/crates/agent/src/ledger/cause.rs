@@ -1,4 +1,4 @@
-//! What the log says about transactions that write rows.
+//! The cause recorded in the log for transactions that write rows.
 
 use crate::definition::provenance;
 use poc_graph::RunId;

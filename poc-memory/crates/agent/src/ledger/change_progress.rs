@@ -1,47 +1,48 @@
-//! How far an agent that runs when notes change has come.
+//! Progress of an on-change agent through the transactions of the log.
 
 use super::Run;
 use super::status::{Reason, Status};
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Interruptions after which a slot, or changes, are given up: what ended the process twice may be the run.
+/// Number of interruptions after which a slot or a set of changes is given up, since the run itself may be
+/// what kills the process.
 pub(super) const INTERRUPTIONS: u32 = 2;
 
-/// The changes an agent has dealt with, by the numbers of their transactions.
+/// The changes an agent has handled, by transaction numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeProgress {
-    /// Since when the agent is there: another one of its name begins anew.
+    /// When the agent was first seen; a new agent of the same name starts over.
     pub since: Timestamp,
-    /// Nothing is left of what happened up to this one.
+    /// All transactions up to this one are handled.
     pub done: u64,
-    /// The last that a row was written for.
+    /// The last transaction that a row was written for.
     claimed: u64,
-    /// Whether its run is under way.
+    /// Whether the run for the claimed changes is in progress.
     running: bool,
-    /// Interruptions since a run came to its end.
+    /// Interruptions since the last completed run.
     interrupted: u32,
 }
 
 impl ChangeProgress {
-    /// Nothing from before concerns it.
+    /// Starts after transaction `done`.
     pub(super) fn from(since: Timestamp, done: u64) -> ChangeProgress {
         ChangeProgress { since, done, claimed: done, running: false, interrupted: 0 }
     }
 
-    /// Whether a row was written for the changes up to one.
+    /// Whether a row was written for the changes up to a transaction.
     pub(super) fn is_claimed(&self, until: u64) -> bool {
         until <= self.claimed
     }
 
-    /// With the changes after one transaction, up to another, claimed; `None` when that was done before. Those that had to wait may be
-    /// claimed again.
+    /// Claims the changes in `after+1..=until`; `None` when they were already claimed. Changes whose run had
+    /// to wait may be claimed again.
     pub(super) fn claim(self, after: u64, until: u64) -> Option<ChangeProgress> {
         let free = !self.running && self.done <= after && after < until && self.claimed <= until;
         free.then_some(ChangeProgress { done: after, claimed: until, ..self })
     }
 
-    /// Takes in the row of a run as it is written.
+    /// Updates the progress for a row that is written.
     pub(super) fn record(self, row: &Run) -> ChangeProgress {
         let finished = ChangeProgress { done: self.claimed, running: false, interrupted: 0, ..self };
         match row.status {
@@ -53,11 +54,12 @@ impl ChangeProgress {
                     false => finished,
                 }
             }
-            // They are still there when it has passed.
+            // The changes are still pending when the obstacle has passed.
             Status::Skipped if row.reason.is_some_and(Reason::passes) => {
                 ChangeProgress { running: false, ..self }
             }
-            // There may be more than one run takes. One that visits nothing comes to no end.
+            // There may be more changes than one run can process, so check again. A run without visits would
+            // repeat forever.
             _ if !row.visited.is_empty() => ChangeProgress { done: self.done, ..finished },
             _ => finished,
         }

@@ -2,17 +2,17 @@
 
 use poc_graph::RunId;
 
-/// What the keys of all rows of an agent begin with.
+/// Key prefix of all rows of an agent.
 pub(super) fn prefix(agent: &str) -> Vec<u8> {
     [agent.as_bytes(), b"\0"].concat()
 }
 
-/// The key of a row.
+/// Key of a row.
 pub(super) fn run_key(agent: &str, id: RunId) -> Vec<u8> {
     [prefix(agent).as_slice(), id.as_bytes()].concat()
 }
 
-/// The agent and the id that a row's key is made of.
+/// Agent and id of a row's key.
 pub(super) fn read_key(key: &[u8]) -> Option<(&str, RunId)> {
     let (front, id) = key.split_last_chunk::<16>()?;
     let agent = std::str::from_utf8(front.strip_suffix(b"\0")?).ok()?;

@@ -1,9 +1,9 @@
-//! Budget reservations: what a call may cost is stored before the call is made, so that no two calls count on
-//! the same dollar, and a bill is booked even when the process ends before it arrives.
+//! Budget reservations: the maximum cost of a call is stored before the call is made, so that no two calls
+//! use the same dollar, and the cost is booked even if the process dies before the reply.
 //!
-//! A reservation lasts until the cost of the run is booked: with its row, or by [`super::book_cost`]. When the
-//! process ends before that, the next one books the reservation as a whole, as an estimate, and ends the
-//! program that was started for the call.
+//! A reservation lasts until the cost of the run is booked: with its row, or by [`super::book_cost`]. If the
+//! process dies before that, the next process books the whole reservation as an estimate and ends the child
+//! process of the call.
 
 use super::cause::cause;
 use super::state::{self, AgentState};
@@ -18,20 +18,20 @@ use poc_store::{Record, Records, Table, Tx};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What a run in progress has cost and may still cost.
+/// The maximum cost of a run in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct BudgetReservation {
     run: RunId,
     agent: String,
     /// The boot of the process that runs it.
     boot: String,
-    /// When the run began: what it takes is booked there.
+    /// Start of the run; its cost is booked at this time.
     started: Timestamp,
-    /// The model that is called, by its name in the settings.
+    /// Configured name of the model.
     model: String,
-    /// US dollars, those it has taken already included.
+    /// US dollars, including those already spent.
     max_usd: f64,
-    /// The program that was started last for the call.
+    /// The last child process started for the call.
     program: Option<ChildProcess>,
 }
 
@@ -39,33 +39,33 @@ impl Record for BudgetReservation {
     const TABLE: Table = Table::Promises;
     const VERSION: u8 = 2;
 
-    /// The first version knew of no programs, which is a zero at the end.
+    /// Version 1 had no child process: `None` is a zero byte at the end.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<BudgetReservation>> {
         (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
     }
 }
 
-/// The days of a budget, each from its beginning to its end: in the zone of the agent, and in the operator's.
+/// The budget days of a run as half-open ranges: in the time zone of the agent and in that of the operator.
 #[derive(Clone, Debug)]
 pub struct BudgetDays {
     /// The agent's.
     pub own: Range<Timestamp>,
-    /// The operator's, which counts for the budget of all agents.
+    /// The operator's, for the budget of all agents.
     pub everyone: Range<Timestamp>,
 }
 
-/// What is on record of a day, apart from one run.
+/// Spending of a day, excluding one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
-    /// Runs of the agent that began on it.
+    /// Runs of the agent that began on that day.
     pub runs: u32,
-    /// US dollars they took, and its runs in progress may take.
+    /// US dollars spent by them, plus reservations of the agent's runs in progress.
     pub day: f64,
-    /// The same of all agents.
+    /// The same for all agents.
     pub everyone: f64,
 }
 
-/// What is on record of the days of a run, apart from the run itself.
+/// Spending of the days of a run, excluding the run itself.
 pub fn account(memory: &Memory, run: &Run, days: &BudgetDays) -> Result<Account> {
     account_of(&memory.store, &state::state(memory, &run.agent)?, run, days)
 }
@@ -97,8 +97,8 @@ fn account_of<R: Records + ?Sized>(
     Ok(account)
 }
 
-/// Decides about a call of a run by what is on record, and puts on record what the run may take then: in one
-/// transaction. What is decided against is on record as it was before.
+/// Calls `decide` with the current spending and stores the reservation it returns, in one transaction. When
+/// `decide` refuses, nothing is stored.
 pub fn reserve<T, E>(
     memory: &Memory,
     run: &Run,
@@ -117,7 +117,7 @@ pub fn reserve<T, E>(
     Ok(committed.value)
 }
 
-/// Puts on record that a program was started for a call of a run.
+/// Stores the child process that was started for a call.
 pub fn record_child_process(memory: &Memory, run: &Run, program: ChildProcess) -> Result<()> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<BudgetReservation>(&run.key())?;
@@ -128,7 +128,7 @@ pub fn record_child_process(memory: &Memory, run: &Run, program: ChildProcess) -
 }
 
 impl BudgetReservation {
-    /// One of nothing.
+    /// A reservation of 0 dollars.
     fn of(memory: &Memory, run: &Run) -> BudgetReservation {
         BudgetReservation {
             run: run.id,
@@ -147,7 +147,7 @@ pub(super) fn exists(memory: &Memory, run: &Run) -> Result<bool> {
     Ok(memory.store.get::<BudgetReservation>(&run.key())?.is_some())
 }
 
-/// Removes the reservation of a run: what the run took is booked.
+/// Removes the reservation of a run whose cost is booked.
 pub(super) fn release(tx: &mut Tx<'_>, run: &Run) -> Result<()> {
     if tx.get::<BudgetReservation>(&run.key())?.is_some() {
         tx.delete::<BudgetReservation>(&run.key())?;
@@ -155,14 +155,14 @@ pub(super) fn release(tx: &mut Tx<'_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Whether a process that is gone has left reservations.
+/// Whether dead processes have left reservations.
 pub(super) fn any_orphaned(memory: &Memory) -> Result<bool> {
     let reservations = memory.store.scan::<BudgetReservation>(&[])?;
     Ok(reservations.iter().any(|(_, reservation)| reservation.boot != memory.boot))
 }
 
-/// Books what processes that are gone have reserved. A row that is still to be ended gets it as a call, and is
-/// booked when it ends.
+/// Books the reservations of dead processes. If the row is still running, the reservation is added to it as a
+/// call and booked when the row ends.
 pub(super) fn book_orphaned(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
     for (key, reservation) in tx.scan::<BudgetReservation>(&[])? {
         if reservation.boot == memory.boot {

@@ -1,4 +1,4 @@
-//! Reading and writing the rows of runs: claims, endings, and what is kept.
+//! Reading and writing the rows of runs: claiming, ending and pruning.
 
 use super::cause::cause;
 use super::key::{prefix, read_key, run_key};
@@ -14,11 +14,11 @@ use poc_notes::Memory;
 use poc_store::{Cause, Tx};
 use std::collections::BTreeSet;
 
-/// What there is to say about a run that was interrupted.
+/// Message of an interrupted run.
 const INTERRUPTED: &str = "the process that ran it ended in the middle";
 
-/// Where it stands that a slot, or the repetition of a run, is taken; `None` for a row of neither. The two
-/// differ in length.
+/// Key of the occurrence record for a slot or a rerun; `None` for other rows. Slot and rerun keys have
+/// different lengths.
 fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
     match row.trigger {
@@ -28,12 +28,12 @@ fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     }
 }
 
-/// The keys of rows, oldest first of each agent: of one agent or of all.
+/// Keys of the rows of one agent or all agents, oldest first per agent.
 fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
     memory.store.keys::<Run>(&agent.map(prefix).unwrap_or_default())
 }
 
-/// Rows, newest first: of one agent or of all, at most `limit` of each agent.
+/// Rows of one agent or all agents, newest first, at most `limit` per agent.
 pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
     let keys = keys(memory, agent)?;
     let mut rows = Vec::new();
@@ -48,7 +48,7 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
     Ok(rows)
 }
 
-/// The row of each agent that still runs by what is known of it, newest first.
+/// The running row of each agent according to its state, newest first.
 fn running_rows(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
     let mut running = Vec::new();
     for agent in agents {
@@ -60,30 +60,30 @@ fn running_rows(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Re
     Ok(running)
 }
 
-/// The agents that have a record of their own.
+/// The agents with a state record.
 fn agents_with_state(memory: &Memory) -> Result<BTreeSet<String>> {
     let states = memory.store.keys::<AgentState>(&[])?;
     Ok(states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
 }
 
-/// The agents that anything is known of, by name. It looks at the keys of all rows.
+/// All agents with a state or a row, by name. Reads the keys of all rows.
 pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
     let mut agents = agents_with_state(memory)?;
-    // Those of before there was a record of its own.
+    // Agents of releases without state records.
     let rows = keys(memory, None)?;
     agents.extend(rows.iter().filter_map(|key| Some(read_key(key)?.0.to_owned())));
     Ok(agents)
 }
 
-/// Rows of this process that still run, newest first.
+/// Running rows of this process, newest first.
 pub fn running(memory: &Memory) -> Result<Vec<Run>> {
-    // What this process runs has written its agent's record.
+    // Every run of this process has written its agent's state.
     let mut running = running_rows(memory, agents_with_state(memory)?)?;
     running.retain(|run| run.boot == memory.boot);
     Ok(running)
 }
 
-/// Since when an agent runs in this process.
+/// Start time of the agent's run in this process.
 pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Timestamp>> {
     let Some(id) = state.running() else { return Ok(None) };
     let row = memory.store.get::<Run>(&run_key(agent, id))?;
@@ -91,8 +91,8 @@ pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result
     Ok(own.map(|run| run.started))
 }
 
-/// A row as it stands now. This process holds the store, so what another one left running has been interrupted,
-/// also while nobody has written that down.
+/// The row with its current status. This process has exclusive access to the store, so a row that another
+/// process left running is interrupted even if that is not stored yet.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     if row.status != Status::Running || row.boot == memory.boot {
         return row;
@@ -100,7 +100,7 @@ pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
 }
 
-/// The row with an id or with the only id that starts so.
+/// The row with this id or unique id prefix.
 pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     let wanted = id.to_ascii_lowercase();
     let mut found = keys(memory, None)?;
@@ -123,7 +123,7 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     })
 }
 
-/// Changes what is known of an agent in a transaction of its own.
+/// Updates the state of an agent in a transaction.
 pub fn update_state(
     memory: &Memory,
     agent: &str,
@@ -138,8 +138,8 @@ pub fn update_state(
     committed.map(|_| ())
 }
 
-/// Books what a run took that writes no row of its own: a dry one, or one that somebody else has ended in
-/// the meantime. A row that is still to be ended is booked then.
+/// Books the cost of a run that does not end its own row: a dry run, or a run whose row was ended by others.
+/// A row that is still running books its cost when it ends.
 pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
     if !took && !reservation::exists(memory, run)? {
@@ -161,19 +161,20 @@ pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     committed.map(|_| ())
 }
 
-/// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already the row
-/// that comes back is a skipped one; whoever asked for it is told by a conflict. A slot that was claimed before is a conflict.
+/// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
+/// running, a slot returns a skipped row, and a manual or change-triggered run is a conflict. A slot that was
+/// already claimed is a conflict.
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
     claim_for(memory, row, Trigger::Manual)
 }
 
-/// As [`claim`], for a trigger.
+/// Like [`claim`], for a trigger.
 pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
         reservation::book_orphaned(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
-        // A slot passes; what has changed is still there when the other run has ended.
+        // A slot is lost, but changes can still be handled after the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
             return Err(
                 Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
@@ -194,18 +195,18 @@ pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run>
     committed.map(|_| row)
 }
 
-/// What became of something that was due and not run.
+/// Outcome of an occurrence that was not run.
 #[derive(Clone, Debug)]
 pub struct RowOutcome {
     /// How it ended.
     pub status: Status,
     /// Why.
     pub reason: Option<Reason>,
-    /// What more there is to say, in words.
+    /// Details.
     pub message: Option<String>,
 }
 
-/// Leaves the row of what was due and not run. `None` when it was claimed before.
+/// Writes the row of an occurrence that was not run. `None` when it was already claimed.
 pub fn record_unrun(
     memory: &Memory,
     agent: &str,
@@ -215,7 +216,7 @@ pub fn record_unrun(
     write_unrun_row(memory, agent, None, trigger, outcome)
 }
 
-/// As [`record_unrun`], of neighbouring slots: from the first one to that of the trigger, which has the row.
+/// Like [`record_unrun`], for consecutive slots from `first` to the trigger's slot, which gets the row.
 pub fn record_unrun_slots(
     memory: &Memory,
     agent: &str,
@@ -260,7 +261,7 @@ fn write_unrun_row(
     Ok(committed.value.then_some(row))
 }
 
-/// Has an agent that goes by changes begin with those after a transaction.
+/// Marks all changes up to transaction `done` as handled for an on-change agent.
 pub fn set_change_mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
     update_state(memory, agent, cause(memory, agent, None), |state| {
         state.set_change_mark(since, done);
@@ -268,8 +269,8 @@ pub fn set_change_mark(memory: &Memory, agent: &str, since: Timestamp, done: u64
     })
 }
 
-/// Writes the ended row of a claimed run that changed nothing else. A row that somebody else has
-/// ended is a conflict.
+/// Writes the ended row of a claimed run that changed nothing else. `conflict` when the row was already
+/// ended.
 pub fn close(memory: &Memory, row: &Run) -> Result<()> {
     memory
         .store
@@ -280,22 +281,22 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
         .map(|_| ())
 }
 
-/// Writes the ended row of a run within the transaction of what it did.
+/// Writes the ended row of a run in the transaction of its actions.
 pub(crate) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     reservation::release(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
 }
 
-/// Writes a row together with what it makes of its agent's state before.
+/// Writes a row and the agent's state that follows from it.
 fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
     state.record(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)
 }
 
-/// Marks the rows that other processes left running as interrupted: this process holds the store,
-/// so they are gone. Returns those rows.
+/// Marks rows left running by other processes as interrupted. This process has exclusive access to the store,
+/// so those processes are dead. Returns the rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
     if reservation::any_orphaned(memory)? {
         memory
@@ -306,7 +307,7 @@ pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
     end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)
 }
 
-/// Ends rows of this process that still run with what became of them. Returns those rows.
+/// Ends matching running rows of this process with a status and message. Returns the rows.
 pub fn abandon(
     memory: &Memory,
     which: impl Fn(&Run) -> bool,
@@ -344,9 +345,8 @@ fn end_running(
     Ok(committed.value)
 }
 
-/// Deletes the oldest rows of an agent beyond the number kept, with their slots. One that still
-/// runs stays: it is what keeps the agent from running twice. What became of the slots is still known
-/// from the agent's state.
+/// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
+/// stay, because they prevent a second run. The agent's state still knows the settled slots.
 fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
@@ -364,7 +364,7 @@ fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether the agent runs in this process; the run of a process that is gone becomes interrupted.
+/// Whether the agent is running in this process. A run of a dead process is marked as interrupted.
 fn interrupt_stale_run(
     memory: &Memory,
     tx: &mut Tx<'_>,
@@ -383,7 +383,7 @@ fn interrupt_stale_run(
     Ok(false)
 }
 
-/// Writes the row of a run whose actions a person has decided about.
+/// Writes the row of a run after a review.
 pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     let mut state = state::get(tx, &row.agent)?;
     state.record_review(row);
@@ -391,18 +391,18 @@ pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     state::put(tx, &row.agent, &state)
 }
 
-/// The row of a run of an agent, if it is still kept.
+/// The row of a run, if it is still stored.
 pub(crate) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
     tx.get(&run_key(agent, run))
 }
 
-/// The row of a run as it is now.
+/// The current row of a run.
 pub(crate) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
     tx.get::<Run>(&run.key())?
         .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer kept", run.id)))
 }
 
-/// That nobody has ended a run in the meantime.
+/// Fails with `conflict` when the run was ended in the meantime.
 pub(crate) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
     let status = get(tx, run)?.status;
     if status == Status::Running {
@@ -411,7 +411,7 @@ pub(crate) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
     Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
 }
 
-/// Takes a slot, or the repetition of a run, for a row. A slot whose run was interrupted may be taken again.
+/// Claims the slot or rerun of a row. A slot whose run was interrupted may be claimed again.
 fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
     let Some(key) = occurrence_key(row) else { return Ok(()) };
     let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {

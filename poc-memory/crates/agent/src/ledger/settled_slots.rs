@@ -1,16 +1,16 @@
-//! Which slots of an agent something became of.
+//! The settled slots of an agent: those with an outcome.
 
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Ranges of settled slots that are kept apart.
+/// Maximum number of separate ranges.
 const RANGES: usize = 32;
 
-/// The settled slots, as ranges from a slot to a slot in their order.
+/// The settled slots as ordered, inclusive ranges.
 ///
-/// Slots are counted by the time they are for, so that a clock that is set back fires none again.
-/// Where there would be more ranges than are kept, the two closest are merged, with what lies
-/// between them: a slot there stays undone rather than being done twice.
+/// Slots are identified by their scheduled time, so that setting the clock back fires none again. When there
+/// are too many ranges, the two closest are merged, including the gap between them: a slot there is skipped
+/// rather than run twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SettledSlots(Vec<(Timestamp, Timestamp)>);
 
@@ -41,7 +41,7 @@ impl SettledSlots {
         }
     }
 
-    /// The last settled slot not after an instant; the instant itself when it lies in a range.
+    /// The last settled slot at or before `now`; `now` itself when it is inside a range.
     pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
         let at = self.0.partition_point(|(first, _)| *first <= now);
         let (_, last) = self.0.get(at.checked_sub(1)?)?;
@@ -55,8 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However many they were and in whatever order: what is settled stays so, and no more than
-        /// so many ranges are kept.
+        /// Settled slots stay settled for any number and order of slots, and the number of ranges is bounded.
         #[test]
         fn settled_slots_stay_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
             let mut settled = SettledSlots::default();
@@ -70,8 +69,7 @@ mod tests {
             prop_assert_eq!(settled.last(Timestamp(least - 1)), None);
         }
 
-        /// Of neighbouring slots none that is open is lost, however many came: a clock that was ahead
-        /// leaves them their time.
+        /// A slot far ahead, from a clock that was ahead, settles no consecutive slots before it.
         #[test]
         fn a_slot_far_ahead_settles_no_earlier_slot(count in 1..200i64, ahead in 1_000..100_000i64) {
             let mut settled = SettledSlots::default();

@@ -1,4 +1,4 @@
-//! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
+//! State of an agent that outlives its rows, of which only the newest are stored.
 
 use super::Run;
 use super::change_progress::{ChangeProgress, INTERRUPTIONS};
@@ -14,14 +14,14 @@ use poc_notes::Memory;
 use poc_store::{Record, Table, Tx};
 use serde::{Deserialize, Serialize};
 
-/// The step that spending is booked in: the day of every zone begins at one.
+/// Spending is booked per quarter of an hour: the day of every time zone begins at a quarter.
 const QUARTER: Span = Span(15 * Span::MINUTE.0);
 
-/// Steps with spending that are kept, those that were booked in last: twice as many as the longest day has. Which
-/// are given up goes by their turn and not by their time, so that no clock, however wrong, takes today's away.
+/// Maximum number of quarters stored: twice as many as the longest day has. The least recently booked ones
+/// are dropped, regardless of their time, so that a wrong clock never drops the spending of today.
 const STEPS: usize = 2 * 26 * 4;
 
-/// One agent's own record. It is written in every transaction that writes one of its rows.
+/// State record of one agent, written in every transaction that writes one of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     settled: SettledSlots,
@@ -36,58 +36,58 @@ pub struct AgentState {
     totals: Totals,
 }
 
-/// That a person has told an agent to rest.
+/// A pause set by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// From when.
+    /// Start.
     pub since: Timestamp,
-    /// Until when; `None` until it is told to go on.
+    /// End; `None` means until the agent is resumed.
     pub until: Option<Timestamp>,
-    /// Why, in the person's words.
+    /// Reason given by the person.
     pub note: String,
 }
 
 impl Pause {
-    /// Whether it is in force at an instant. A clock that is set back ends none.
+    /// Whether the pause is in force at `now`. Setting the clock back ends no pause.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }
 
-/// The slot that was interrupted last.
+/// The last interrupted slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Interrupted {
     slot: Timestamp,
     times: u32,
 }
 
-/// The run that ended last. What was skipped or missed is none.
+/// The run that ended last. Skipped and missed slots do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRun {
-    /// Its row, as long as that is kept.
+    /// Its row, if still stored.
     pub run: RunId,
     /// When it ended.
     pub ended: Timestamp,
-    /// How.
+    /// Its status.
     pub status: Status,
-    /// What it failed for, when that has a stable name.
+    /// Why it failed, if that has a stable code.
     pub reason: Option<Reason>,
 }
 
-/// A run that nobody had asked for and that failed: it is to be repeated.
+/// A failed automatic run that is to be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRerun {
-    /// Its row, as long as that is kept.
+    /// Its row, if still stored.
     pub run: RunId,
     /// When it ended.
     pub ended: Timestamp,
-    /// How often it repeats an earlier one already.
+    /// Number of reruns so far.
     pub times: u32,
-    /// Whether that is under way.
+    /// Whether the rerun has started.
     started: bool,
 }
 
-/// What the runs begun within a quarter of an hour took.
+/// Runs and cost of a quarter of an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct QuarterSpend {
     /// Quarters of an hour since 1970.
@@ -100,8 +100,7 @@ impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
     const VERSION: u8 = 5;
 
-    /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes, the
-    /// fourth kept no totals.
+    /// Version 1 had no pauses, version 2 no reruns, version 3 no changes, version 4 no totals.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
         type First =
             (SettledSlots, Option<Interrupted>, Option<RunId>, Option<LastRun>, u32, Vec<QuarterSpend>);
@@ -122,7 +121,7 @@ impl Record for AgentState {
     }
 }
 
-/// What is known of an agent.
+/// The state of an agent.
 pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
     match memory.store.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
@@ -130,7 +129,7 @@ pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
     }
 }
 
-/// As [`state`], within a transaction.
+/// Like [`state`], in a transaction.
 pub(super) fn get(tx: &Tx<'_>, agent: &str) -> Result<AgentState> {
     match tx.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
@@ -143,14 +142,14 @@ pub(super) fn put(tx: &mut Tx<'_>, agent: &str, state: &AgentState) -> Result<()
 }
 
 impl AgentState {
-    /// What rows tell, oldest first: of an agent that ran before there was a record of its own.
+    /// The state that follows from rows, oldest first; for agents of releases without state records.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Run>) -> AgentState {
         let mut state = AgentState::default();
         rows.into_iter().for_each(|row| state.record(row));
         state
     }
 
-    /// Takes in a row as it is written.
+    /// Updates the state for a row that is written.
     pub fn record(&mut self, row: &Run) {
         if let Some(slot) = row.slot() {
             self.settled.add(slot, slot);
@@ -166,7 +165,7 @@ impl AgentState {
         self.running = self.running.filter(|running| *running != row.id);
         self.totals.add(row);
         if row.status != Status::Interrupted {
-            // Also when it was left out: no more is made of it.
+            // Also for skipped slots, which are not retried.
             self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.slot());
         }
         match row.status {
@@ -174,7 +173,7 @@ impl AgentState {
             Status::Interrupted => {
                 self.interrupted = row.slot().map(|slot| self.interrupt(slot)).or(self.interrupted);
             }
-            // Money that ran out is nothing a person has to look after.
+            // Running out of budget needs no attention and does not count as a failure.
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
@@ -187,7 +186,7 @@ impl AgentState {
         self.book_spending(row.started, 1, row.cost.unwrap_or(0.0));
     }
 
-    /// Takes in what a row that has ended became by what a person decided since.
+    /// Updates the last run's status after a review.
     pub(super) fn record_review(&mut self, row: &Run) {
         self.last = self.last.map(|last| match last.run == row.id {
             true => LastRun { status: row.status, ..last },
@@ -195,44 +194,44 @@ impl AgentState {
         });
     }
 
-    /// Counts slots, from one to another, as dealt with.
+    /// Marks the slots in a range as settled.
     pub fn settle(&mut self, first: Timestamp, last: Timestamp) {
         self.settled.add(first, last);
     }
 
-    /// The last slot, not after an instant, of which something became. It is the instant itself when
-    /// nothing up to it is open. Slots after it do not count: the clock was ahead when they came.
+    /// The last settled slot at or before `now`; `now` itself when nothing up to it is open. Later slots are
+    /// ignored: they were settled by a clock that was ahead.
     pub fn last_slot(&self, now: Timestamp) -> Option<Timestamp> {
         self.settled.last(now)
     }
 
-    /// Whether something became of a slot.
+    /// Whether a slot is settled.
     pub fn is_settled(&self, slot: Timestamp) -> bool {
         self.settled.last(slot) == Some(slot)
     }
 
-    /// Whether a slot was interrupted and may be tried again.
+    /// Whether a slot was interrupted and may be retried.
     pub fn can_retry(&self, slot: Timestamp) -> bool {
         self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
     }
 
-    /// How far it has come with changes, as long as it is the agent that is there since an instant.
+    /// Its progress with changes, if that belongs to the agent first seen at `since`.
     pub fn changes(&self, since: Timestamp) -> Option<ChangeProgress> {
         self.changes.filter(|changes| changes.since == since)
     }
 
-    /// Has it begin with the changes after a transaction.
+    /// Marks all changes up to a transaction as handled.
     pub(super) fn set_change_mark(&mut self, since: Timestamp, done: u64) {
         self.changes = Some(ChangeProgress::from(since, done));
     }
 
-    /// Whether there is a row already for the changes that make it run, if it is those.
+    /// Whether the changes of a change trigger already have a row; `false` for other triggers.
     pub(super) fn is_claimed(&self, trigger: Trigger) -> bool {
         let Trigger::Change { until, .. } = trigger else { return false };
         self.changes.is_some_and(|changes| changes.is_claimed(until))
     }
 
-    /// Claims the changes that make it run, if it is those; whether they were free.
+    /// Claims the changes of a change trigger. Returns whether they were free; `true` for other triggers.
     pub(super) fn claim_changes(&mut self, trigger: Trigger) -> bool {
         let Trigger::Change { after, until, .. } = trigger else { return true };
         let claimed = self.changes.and_then(|changes| changes.claim(after, until));
@@ -240,7 +239,7 @@ impl AgentState {
         claimed.is_some()
     }
 
-    /// Whether something became of what a row is for.
+    /// Whether the slot or rerun of a row already has an outcome.
     pub fn has_outcome(&self, row: &Run) -> bool {
         match row.rerun_of {
             Some(run) => self.pending_rerun().is_none_or(|rerun| rerun.run != run),
@@ -248,12 +247,12 @@ impl AgentState {
         }
     }
 
-    /// The failed run that is to be repeated.
+    /// The failed run to repeat, if its rerun has not started.
     pub fn pending_rerun(&self) -> Option<PendingRerun> {
         self.rerun.filter(|rerun| !rerun.started)
     }
 
-    /// The run that has a row and no end yet.
+    /// The running run.
     pub fn running(&self) -> Option<RunId> {
         self.running
     }
@@ -263,45 +262,44 @@ impl AgentState {
         self.last
     }
 
-    /// Runs one after the other, up to now, that failed or timed out, or asked only for what was refused.
+    /// Number of consecutive runs up to now that failed, timed out, or had all actions refused.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// The pause a person has set last; it may be over.
+    /// The last pause set by a person; it may be over.
     pub fn pause(&self) -> Option<&Pause> {
         self.pause.as_ref()
     }
 
-    /// Has an agent rest.
+    /// Pauses the agent.
     pub fn set_pause(&mut self, pause: Pause) {
         self.pause = Some(pause);
     }
 
-    /// Has an agent go on: no pause holds, and runs that failed before count no more.
+    /// Resumes the agent: clears the pause and the failure count.
     pub fn resume(&mut self) {
         (self.pause, self.failures) = (None, 0);
     }
 
-    /// Runs begun from an instant on and before another, and US dollars they took. The instants are
-    /// those of a day in some zone, or other quarters of an hour; of what is longer ago only the last is
-    /// known.
+    /// Number of runs that began in `from..until`, and their cost in US dollars. The bounds must be quarters
+    /// of an hour, such as the bounds of a day in some time zone. Only recent spending is stored.
     pub fn spent(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
         let (from, until) = (quarter(from), quarter(until));
         let within = self.spent.iter().filter(|spent| (from..until).contains(&spent.quarter));
         within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
     }
 
-    /// What became of its rows and what they took, since there are totals.
+    /// Totals of its rows by status and of their cost, since totals exist.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// What is to be repeated once a row is written: nothing more when a slot has come or a run went well.
+    /// The pending rerun after a row is written; `None` when a new slot came or the run succeeded.
     fn rerun_after(&self, row: &Run) -> Option<PendingRerun> {
         let ended = row.finished.unwrap_or(row.started);
         let first = PendingRerun { run: row.id, ended, times: 0, started: false };
-        // The one whose repetition this row is.
+        // The failed run that this row repeats.
         let repeated = self.rerun.filter(|rerun| Some(rerun.run) == row.rerun_of);
         let again = || repeated.map(|before| PendingRerun { times: before.times.saturating_add(1), ..first });
         match (row.status, row.trigger) {
@@ -309,10 +307,10 @@ impl AgentState {
                 repeated.map(|rerun| PendingRerun { started: true, ..rerun })
             }
             (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.rerun,
-            // What the repetition stands for, as it waits for its turn.
+            // A slot that was merged into the pending rerun does not cancel it.
             (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.rerun,
             (Status::Running, _) => None,
-            // Money that ran out is not there a quarter of an hour later.
+            // A budget that is used up is not available again after a short delay.
             (Status::Failed, TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change)
                 if row.reason == Some(Reason::OverBudget) =>
             {
@@ -331,7 +329,7 @@ impl AgentState {
         Interrupted { slot, times: before.saturating_add(1) }
     }
 
-    /// Counts what a run took that is none of those counted.
+    /// Adds the cost of a run that is not counted as a run.
     pub fn add_cost(&mut self, row: &Run) {
         self.totals.add_cost(row);
         self.book_spending(row.started, 0, row.cost.unwrap_or(0.0));
@@ -371,7 +369,7 @@ mod tests {
         let mut state = AgentState::default();
         state.record(&row(1, Some(5), Status::Running, 5, None));
         assert_eq!((state.running(), state.last()), (Some(RunId::from_bytes([1; 16])), None));
-        // One that was asked for meanwhile.
+        // A manual request in the meantime.
         state.record(&row(2, None, Status::Skipped, 6, None));
         assert!(state.running().is_some());
         state.record(&row(1, Some(5), Status::TimedOut, 5, Some(0.5)));

@@ -1,11 +1,11 @@
-//! How a run ended, and why an occurrence was not run.
+//! Status of runs and occurrences, and reasons why they were not run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// Variants are stored by their place: a new one goes to the end, none ever goes away.
+// Variants are stored by index: add new ones at the end and never remove any.
 
-/// How a run or an occurrence ended.
+/// Status of a run or an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -13,23 +13,23 @@ pub enum Status {
     Running,
     /// Actions were applied.
     Ok,
-    /// The reply asked for nothing.
+    /// The reply requested no action.
     Noop,
-    /// Some actions were rejected, or all.
+    /// Some or all actions were refused.
     Partial,
     /// It failed.
     Failed,
-    /// No answer in time.
+    /// The model did not reply in time.
     TimedOut,
-    /// The process ended in the middle.
+    /// The process died during the run.
     Interrupted,
     /// Not run, for the reason given.
     Skipped,
-    /// Its time passed while nothing could run it.
+    /// Its time passed while no process could run it.
     Missed,
-    /// What it asked for waits for a person.
+    /// Its actions wait for approval.
     Proposed,
-    /// A person wanted nothing of what it asked for.
+    /// A person rejected all of its actions.
     Rejected,
 }
 
@@ -47,16 +47,16 @@ pub enum Reason {
     OutsideWindow,
     InvalidConfig,
     ProviderDown,
-    /// Another slot stands for it.
+    /// It was merged into another slot.
     CaughtUp,
     Paused,
     OverBudget,
-    /// No reply of the model was an answer.
+    /// No reply of the model was valid.
     Unparseable,
 }
 
 impl Reason {
-    /// Whether it passes by itself or by what a person does, and what was to be done is to be done then.
+    /// Whether the obstacle is temporary, so that pending changes are handled after it.
     pub fn passes(self) -> bool {
         match self {
             Reason::Overlap
@@ -113,7 +113,7 @@ impl Reason {
         Reason::Unparseable,
     ];
 
-    /// What it says, in words.
+    /// Its meaning in words.
     pub fn meaning(self) -> &'static str {
         match self {
             Reason::NotStale => "every note of the pipeline was visited recently and has not changed since",

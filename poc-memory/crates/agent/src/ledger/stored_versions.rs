@@ -1,4 +1,4 @@
-//! How rows are stored, and rows as earlier releases wrote them.
+//! Record format of rows, and conversions from the formats of earlier releases.
 
 use super::status::{Reason, Status};
 use super::trigger::TriggerKind;
@@ -16,7 +16,7 @@ impl Record for Run {
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
         match version {
             1 => Some(postcard::from_bytes(body).map(RunV1::into)),
-            // It kept every action: none was left out, which is a zero at the end.
+            // Version 2 stored every action, so `left_out`, the last field, is 0.
             2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
             _ => None,
         }
@@ -93,7 +93,7 @@ impl From<RunV1> for Run {
 }
 
 impl ActionRecordV1 {
-    /// The row of today; a run had one transaction.
+    /// Converts to the current record; a run had one transaction.
     fn of(self, seq: Option<u64>) -> ActionRecord {
         let state = match (&self.rejected, self.undone) {
             (Some(_), _) => ActionState::Refused,

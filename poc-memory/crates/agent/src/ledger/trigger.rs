@@ -1,21 +1,21 @@
-//! What makes an agent run.
+//! What triggers a run of an agent.
 
 use poc_graph::RunId;
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The kind of a [`Trigger`], as rows keep it.
-// Variants are stored by their place: a new one goes to the end, none ever goes away.
+/// Kind of a [`Trigger`], as stored in rows.
+// Variants are stored by index: add new ones at the end and never remove any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TriggerKind {
-    /// A person asked.
+    /// A person started it.
     Manual,
     /// A slot of its schedule came.
     Schedule,
-    /// An earlier run had failed.
+    /// A failed run is repeated.
     Rerun,
-    /// Notes that concern it changed.
+    /// Notes that its pipeline may return changed.
     Change,
 }
 
@@ -31,23 +31,23 @@ impl TriggerKind {
     }
 }
 
-/// What makes an agent run.
+/// What triggers a run of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// A person asks.
+    /// A person starts it.
     Manual,
     /// A slot of its schedule has come.
     Slot(Timestamp),
-    /// A run has failed and is to be repeated.
+    /// A failed run is repeated.
     Rerun {
         /// The failed run.
         run: RunId,
-        /// When it is to be repeated.
+        /// When the rerun is due.
         due: Timestamp,
     },
-    /// Notes have changed after one transaction, and not after another.
+    /// Notes changed in the transactions `after+1..=until`.
     Change {
-        /// Everything up to it is dealt with.
+        /// All transactions up to this one are handled.
         after: u64,
         /// The last that was scanned.
         until: u64,
@@ -67,7 +67,7 @@ impl Trigger {
         }
     }
 
-    /// The slot, or the time at which it was due; `None` when a person asks.
+    /// The slot, or the time at which it was due; `None` for manual runs.
     pub fn due(self) -> Option<Timestamp> {
         match self {
             Trigger::Manual => None,

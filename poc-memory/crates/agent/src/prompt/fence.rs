@@ -1,4 +1,4 @@
-//! The fence around what notes say, so that it can be told from what the prompt says.
+//! Fences that mark the text of notes in a prompt, so that the model can tell data from instructions.
 
 use poc_graph::rng::Rng;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ pub(super) const CLOSE: &str = ">>>data";
 /// Characters of a fence's word.
 const WORD: usize = 16;
 
-/// A fence with a word of its own: no note can know it, and none can hold it.
+/// A fence with a random word that no note can know; it is removed from note texts.
 #[derive(Clone, Debug)]
 pub(super) struct Fence {
     word: String,
@@ -23,7 +23,7 @@ impl Fence {
         Fence { word: format!("{:016x}", rng.next_u64()) }
     }
 
-    /// A text of notes between the fence's lines.
+    /// Encloses a text of notes in the fence.
     pub(super) fn enclose(&self, text: &str) -> String {
         let mut fenced = format!("{OPEN} {}\n", self.word);
         let _ = writeln!(fenced, "{}", self.stripped(text).trim_end());
@@ -31,7 +31,7 @@ impl Fence {
         fenced
     }
 
-    /// A text without the fence's word, also where taking it out would bring it about.
+    /// Removes the fence's word from a text, repeatedly, since a removal may create it again.
     pub(super) fn stripped(&self, text: &str) -> String {
         let mut text = text.to_owned();
         while text.contains(&self.word) {
@@ -41,7 +41,7 @@ impl Fence {
     }
 }
 
-/// A prompt with the same word in all its fences as any other has: two prompts can be compared.
+/// The prompt with the random fence word replaced by a constant, so that two prompts can be compared.
 pub fn with_neutral_fence(prompt: &str) -> String {
     let opened = prompt.lines().find_map(|line| line.strip_prefix(OPEN)?.strip_prefix(' '));
     match opened.filter(|word| word.len() == WORD && word.chars().all(|char| char.is_ascii_hexdigit())) {

@@ -1,4 +1,4 @@
-//! Rendering a template: on a thread of its own, within a time, into a bounded buffer.
+//! Renders a template on a separate thread with a time limit, into a bounded buffer.
 
 use super::fence::Fence;
 use super::variables::{self, NotesShown};
@@ -14,15 +14,15 @@ use std::thread;
 use std::time::Instant;
 use tera::{Context, Tera};
 
-/// What the rendering thread says.
+/// Messages of the rendering thread.
 enum RenderMessage {
-    /// The template asks for a node; the answer goes back through the sender.
+    /// The template calls `node(key)`; the answer goes back through the sender.
     NodeRequested(String, Sender<Result<String, String>>),
     /// It is done.
     Done(Result<String, Error>),
 }
 
-/// The rendered template, and the notes of which something stands in it without a handle.
+/// The rendered template, and the notes it shows without a handle.
 pub(super) fn render(
     memory: &Memory,
     definition: &Definition,
@@ -43,7 +43,7 @@ pub(super) fn render(
     let deadline = Instant::now() + limits.render_timeout.std();
     let page = BoundedPage { text: Vec::new(), most: limits.render_max_bytes, deadline };
     let name = name(definition).to_owned();
-    // Not joined: a template that never ends must not hold up the run.
+    // Not joined: an endless template must not block the run.
     thread::Builder::new()
         .name("render".into())
         .spawn(move || say.send(RenderMessage::Done(page.fill(&tera, &name, &context))))
@@ -56,7 +56,7 @@ pub(super) fn render(
                     read.push(asked);
                     text
                 });
-                // A renderer that is gone needs no answer.
+                // The renderer may have ended already.
                 let _ = answer.send(asked);
             }
             Err(RecvTimeoutError::Timeout) => return Err(too_slow(definition, memory)),
@@ -67,8 +67,8 @@ pub(super) fn render(
     }
 }
 
-/// Bytes at the start of a rendered template that hold nothing a run could change: what stands before
-/// the first tag.
+/// Number of bytes at the start of a rendered template that are the same in every run: the text before the
+/// first tag.
 pub(super) fn stable(definition: &Definition, rendered: &str) -> usize {
     let head = template::head(&definition.prompt.text);
     let same = head.chars().zip(rendered.chars()).take_while(|(a, b)| a == b);
@@ -93,7 +93,7 @@ fn engine(definition: &Definition, say: Sender<RenderMessage>) -> Result<Tera> {
     })
 }
 
-/// The answer of the template function `node`, and how far the note is trusted.
+/// The result of the template function `node`, with the note's id and trust.
 fn node(
     memory: &Memory,
     selection: &Selection,
@@ -119,7 +119,7 @@ fn too_slow(definition: &Definition, memory: &Memory) -> Error {
         .hint("look for loops in the template")
 }
 
-/// Where the rendered text goes.
+/// A buffer with a size limit and a deadline.
 struct BoundedPage {
     text: Vec<u8>,
     most: usize,

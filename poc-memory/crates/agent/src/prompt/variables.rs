@@ -10,11 +10,11 @@ use poc_graph::{Ix, NodeId, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
 
-/// Notes of which something was shown without a handle, with their trust.
+/// Notes shown without a handle, with their trust.
 pub(super) type NotesShown = Vec<(NodeId, Trust)>;
 
-/// The value of a variable by its upper-case name; `None` when there is no such variable. What it shows
-/// of notes beside those with handles is put on the list.
+/// The value of a variable by its upper-case name; `None` for unknown variables. Notes shown without a handle
+/// are added to `read`.
 pub(super) fn value(
     name: &str,
     memory: &Memory,
@@ -41,7 +41,7 @@ pub(super) fn value(
     })
 }
 
-/// The chosen nodes in full, then the candidates in short.
+/// The selected nodes in full, then the candidates in short.
 fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence: &Fence) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
@@ -96,7 +96,7 @@ fn head(
     handle: &Handle,
     role: &str,
 ) -> String {
-    // Whoever may do nothing but link and insert need not be told.
+    // Protection only matters to agents that may re-weight or supersede.
     let changes = [ActionKind::Weight, ActionKind::Supersede];
     let told = handle.protected && definition.execution.actions.iter().any(|kind| changes.contains(kind));
     let protected = if told { ", protected: it may be linked and nothing else" } else { "" };
@@ -110,7 +110,7 @@ fn head(
     )
 }
 
-/// What a node says, cut to a number of characters.
+/// The text of a node, cut to a number of characters.
 fn content(handle: &Handle, most: usize) -> String {
     let node = &handle.node;
     let Excerpt { title, keywords, body, .. } = Excerpt::of(node, most);
@@ -123,7 +123,7 @@ fn content(handle: &Handle, most: usize) -> String {
     format!("key: {}\ntitle: {}\n{keywords}\n{body}", line(&node.key), line(&title))
 }
 
-/// A text that must not break out of its line.
+/// A text without line breaks and control characters.
 fn line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
@@ -178,7 +178,7 @@ fn named(selection: &Selection, ix: Ix, read: &mut NotesShown) -> String {
     }
 }
 
-/// The most linked nodes. Their keys are text of notes, so they stand in a fence.
+/// The most linked nodes, in a fence because keys are text of notes.
 fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let hubs = hubs(view).into_iter();
@@ -187,7 +187,7 @@ fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> S
     if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
-/// What each chosen node is tied to, strongest first.
+/// The neighbors of each selected node, strongest first.
 fn tied(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let mut text = String::new();
     for handle in selection.chosen() {

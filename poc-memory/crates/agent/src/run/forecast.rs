@@ -1,4 +1,4 @@
-//! What a run would take if it began now. Nothing is written, and no model is called.
+//! Forecast of a run that would start now. Nothing is written and no model is called.
 
 use super::{BudgetStatus, RunAttempt, RunOptions, models};
 use crate::Definition;
@@ -12,30 +12,30 @@ use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::cell::RefCell;
 
-/// What a run would begin with.
+/// What a run would start with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
     /// Nodes that would be in the prompt.
     pub nodes: usize,
-    /// Of these, nodes whose text would be cut: they would not count as visited.
+    /// Nodes among them whose text would be cut; they would not count as visited.
     pub cut: usize,
-    /// Of these, nodes that may be linked and nothing else.
+    /// Nodes among them that are protected: they may only be linked.
     pub protected: usize,
     /// Tokens of the prompt, at four characters each.
     pub tokens: usize,
-    /// US dollars one attempt of the first call takes at most; `None` when that is not known, or nothing.
+    /// Maximum US dollars of one attempt of the first call; `None` when unknown or free.
     pub most: Option<f64>,
     /// Runs that began today.
     pub runs: u32,
-    /// US dollars they took.
+    /// US dollars they cost.
     pub day: f64,
-    /// US dollars all agents took today.
+    /// US dollars of all agents today.
     pub everyone: f64,
-    /// What keeps it from running, with its stable code.
+    /// Obstacles, each with its stable code and a message.
     pub obstacles: Vec<(Reason, String)>,
 }
 
-/// Looks ahead at a run of a slot that would come now.
+/// Forecasts the run of a slot that would come now.
 ///
 /// # Errors
 /// The store's. What is wrong with pipeline or template is among the obstacles.

@@ -9,30 +9,30 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What was said in one run.
+/// The prompt and replies of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// What the model was told from run to run.
+    /// The system prompt.
     pub system: String,
     /// The rendered template.
     pub prompt: String,
-    /// What it answered, turn by turn.
+    /// The replies, turn by turn.
     pub turns: Vec<Exchange>,
-    /// The agent's file as it was; not kept with bodies of before.
+    /// The agent file at that time; empty in transcripts of older releases.
     #[serde(default)]
     pub definition: String,
 }
 
-/// One answer of the model.
+/// One reply of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// The answer as it came.
+    /// The reply as received.
     pub reply: String,
-    /// What was wrong with it.
+    /// Its validation problems.
     pub problems: Vec<String>,
 }
 
-/// What was said in a run; `None` when it is no longer kept or the model was never called.
+/// The transcript of a run; `None` when it was pruned or the model was never called.
 pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<Transcript>> {
     let path = path(memory, run);
     match std::fs::read(&path) {
@@ -44,7 +44,7 @@ pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<Transcript>> {
     }
 }
 
-/// Keeps what was said, and deletes what is older than the runs kept.
+/// Writes the transcript of a run and deletes the oldest ones beyond the configured number.
 pub(super) fn keep(
     memory: &Memory,
     run: &Run,
@@ -67,7 +67,7 @@ pub(super) fn keep(
     prune(folder, memory.config.agents.keep_bodies).map_err(|error| unwritable(folder, &error))
 }
 
-/// Deletes the oldest files beyond a number; their names sort by time.
+/// Deletes the oldest files beyond `most`. Their names sort by time.
 fn prune(folder: &Path, most: usize) -> std::io::Result<()> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder)? {

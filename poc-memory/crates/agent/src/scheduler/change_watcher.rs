@@ -1,7 +1,7 @@
-//! Agents that run when notes change: when to look what has changed, and what is found.
+//! On-change agents: when to scan for changes, and what the scan finds.
 //!
-//! Changes are looked at once no note was touched for a while, at the latest some time after the first. What an
-//! agent has dealt with is in the store, as a number of the log; what is kept here spares looking twice.
+//! Changes are scanned after a quiet period without writes, at the latest some time after the first write.
+//! The store records which transactions each agent has handled; the state here only avoids repeated scans.
 
 use super::{Slot, outcome};
 use crate::Catalog;
@@ -15,27 +15,27 @@ use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Transactions without anything for an agent after which that is remembered, so that the next start need
-/// not read them again.
+/// Number of irrelevant transactions after which the progress is stored, so that the next start need not read
+/// them again.
 const MARK_AFTER: u64 = 10_000;
 
-/// How long a run is not tried again that had no money, or nobody to ask.
+/// Delay before a run is retried that was over budget or had no available provider.
 const RETRY_AFTER: Span = Span::HOUR;
 
-/// What is known of changes from one look to the next.
+/// State between scans.
 #[derive(Default)]
 pub(super) struct ChangeWatcher {
-    /// The agents that go by changes.
+    /// The on-change agents.
     agents: BTreeSet<String>,
     /// The last transaction seen.
     seen: u64,
-    /// When the first and the last note was touched that nobody has looked at.
+    /// Times of the first and last writes that were not scanned yet.
     unscanned: Option<(Timestamp, Timestamp)>,
-    /// Those that could not run when there was something to do.
+    /// Agents that could not run although there were changes.
     deferred: BTreeSet<String>,
-    /// To be looked at now.
+    /// Agents to scan now.
     to_scan: BTreeSet<String>,
-    /// The last transaction each agent was found to have nothing left of.
+    /// For each agent, the transaction up to which nothing concerns it.
     scanned_until: BTreeMap<String, u64>,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct ChangeScan<'a> {
     pub(super) since: Timestamp,
     pub(super) history: &'a RunHistory,
     pub(super) tick: Tick,
-    /// Whether it was handed out for another reason just now.
+    /// Whether another slot of the agent is being run.
     pub(super) busy: bool,
 }
 
-/// What a row says that changes wait for: it is the agent's last one.
+/// The obstacle that pending changes wait for, from the agent's last row.
 #[derive(Clone, Copy)]
 struct DeferredChange {
     reason: Reason,
@@ -67,7 +67,7 @@ impl DeferredChange {
         }))
     }
 
-    /// Until when a run need not be tried that found out itself what stands in its way.
+    /// Until when not to retry a run that was over budget or found its provider down.
     fn until(self, now: Timestamp) -> Option<Timestamp> {
         let itself = matches!(self.reason, Reason::OverBudget | Reason::ProviderDown);
         let until = self.since.plus(RETRY_AFTER);
@@ -75,18 +75,18 @@ impl DeferredChange {
     }
 }
 
-/// What a look has found.
+/// Result of a scan.
 pub(super) enum ScanResult {
     /// Nothing to do.
     Nothing,
-    /// It has to wait until then.
+    /// Scan again at this time.
     Later(Timestamp),
-    /// It runs.
+    /// The agent is to run.
     Due(Slot),
 }
 
 impl ChangeWatcher {
-    /// Whether what has changed is to be looked at.
+    /// Whether changes are to be scanned now.
     pub(super) fn needs_poll(&mut self, memory: &Memory, now: Timestamp) -> bool {
         if self.agents.is_empty() {
             return false;
@@ -99,7 +99,7 @@ impl ChangeWatcher {
         self.is_quiet(memory, now)
     }
 
-    /// Something has changed.
+    /// Records that something changed.
     pub(super) fn note_change(&mut self, now: Timestamp) {
         let first = self.unscanned.map_or(now, |(first, _)| first.min(now));
         self.unscanned = (!self.agents.is_empty()).then_some((first, now));
@@ -113,8 +113,7 @@ impl ChangeWatcher {
         })
     }
 
-    /// The agents to look at now. When all agents are looked at anew, for whatever reason, these are once it
-    /// has been quiet.
+    /// The agents to scan now. With `all`, on-change agents are scanned after the next quiet period.
     pub(super) fn take_due(
         &mut self,
         memory: &Memory,
@@ -129,7 +128,7 @@ impl ChangeWatcher {
             self.agents = agents.map(|(agent, _)| agent.clone()).collect();
             self.deferred.retain(|agent| self.agents.contains(agent));
             self.scanned_until.clear();
-            // What waits since before waits no longer for that.
+            // A restart of the watch must not delay earlier changes further.
             self.seen = memory.store.view().seq;
             self.note_change(now);
         }
@@ -142,7 +141,7 @@ impl ChangeWatcher {
         self.to_scan.clone()
     }
 
-    /// What there is for one agent to do.
+    /// Scans the changes for one agent.
     pub(super) fn scan(&mut self, scan: &ChangeScan<'_>) -> ScanResult {
         self.try_scan(scan).unwrap_or_else(|error| {
             tracing::error!(agent = scan.definition.name, "what has changed cannot be told: {error}");
@@ -171,13 +170,13 @@ impl ChangeWatcher {
         let settings = &memory.config.agents;
         let held = DeferredChange::of(memory, agent)?;
         let wait = match obstacle.map(|obstacle| obstacle.reason) {
-            // Somebody runs it.
+            // The agent is running.
             Some(Reason::Overlap) => Some(now.plus(settings.change_quiet)),
-            // When that has ended there is another look.
+            // The agent is polled again when that slot has ended.
             Some(Reason::CaughtUp) => Some(now.plus(settings.change_latest)),
             Some(Reason::Cooldown) => Some(rested),
             _ if busy => Some(now.plus(settings.change_latest)),
-            // There is a row that says so.
+            // A row with this reason was already written.
             Some(reason) if held.is_some_and(|held| held.reason == reason) => {
                 Some(now.plus(settings.change_latest))
             }
@@ -189,7 +188,7 @@ impl ChangeWatcher {
             self.deferred.insert(agent.clone());
             return Ok(ScanResult::Later(next));
         }
-        // What cannot be told the run itself tells, in its row.
+        // If the scan fails, run the agent: the run reports the problem in its row.
         let used_up = held.is_some_and(|held| held.reason == Reason::OverBudget);
         let author = if used_up { ChangeAuthor::People } else { ChangeAuthor::Anyone };
         if !log_changes::any_stale_note(memory, definition, (after, until), author).unwrap_or(true) {
