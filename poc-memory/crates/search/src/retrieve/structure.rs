@@ -25,30 +25,30 @@ pub(super) fn propagate(
 ) -> Vec<NodeId> {
     let (config, mentions) = (&retriever.config.scores, retriever.mentions);
     let mut sources = candidates.in_order();
-    sources.retain(|(.., worth)| *worth > 0.0);
+    sources.retain(|(.., score)| *score > 0.0);
     let (mut beside, mut further) = (Vec::new(), Vec::new());
-    for &(ix, _, worth) in &sources {
+    for &(ix, _, score) in &sources {
         session_neighbors(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.propagated.add_adjacent(worth);
+                candidate.propagated.add_adjacent(score);
             }
         }
         for &other in &further {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.propagated.add_second_adjacent(worth);
+                candidate.propagated.add_second_adjacent(score);
             }
         }
     }
-    for (from, &(_, id, worth)) in sources.iter().enumerate().take(config.mention_from) {
+    for (from, &(_, id, score)) in sources.iter().enumerate().take(config.mention_from) {
         for other in mentions.mentioned_by(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.propagated.add_mentioned_by(worth, from);
+                candidate.propagated.add_mentioned_by(score, from);
             }
         }
         for other in mentions.mentioning(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.propagated.add_mention_of(worth, from);
+                candidate.propagated.add_mention_of(score, from);
             }
         }
     }
@@ -56,11 +56,11 @@ pub(super) fn propagate(
     let from = if weights.sharing > 0.0 { config.shared_from.min(best.len()) } else { 0 };
     let shared = mentions.sharing_names(best.get(..from).unwrap_or_default(), weights.shared_by, text);
     let least = candidates.nth_best(wanted, weights);
-    for ((from, &(.., worth)), others) in sources.iter().enumerate().zip(shared) {
+    for ((from, &(.., score)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
-            let share = weights.of_shared_name(count, worth);
+            let share = weights.of_shared_name(count, score);
             // A note that is no candidate by now gets no other share.
-            let can_enter = |own: f64| own + share >= least;
+            let can_enter = |base: f64| base + share >= least;
             if let Some(candidate) = candidates.at_if(question, other, can_enter) {
                 candidate.propagated.add_shared_name(share, from);
             }
@@ -80,7 +80,7 @@ pub(super) fn add_similarity_boosts(
     best.truncate(POOL);
     let to: Vec<NodeId> = best.iter().map(|(_, id, _)| *id).collect();
     // The candidates are in descending order.
-    let positive = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
+    let positive = best.iter().take_while(|(.., score)| *score > 0.0).count();
     let from = to.get(..positive).unwrap_or_default();
     let near = question.cosines.nearest_among(&to, from, weights.alike_notes, weights.alike_cosine);
     for (&(ix, id, _), near) in best.iter().zip(near) {
@@ -88,9 +88,9 @@ pub(super) fn add_similarity_boosts(
             continue;
         }
         let Some(candidate) = candidates.at_index(question, ix) else { continue };
-        for (place, cosine) in near {
-            let worth = best.get(place).map_or(0.0, |(.., worth)| *worth);
-            candidate.propagated.add_similar(cosine, worth);
+        for (position, cosine) in near {
+            let score = best.get(position).map_or(0.0, |(.., score)| *score);
+            candidate.propagated.add_similar(cosine, score);
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) const STAGE: StageDef = StageDef {
     ],
     doc: "The nodes nearest to a text in the vector index, score = cosine",
     more: "The text is embedded as the texts of notes are. A node has one vector for its title and one for \
-           each passage of its text; the nearest of them counts. Up to `[vectors] exact-below` vectors all \
+           each passage of its text; the nearest of them counts. Below `[vectors] exact-below` vectors all \
            are compared; above that, an HNSW graph is searched (Malkov and Yashunin 2018). Best first, ties \
            by id.",
     example: Example { pipeline: "similar:\"write ahead log\",k=1", output: &["wal"] },
