@@ -1,4 +1,4 @@
-//! What the numbers and durations of the settings may be.
+//! Bounds of the numbers and durations in the settings.
 
 use super::Config;
 use poc_graph::error::{Error, Result};
@@ -19,7 +19,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("vectors.expansion-search", 1.0, 65_536.0),
     ("vectors.passage-words", 1.0, MOST),
     ("vectors.passage-stride", 1.0, MOST),
-    // More coordinates tell apart what no note needs told apart, and cost time.
+    // More dimensions cost time and do not improve results.
     ("structure.dimensions", 1.0, 64.0),
     ("structure.exact-below", 0.0, MOST),
     ("structure.max-drift", 0.0, 1.0),
@@ -52,7 +52,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("recall.oversample", 1.0, 1000.0),
     ("recall.likeness-exponent", 0.0, 64.0),
     ("recall.weight-exponent", 0.0, 64.0),
-    // A longer way must never be the better one.
+    // A longer path must not score higher.
     ("recall.depth-factor", 1.0, MOST),
     ("recall.co-retrieval-base", 0.0, MOST),
     ("recall.co-retrieval-notes", 0.0, 256.0),
@@ -96,7 +96,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("agents.render-timeout", 1.0, MOST),
     ("agents.render-max-bytes", 1.0, MOST),
     ("budget.max-usd-per-day", 0.0, MOST),
-    // A frame says its length in 32 bits.
+    // The length of a frame has 32 bits.
     ("daemon.max-frame-bytes", 1024.0, 4_294_967_295.0),
     ("daemon.max-connections", 1.0, MOST),
     ("daemon.max-in-flight", 1.0, MOST),
@@ -144,12 +144,12 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("providers.*.threads", 0.0, 1024.0),
 ];
 
-/// No bound: any number there is.
+/// No upper bound.
 const MOST: f64 = f64::MAX;
-/// The least a duration may be that something waits for, in seconds.
+/// The least duration of a timeout, in seconds.
 const LEAST_TIME: f64 = 0.001;
 
-/// The bounds of a whole number, also where a request gives it; every number when there are none.
+/// The bounds of an integer, in settings and requests; the full range without bounds.
 pub fn of(key: &str) -> RangeInclusive<usize> {
     find(key).map_or(0..=usize::MAX, |&(_, least, most)| least as usize..=most as usize)
 }
@@ -192,7 +192,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The number, of a duration its seconds.
+/// The number, or the seconds of a duration.
 fn amount(value: &Value) -> Option<f64> {
     match value {
         Value::Integer(number) => Some(*number as f64),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Value;
 
-/// The origin of a value nobody changed.
+/// The origin of a default value.
 pub const DEFAULT_ORIGIN: &str = "default";
 
 /// One setting.
@@ -22,7 +22,7 @@ pub struct Setting {
     pub origin: String,
 }
 
-/// Every setting in force, by key. Fails as loading the settings does.
+/// Every setting in force, by key. Fails when the settings cannot be loaded.
 pub fn settings(file: &Path) -> Result<Vec<Setting>> {
     let text = read(file)?;
     let name = file.display().to_string();

@@ -1,16 +1,16 @@
-//! Where things live on disk.
+//! The files and directories of a profile.
 
 use poc_graph::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What the profile is called that is meant when none is named.
+/// The name of the default profile.
 pub const DEFAULT_PROFILE: &str = "default";
 
-/// The variable that puts everything in one folder.
+/// The environment variable that puts everything in one folder.
 const HOME: &str = "POC_MEMORY_HOME";
 
-/// The folder of the other profiles.
+/// The folder of the named profiles.
 const PROFILES: &str = "profiles";
 
 /// The directories of one profile.
@@ -118,17 +118,17 @@ impl Paths {
         })
     }
 
-    /// What this profile is called.
+    /// The name of this profile.
     pub fn profile(&self) -> &str {
         self.profile.as_deref().unwrap_or(DEFAULT_PROFILE)
     }
 
-    /// Whether anything of this profile is there. The one without a name always is.
+    /// Whether this profile exists. The default profile always does.
     pub fn exists(&self) -> bool {
         self.profile.is_none() || self.data.is_dir() || self.config.is_dir()
     }
 
-    /// The names of the profiles that are there, this one's or not: the one without a name first.
+    /// The names of all existing profiles, the default profile first.
     pub fn profiles(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for root in [&self.roots.config, &self.roots.data] {
@@ -149,7 +149,7 @@ impl Paths {
         Ok(std::iter::once(DEFAULT_PROFILE.to_owned()).chain(names).collect())
     }
 
-    /// The operator's settings.
+    /// The settings file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
@@ -174,7 +174,7 @@ impl Paths {
         self.store.clone()
     }
 
-    /// What is derived from a large graph, in the store.
+    /// The saved derived structure of a large graph, in the store.
     pub fn structure(&self) -> PathBuf {
         self.store().join("structure")
     }
@@ -194,18 +194,18 @@ impl Paths {
         self.runtime.join("daemon.sock")
     }
 
-    /// The token of REST that may do everything.
+    /// The REST token with full access.
     pub fn token(&self) -> PathBuf {
         self.config.join("token")
     }
 
-    /// The token of REST that may only read.
+    /// The REST token with read access.
     pub fn read_token(&self) -> PathBuf {
         self.config.join("token-read")
     }
 
-    /// Makes the directories that are missing, readable by their owner only. Those of agents and
-    /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
+    /// Creates missing directories, readable only by their owner. The directories of agents and prompts are not
+    /// created, so that their deletion is noticed by the code that reads them.
     pub fn create(&self) -> Result<()> {
         self.folders().iter().try_for_each(|folder| create_private(folder))
     }
@@ -244,7 +244,7 @@ fn unreadable(folder: &Path, error: &std::io::Error) -> Error {
     Error::unavailable(format!("the folder `{}` cannot be read: {error}", folder.display()))
 }
 
-/// Makes a directory and its missing parents with mode 0700.
+/// Creates a directory and its missing parents with mode 0700.
 pub fn create_private(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
@@ -253,7 +253,7 @@ pub fn create_private(directory: &Path) -> Result<()> {
     })
 }
 
-/// A path that settings name: absolute, or below the home folder as `~/…`.
+/// Resolves a path from the settings: absolute, or below the home folder as `~/…`.
 pub fn named(path: &str, home: Option<&str>) -> std::result::Result<PathBuf, String> {
     let full = match path.strip_prefix("~/") {
         Some(rest) => PathBuf::from(home.ok_or("`HOME` is not set")?).join(rest),

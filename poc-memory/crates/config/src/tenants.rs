@@ -1,4 +1,4 @@
-//! The section `[tenant-schema]`: what tenants may be called.
+//! The section `[tenant-schema]`: which keys and values tenants may have.
 
 use poc_graph::Tuple;
 use poc_graph::error::{Code, Error, ErrorLocation, Result};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What tenants may be called. Without keys anything is taken.
+/// Which keys and values tenants may have. Without keys, every tenant is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TenantSchema {
@@ -40,7 +40,7 @@ pub struct TenantKey {
     pub required: Option<bool>,
 }
 
-/// A regular expression that is known to be one.
+/// A valid regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(deserializer)?;
         Regex::new(&text).map(Pattern).map_err(|error| {
-            // What is drawn below the expression does not fit into one line.
+            // The marker that regex draws below the expression does not fit into one line.
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             serde::de::Error::custom(format!("is no regular expression: {why}"))
@@ -155,8 +155,7 @@ impl TenantSchema {
         Ok(())
     }
 
-    /// That a tenant may be called so: no unknown key, then values, then patterns, then the keys it
-    /// must have, then exactly one of the sets. The tuple stays as it is.
+    /// Validates a tenant: first unknown keys, then values, patterns, required keys, and exactly one of the sets.
     ///
     /// # Errors
     /// One of the codes `tenant_…`, with the field, what was given, and the schema.
@@ -242,7 +241,7 @@ impl TenantSchema {
         self.keys.iter().filter(|(_, key)| key.required == Some(true)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether no request may leave the tenant out.
+    /// Whether every request must name a tenant.
     pub fn demands(&self) -> bool {
         self.validate(&Tuple::default()).is_err()
     }
@@ -319,7 +318,7 @@ mod tests {
         keys.project = {}
     "#;
 
-    /// The first that is wrong is told: unknown key, value, pattern, required key, sets.
+    /// The first problem is reported, in the order unknown key, value, pattern, required key, sets.
     #[test]
     fn what_is_wrong_is_told_in_order() {
         let schema = load(SCHEMA).unwrap();
