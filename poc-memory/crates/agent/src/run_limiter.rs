@@ -11,13 +11,12 @@ use std::sync::Arc;
 pub struct RunLimiter(Arc<PrioritySemaphore>);
 
 impl RunLimiter {
-    /// A place for a run of a slot, once there is one that no person waits for; `None` when it is to stop
-    /// before.
+    /// Waits for a permit for a scheduled run; interactive runs go first. `None` when cancelled.
     pub fn acquire(&self, memory: &Memory, cancellation: &CancellationToken) -> Option<SemaphorePermit> {
         self.enter(memory, Priority::Background, cancellation)
     }
 
-    /// A place for a run that a person asks for: the next that is free.
+    /// Waits for a permit for a manual run, which gets the next free one.
     ///
     /// # Errors
     /// `conflict` when the agent runs already, `unavailable` when it is to stop before there is a place.
@@ -42,7 +41,7 @@ impl RunLimiter {
     }
 }
 
-/// That an agent does not run in this process.
+/// Fails with `conflict` when the agent is running in this process.
 pub(super) fn expect_free(memory: &Memory, agent: &str) -> Result<()> {
     let running = ledger::running(memory)?.into_iter().find(|run| run.agent == agent);
     match running {

@@ -1,4 +1,4 @@
-//! The nodes of one run, by the handles the prompt gives them.
+//! The nodes of one run, with the handles that the prompt gives them.
 
 mod choose;
 mod excerpt;
@@ -26,36 +26,36 @@ pub struct Handle {
     pub node: Arc<Node>,
     /// Its index in the selection's view.
     pub ix: Ix,
-    /// The narrowest targets that take it in: the results are what the pipeline chose.
+    /// The narrowest targets that include it; `Results` are the nodes selected by the pipeline.
     pub reach: Targets,
-    /// How much of it stands in the prompt.
+    /// How much of it the prompt shows.
     pub shown: Shown,
-    /// Whether it may be linked and nothing else, as of selection.
+    /// Whether it is protected, as of selection: it may only be linked.
     pub protected: bool,
     /// Its weight at selection.
     pub weight: f64,
-    /// Handles of nodes it is like and not tied to yet, best first, with the cosine.
+    /// Handles of similar nodes without a link to it, with the cosine, best first.
     pub candidates: Vec<(String, f64)>,
 }
 
-/// How much of a node stands in a prompt.
+/// How much of a node a prompt shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// All of its text.
     Whole,
     /// The start of its text.
     Cut,
-    /// Its name alone.
+    /// Only its key.
     Named,
 }
 
 impl Handle {
-    /// Whether the pipeline chose it.
+    /// Whether the pipeline selected it.
     pub fn is_chosen(&self) -> bool {
         self.reach == Targets::Results
     }
 
-    /// Whether another note may take its place: what the prompt cuts may not be replaced.
+    /// Whether it may be superseded: not when the prompt cuts it or it is protected.
     pub fn is_replaceable(&self) -> bool {
         self.shown == Shown::Whole && !self.protected
     }
@@ -66,7 +66,7 @@ impl Handle {
     }
 }
 
-/// Two chosen nodes that are alike.
+/// Two similar selected nodes.
 #[derive(Clone, Debug)]
 pub struct HandlePair {
     /// One handle.
@@ -77,16 +77,16 @@ pub struct HandlePair {
     pub similarity: f64,
 }
 
-/// What one run works on.
+/// The nodes that a run processes.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// The graph as it was read.
     pub view: Arc<View>,
-    /// Chosen nodes in the pipeline's order, then candidates, then those of whom only the key is shown.
+    /// Selected nodes in the pipeline's order, then candidates, then nodes shown only by key.
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
-    /// Notes of which something stands in the prompt without a handle, with their trust.
+    /// Notes that the prompt shows without a handle, with their trust.
     pub read: Vec<(NodeId, Trust)>,
 }
 
@@ -106,12 +106,12 @@ impl Selection {
         self.handles.iter().find(|handle| handle.node.id == id)
     }
 
-    /// The nodes the pipeline chose.
+    /// The nodes selected by the pipeline.
     pub fn chosen(&self) -> impl Iterator<Item = &Handle> {
         self.handles.iter().filter(|handle| handle.is_chosen())
     }
 
-    /// How far the least trusted note of the prompt is trusted, by what was read and by what is known now.
+    /// The lowest trust of the notes in the prompt, as read and as of now.
     pub fn trust(&self, now: &View) -> Trust {
         let handles = self.handles.iter().map(|handle| (handle.node.id, handle.node.trust));
         let read = handles.chain(self.read.iter().copied());
@@ -121,8 +121,7 @@ impl Selection {
         read.map(least).fold(Trust::User, std::cmp::min)
     }
 
-    /// Leaves out the candidates: whatever stands beside a chosen node for its likeness alone. Whether there
-    /// were any.
+    /// Removes the candidates: nodes shown only because they are similar. Returns whether there were any.
     pub fn drop_candidates(&mut self) -> bool {
         let before = self.handles.len();
         self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
@@ -130,7 +129,7 @@ impl Selection {
         self.handles.len() < before
     }
 
-    /// Leaves out chosen nodes beyond the first `count`, and what stands around them alone.
+    /// Removes selected nodes beyond the first `count`, and the nodes shown only because of them.
     pub fn truncate(&mut self, count: usize) {
         let mut left = count;
         self.handles.retain(|handle| {

@@ -1,8 +1,8 @@
-//! Playing the `[[tests]]` of an agent: its pipeline, prompt and permit over a few notes and a recorded
-//! reply, in a memory that is thrown away.
+//! Runs the `[[tests]]` of an agent: its pipeline, prompt and permit on a fixture of notes and a recorded
+//! reply, in a temporary memory.
 //!
-//! Nothing of the outside plays a part: clock and chance are fixed, the settings are the defaults (but
-//! for types of notes), and the model is the recorded reply, whatever the agent names.
+//! Tests are isolated: clock and random source are fixed, the configuration is the default (except for note
+//! types), and the model is the recorded reply, whichever model the agent names.
 
 mod difference;
 mod fixture;
@@ -22,18 +22,18 @@ use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::similar;
 use poc_notes::Memory;
 
-/// How a test went.
+/// Result of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestResult {
     /// Its name.
     pub test: String,
-    /// What came otherwise than expected; empty when it went well.
+    /// Differences from the expectation; empty when the test passed.
     pub differences: Vec<TestDifference>,
     /// Keys of the nodes in the prompt, in the order of their handles: the first is `N1`.
     pub handles: Vec<String>,
 }
 
-/// Plays the tests of an agent in the order of its file.
+/// Runs the tests of an agent in the order of its file.
 ///
 /// # Errors
 /// The errors of [`check`], or what kept a test from being results at all.
@@ -50,8 +50,8 @@ pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestRes
     results.map_err(|error| vec![error])
 }
 
-/// What is wrong with the tests of an agent beyond their shape: fixtures and replies that are not there
-/// or cannot be read, and keys that no fixture has.
+/// Problems in the tests of an agent beyond their syntax: fixtures and replies that are missing or
+/// unreadable, and keys that no fixture has.
 pub fn check_tests(memory: &Memory, definition: &Definition) -> Vec<Error> {
     prepare(memory, definition).err().unwrap_or_default()
 }
@@ -108,8 +108,8 @@ fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<Prepar
     if problems.is_empty() { Ok(ready) } else { Err(problems) }
 }
 
-/// The settings a test plays with: the defaults, so that it says the same everywhere. The types of
-/// notes are part of what an agent is written for.
+/// The configuration of a test: the defaults, so that results are the same everywhere, with the configured
+/// note types, which agents depend on.
 fn settings(own: &Config) -> Result<Config> {
     Ok(Config { nodes: own.nodes.clone(), ..Config::defaults()? })
 }

@@ -1,13 +1,13 @@
-//! Cancelling calls that are in progress.
+//! Cancellation of calls in progress.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// No wait is longer: what an agent file asks for must not overflow an [`Instant`].
+/// Maximum duration of a wait, so that a timeout of an agent file cannot overflow an [`Instant`].
 pub const LONGEST_WAIT: Duration = Duration::from_secs(7 * 86_400);
 
-/// A handle that cancels the calls it was given to. Clones are the same handle.
+/// A token that cancels the calls it was passed to. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken(Arc<Inner>);
 
@@ -20,21 +20,21 @@ struct Inner {
 /// How a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WaitOutcome<T> {
-    /// What was waited for came.
+    /// The value.
     Ready(T),
     /// The call was cancelled.
     Cancelled,
-    /// Neither, in the time allowed.
+    /// The time limit passed.
     TimedOut,
 }
 
 impl CancellationToken {
-    /// A handle that is not cancelled yet.
+    /// A token that is not cancelled.
     pub fn new() -> Self {
         CancellationToken::default()
     }
 
-    /// Ends every wait of the calls that hold this handle, now and later.
+    /// Cancels all current and future waits on this token.
     pub fn cancel(&self) {
         *self.0.cancelled.lock() = true;
         self.0.changed.notify_all();
@@ -47,7 +47,7 @@ impl CancellationToken {
 
     /// Makes every wait check its condition again.
     pub fn wake(&self) {
-        // Taking the lock first keeps the wake from falling between a look and its wait.
+        // Taking the lock first prevents a wake between a check and its wait.
         drop(self.0.cancelled.lock());
         self.0.changed.notify_all();
     }

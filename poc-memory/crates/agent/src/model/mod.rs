@@ -1,5 +1,5 @@
-//! Language models as agents see them: what is asked, what is answered, and what it costs. The providers
-//! are in `models`; the only model here is the heuristic one, which needs none.
+//! Language models as agents use them: requests, replies and costs. The providers are in the crate
+//! `poc-models`; this module only has the heuristic model, which needs no provider.
 
 mod cancellation;
 mod heuristic;
@@ -23,61 +23,60 @@ use poc_graph::time::{Span, Timestamp};
 use poc_index::TextIndex;
 use serde_json::Value;
 
-/// One turn to a model.
+/// One turn of a conversation with a model.
 pub struct Request<'a> {
-    /// The nodes the prompt is about, in the graph as it was read.
+    /// The nodes in the prompt, in the graph as it was read.
     pub selection: &'a Selection,
-    /// Which words are rare.
+    /// The text index, for the frequency of words.
     pub text: &'a TextIndex,
-    /// What may be answered.
+    /// The permitted actions.
     pub actions: &'a [ActionKind],
-    /// Characters the body of a new note may have.
+    /// Maximum characters of a new note's body.
     pub max_chars: usize,
-    /// Who it is.
+    /// The agent's name.
     pub agent: &'a str,
-    /// The system prompt: stable from run to run.
+    /// The system prompt; the same in every run.
     pub system: &'a str,
     /// The rendered template.
     pub prompt: &'a str,
-    /// Bytes at its start that are the same from run to run.
+    /// Number of bytes at the start of the prompt that are the same in every run.
     pub stable: usize,
-    /// What went wrong with earlier replies of this run: the reply, then what to correct.
+    /// Earlier replies of this run that did not validate, each with the correction message.
     pub corrections: &'a [(String, String)],
     /// JSON Schema of the reply, within the strict modes of every provider.
     pub schema: &'a Value,
-    /// Of the whole call, retries included.
+    /// Timeout of the whole call, including retries.
     pub timeout: Span,
-    /// Attempts of the call, the first included.
+    /// Maximum attempts, including the first.
     pub attempts: u32,
-    /// The instant of the run: what ages are measured against.
+    /// Time of the run; ages are relative to it.
     pub now: Timestamp,
     /// Spreads repeated calls over time.
     pub rng: &'a dyn Rng,
-    /// Ends the call early.
+    /// Cancels the call.
     pub cancellation: &'a CancellationToken,
-    /// Told of every program that is started for the call, so that it can be ended when nobody is left who
-    /// waits for it.
+    /// Called for every child process that is started for the call, so that a later process can end it.
     pub on_child_process: &'a (dyn Fn(ChildProcess) + Sync),
 }
 
-/// What a model answered.
+/// A reply of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// The provider's native structured field, when it has one.
     pub structured: Option<Value>,
     /// The text.
     pub text: String,
-    /// What it took, answer by answer: those on the way to it may have been lost.
+    /// Cost of each answer, including failed attempts.
     pub spent: Vec<CallCost>,
 }
 
-/// A call that came to no reply, and what it took all the same.
+/// A failed call and its cost.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct CallFailure {
     /// Why.
     pub error: CallError,
-    /// What it took, answer by answer.
+    /// Cost of each answer.
     pub spent: Vec<CallCost>,
 }
 
@@ -87,16 +86,16 @@ impl From<CallError> for CallFailure {
     }
 }
 
-/// Why a call failed, by what the run makes of it.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// The provider cannot be used as configured: a missing or refused key, an unknown model.
     #[error("{0}")]
     Setup(String),
-    /// The provider takes no more calls: what was paid for is used up.
+    /// The provider refuses calls because the credit is used up.
     #[error("{0}")]
     NoCredit(String),
-    /// The provider does not take the key.
+    /// The provider refused the key.
     #[error("{0}")]
     KeyRefused(String),
     /// The provider is down, overloaded or over its limit, after every attempt.
@@ -117,7 +116,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether another model may do better: what this one was asked does not stand in its way.
+    /// Whether a fallback model may be tried: the failure is not caused by the request.
     pub fn allows_fallback(&self) -> bool {
         match self {
             CallError::Setup(_)
@@ -133,30 +132,30 @@ impl CallError {
 
 /// A model that can be called.
 pub trait Model: Send + Sync {
-    /// Calls it and waits.
+    /// Calls the model and waits for the reply.
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure>;
 
-    /// US dollars that one attempt of a call takes at most; `None` when nobody knows before the bill comes.
+    /// Maximum cost of one attempt in US dollars; `None` when unknown.
     fn max_cost(&self, _request: &Request<'_>) -> Option<f64> {
         None
     }
 
-    /// Why it is better not called for now, as its provider has said before.
+    /// Why the provider is suspended at `now`; `None` when it is not.
     fn suspension(&self, _now: Timestamp) -> Option<String> {
         None
     }
 
-    /// Whether it could be called now: asks whoever is asked by a call, but for nothing that costs.
+    /// Checks whether the model can be called now, with a request that is free.
     fn probe(&self, _timeout: Span) -> Result<ProbeOutcome, CallError> {
         Ok(ProbeOutcome::Local)
     }
 }
 
-/// Where a model is.
+/// Result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
-    /// On this machine: there is nobody to ask.
+    /// The model runs on this machine; there is no server.
     Local,
-    /// Behind a server, which has answered.
+    /// The server answered.
     Answered,
 }

@@ -1,11 +1,11 @@
-//! Limits how many do something at once: calls of a provider, runs of agents.
+//! A semaphore with priorities: limits concurrent calls of a provider and concurrent runs of agents.
 
 use super::cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A counting semaphore with priorities. Among those who wait with the same [`Priority`], the first comes first.
+/// A counting semaphore with priorities. Waiters of the same [`Priority`] are served in order of arrival.
 #[derive(Default)]
 pub struct PrioritySemaphore(Mutex<Queue>);
 
@@ -22,21 +22,21 @@ struct Waiting {
     priority: Priority,
 }
 
-/// Who goes before whom.
+/// Priority of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// A person waits.
+    /// A person is waiting.
     Interactive,
-    /// Nobody waits for it.
+    /// Automatic work.
     Background,
 }
 
-/// A place inside; it is given back when this goes away.
+/// A permit, released when dropped.
 pub struct SemaphorePermit(Arc<PrioritySemaphore>);
 
 impl PrioritySemaphore {
-    /// Waits for a place among `most`; `None` when the call was stopped before there was one. Calls that
-    /// are inside end by their own timeouts, so this wait needs none.
+    /// Waits for one of `most` permits; `None` when cancelled first. The wait needs no timeout, because calls
+    /// that hold permits have their own.
     pub fn enter(
         self: &Arc<PrioritySemaphore>,
         most: usize,
@@ -71,7 +71,7 @@ impl PrioritySemaphore {
         Some(SemaphorePermit(self.clone()))
     }
 
-    /// Lets everybody who waits look again: more than one place may be free.
+    /// Wakes all waiters: more than one permit may be free.
     fn wake(&self) {
         let waiting: Vec<CancellationToken> =
             self.0.lock().waiting.iter().map(|waiting| waiting.cancellation.clone()).collect();

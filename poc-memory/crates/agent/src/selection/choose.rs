@@ -1,4 +1,4 @@
-//! Choosing the nodes of a run: query, staleness, handles, link candidates.
+//! Selects the nodes of a run: query, staleness, handles and link candidates.
 
 use super::excerpt::Excerpt;
 use super::{Handle, HandlePair, Selection, Shown, neighborhood, protection};
@@ -14,32 +14,32 @@ use poc_search::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Parts of a node's text whose neighbours are looked at: the title and its first passages.
+/// Parts of a node's text used to find neighbors: the title and the first passages.
 const PARTS: usize = 4;
 
-/// What an agent has to do.
+/// Result of a selection.
 #[derive(Debug)]
 pub enum Choice {
-    /// These nodes.
+    /// The selected nodes.
     Chosen(Selection),
-    /// Nothing, for this reason.
+    /// Nothing to do, for this reason.
     Nothing(Reason),
 }
 
-/// Which nodes a run takes.
+/// Which nodes a run selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// What the pipeline chooses and is stale.
+    /// Stale results of the pipeline.
     Stale,
-    /// What the pipeline chooses, whatever the visits say.
+    /// All results of the pipeline, regardless of visits.
     Forced,
-    /// This node alone.
+    /// Only this node.
     Only(NodeId),
 }
 
-/// Chooses the nodes of a run.
+/// Selects the nodes of a run.
 pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<Choice> {
-    // A run is not spent on what an index that is still being built gives.
+    // Wait for indexes that are being built, so that the run does not use incomplete results.
     memory.store.settle();
     let view = memory.store.view();
     let now = memory.now();
@@ -53,7 +53,7 @@ pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<
     let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results };
     let enough = |set: &ResultSet| set.items.len() >= least.max(1);
     if !enough(&set) {
-        // Visits seen by the pipeline itself are staleness too.
+        // Nodes that the pipeline itself excludes because of visits count as fresh.
         let widened = scope == Scope::Stale
             && definition.query.pipeline.not_visited(&definition.name).is_some()
             && enough(&query(
@@ -76,7 +76,7 @@ pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<
     build(memory, definition, view, &chosen, &set.pairs, now).map(Choice::Chosen)
 }
 
-/// How many of an agent's results are stale now.
+/// Number of stale results of an agent now.
 pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
@@ -84,26 +84,26 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
 }
 
-/// What a pipeline finds for an agent now, and how it stands with that.
+/// The results of an agent's pipeline now, counted by freshness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
     /// What each stage did.
     pub stages: Explanation,
-    /// Nodes it gives.
+    /// Number of results.
     pub results: usize,
-    /// Of these, nodes that reach no prompt: not in use, or quarantined.
+    /// Results that appear in no prompt: not live, or quarantined.
     pub kept_away: usize,
-    /// Nodes the agent has never looked at.
+    /// Results the agent has never visited.
     pub never: usize,
-    /// Nodes it looked at before they were edited.
+    /// Results edited since the visit.
     pub changed: usize,
-    /// Nodes it looked at too long ago.
+    /// Results visited too long ago.
     pub old: usize,
-    /// Nodes it looked at not long ago, with those the pipeline itself leaves out for that.
+    /// Fresh results, including those that the pipeline excludes because of visits.
     pub fresh: usize,
 }
 
-/// Counts what an agent's pipeline finds.
+/// Counts the results of an agent's pipeline by freshness.
 ///
 /// # Errors
 /// What is wrong with the pipeline.

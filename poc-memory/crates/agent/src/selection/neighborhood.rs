@@ -1,13 +1,13 @@
-//! What stands around the chosen nodes and at the middle of the graph.
+//! Neighbors of the selected nodes, and hubs of the graph.
 
 use super::may_be_read;
 use poc_graph::{Ix, MergedEdge, View};
 use std::cmp::Reverse;
 
-/// Hubs, communities and siblings listed in a prompt.
+/// Maximum hubs, communities and neighbors listed in a prompt.
 pub(crate) const LISTED: usize = 10;
 
-/// What a node is tied to, strongest first, as much as is listed.
+/// The neighbors of a node, strongest first, at most [`LISTED`].
 pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<MergedEdge> {
     let mut ties: Vec<MergedEdge> = view.merged_edges(ix).filter(|tie| may_be_read(view, tie.ix)).collect();
     ties.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
@@ -15,7 +15,7 @@ pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<MergedEdge> {
     ties
 }
 
-/// The most linked nodes, as many as are listed.
+/// The most linked nodes, at most [`LISTED`].
 pub(crate) fn hubs(view: &View) -> Vec<Ix> {
     let mut hubs: Vec<Ix> =
         (0..view.slots()).filter(|&ix| may_be_read(view, ix) && view.degree(ix) > 0).collect();

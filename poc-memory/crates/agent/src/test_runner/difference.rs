@@ -1,25 +1,25 @@
-//! What a test came to, beside what was expected of it.
+//! Compares the outcome of a test with its expectation.
 
 use super::sandbox::TestOutcome;
 use crate::definition::TestExpectation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that came otherwise than expected.
+/// One difference from the expectation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestDifference {
     /// `run`, `selected`, `applied`, `proposed`, `rejected` or `prompt-contains`.
     pub what: String,
-    /// What was expected and did not come.
+    /// Expected but missing items.
     pub missing: Vec<String>,
-    /// What came and was not expected.
+    /// Unexpected items.
     pub unexpected: Vec<String>,
-    /// All that came, when it is the order alone that differs.
+    /// The actual items, when only the order differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Vec<String>>,
 }
 
-/// What came otherwise than expected.
+/// The differences between expectation and outcome.
 pub(super) fn compare(expect: &TestExpectation, outcome: &TestOutcome) -> Vec<TestDifference> {
     let mut found = Vec::new();
     if let Some(why) = &outcome.failed {
@@ -52,7 +52,7 @@ fn of_lists(what: &str, expected: &[String], actual: &[String]) -> Option<TestDi
     Some(TestDifference { missing, unexpected, order, ..empty(what) })
 }
 
-/// Those of one list that the other has not as often.
+/// Items of one list that the other lacks, respecting duplicates.
 fn without(these: &[String], those: &[String]) -> Vec<String> {
     let mut left: Vec<&String> = those.iter().collect();
     let mut rest = Vec::new();

@@ -1,5 +1,5 @@
-//! The notes of a test: JSON Lines as `import` takes them, with ages and visits counted back from the
-//! instant of the test.
+//! The fixture of a test: JSON Lines in the format of `import`, with ages and visits relative to the time of
+//! the test.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::normal_key;
@@ -8,23 +8,23 @@ use poc_graph::time::{Span, Timestamp};
 use poc_notes::import;
 use serde_json::{Map, Value};
 
-/// Fields of a fixture beside those that `import` knows.
+/// Fields of a fixture in addition to those of `import`.
 const AGE: &str = "age";
 const VISITS: &str = "visits";
 
-/// A fixture that can be taken in.
+/// A parsed fixture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fixture {
-    /// What `import` takes.
+    /// The lines for `import`.
     pub(super) lines: String,
     /// The keys of its notes.
     pub(super) keys: Vec<String>,
-    /// Key of a note, the agent that has seen it, and how long ago.
+    /// Visits: key of the note, agent, and how long ago.
     pub(super) visits: Vec<(String, String, Span)>,
 }
 
 impl Fixture {
-    /// Reads a fixture that plays at an instant; the error lists what is wrong, by line from 1.
+    /// Parses a fixture for a test that runs at `now`. The error lists the problems with line numbers from 1.
     pub(super) fn read(text: &str, now: Timestamp) -> Result<Fixture, Vec<(u32, Error)>> {
         let mut fixture = Fixture::default();
         let mut problems = Vec::new();
@@ -50,7 +50,7 @@ impl Fixture {
         if self.keys.contains(&key) {
             return Err(Error::config(format!("two notes have the key `{key}`")).hint("give each its own"));
         }
-        // What export wrote has its times and visits itself.
+        // Exported notes contain their own times and visits.
         if !note.contains_key("schema_version") {
             self.age(&mut note, now)?;
             self.visits(&mut note, &key)?;
@@ -70,7 +70,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// `"age": "3d"`: written and last changed so long before the test.
+    /// `"age": "3d"`: created and last changed this long before the test.
     fn age(&self, note: &mut Map<String, Value>, now: Timestamp) -> Result<()> {
         let at = match note.remove(AGE) {
             Some(age) => now.minus(span(&age, AGE)?),
@@ -84,7 +84,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// `"visits": {"linker": "2d"}`: seen by the agent so long before the test.
+    /// `"visits": {"linker": "2d"}`: visited by the agent this long before the test.
     fn visits(&mut self, note: &mut Map<String, Value>, key: &str) -> Result<()> {
         let Some(visits) = note.remove(VISITS) else { return Ok(()) };
         let Value::Object(visits) = visits else {

@@ -1,4 +1,4 @@
-//! A run written down as one of `[[tests]]`: the notes as they were read, the reply, and what came of it.
+//! Records a run as an entry of `[[tests]]`: the notes as they were read, the reply and the outcome.
 
 use super::fixture::Fixture;
 use super::sandbox::{Sandbox, TestOutcome};
@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Fields of an action that hold a handle or several.
 const HANDLES: [&str; 5] = ["from", "to", "node", "by", "links"];
 
-/// Runs an agent as [`run`](crate::run::run) does, and writes the run down as an entry of `[[tests]]`
-/// that has been played and passes. The entry is an error of its own: the run is done by then.
+/// Runs an agent like [`run`](crate::run::run) and records the run as an entry of `[[tests]]` that has been
+/// verified to pass. The entry has its own error, because the run is already done by then.
 ///
 /// # Errors
 /// Those of a run.
@@ -33,10 +33,10 @@ pub fn record(
     record_among(memory, definition, models(memory, definition, options), options)
 }
 
-/// Bytes of a test: an agent's file has at most four times as many.
+/// Maximum bytes of a test; an agent file may have four times as many.
 const MAX_BYTES: usize = 1 << 18;
 
-/// As [`record`], with models of the caller's.
+/// Like [`record`], with the caller's models.
 pub(crate) fn record_among(
     memory: &Memory,
     definition: &Definition,
@@ -58,7 +58,7 @@ pub(crate) fn record_among(
     Ok((run, entry))
 }
 
-/// That an agent's file can hold a test, with others beside it.
+/// Checks that the entry is small enough for an agent file.
 fn bounded(entry: String) -> Result<String> {
     if entry.len() <= MAX_BYTES {
         return Ok(entry);
@@ -67,7 +67,7 @@ fn bounded(entry: String) -> Result<String> {
     Err(Error::conflict(message).hint("run it on fewer or shorter notes, such as one with `--target`"))
 }
 
-/// A model that another one answers for, and that keeps what was asked and answered.
+/// A wrapper that stores the request and reply of a model.
 struct Recorder<'a> {
     memory: &'a Memory,
     model: Arc<dyn Model>,
@@ -78,24 +78,24 @@ struct Recorder<'a> {
 /// them.
 type Shown = (Vec<(Note, bool)>, Vec<Note>);
 
-/// How much of what was around a run goes into its fixture.
+/// Which notes go into the fixture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FixtureScope {
-    /// What was chosen and what the reply names.
+    /// Selected notes and those the reply names.
     Named,
-    /// Everything in the prompt.
+    /// All notes in the prompt.
     Shown,
-    /// What is tied to that, too.
+    /// Also their neighbors.
     Neighbors,
 }
 
-/// One turn of a model as it was.
+/// One recorded turn of a model.
 #[derive(Debug)]
 struct Recording {
     now: Timestamp,
-    /// The notes in the prompt in the order of their handles, and whether each was chosen.
+    /// The notes in the prompt in the order of their handles, and whether each was selected.
     notes: Vec<(Note, bool)>,
-    /// Those tied to them.
+    /// Their neighbors.
     around: Vec<Note>,
     reply: String,
 }
@@ -122,7 +122,7 @@ impl Model for Recorder<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let notes = self.notes(request);
         let answered = self.model.call(request)?;
-        // A turn that cannot be kept is told when the test is written.
+        // A turn that cannot be recorded is reported when the entry is written.
         if let Ok((notes, around)) = notes {
             let reply = match &answered.structured {
                 Some(value) if answered.text.is_empty() => value.to_string(),
@@ -143,7 +143,7 @@ impl Model for Recorder<'_> {
 }
 
 impl Recording {
-    /// The entry of `[[tests]]`, which has been played: it passes.
+    /// The entry of `[[tests]]`, verified to pass.
     ///
     /// # Errors
     /// `conflict` when the pipeline chooses others where there is nothing but these notes.
@@ -151,14 +151,14 @@ impl Recording {
         let config = super::settings(&memory.config)?;
         let wanted: BTreeSet<&str> =
             self.notes.iter().filter(|(_, chosen)| *chosen).map(|(note, _)| note.key.as_str()).collect();
-        // What was neither chosen nor named comes along only where the choice depends on it.
+        // Other notes are included only if the selection depends on them.
         for reach in [FixtureScope::Named, FixtureScope::Shown, FixtureScope::Neighbors] {
             let lines = self.fixture(reach, &definition.name)?;
             let fixture = Fixture::read(&lines, self.now)
                 .map_err(|wrong| wrong.into_iter().next().map_or_else(lost, |(_, error)| error))?;
             let sandbox = |fixture: &Fixture| Sandbox::new(&config, fixture, self.now);
             let seen = sandbox(&fixture)?.run(definition, None)?;
-            // In another order the handles are others, and the reply is given those.
+            // The order may change the handles; the reply is rewritten to match.
             if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != wanted {
                 continue;
             }
@@ -192,10 +192,10 @@ impl Recording {
             let mut note = note.clone();
             note.edges.retain(|edge| ids.contains(&edge.to));
             if self.notes.iter().any(|(one, chosen)| *chosen && one.id == note.id) {
-                // A run that was forced took what it had seen.
+                // A forced run may have selected notes it had visited.
                 note.visits.retain(|visit| visit.agent != agent);
             }
-            // A chunk's message would bring chunks along that are not there.
+            // The message of a chunk refers to chunks that the fixture does not contain.
             note.message = None;
             let line = serde_json::to_string(&note)
                 .map_err(|error| Error::internal(format!("a note cannot be encoded: {error}")))?;
@@ -223,7 +223,7 @@ impl Recording {
     /// The reply with the handles that its notes have on the sandbox; `None` when one is not there.
     fn reply(&self, handles: &[String]) -> Option<String> {
         let Ok(mut reply) = serde_json::from_str::<Value>(&self.reply) else {
-            // Handles in prose or in a fence stay as they are.
+            // Handles in prose or in a fence cannot be rewritten.
             let same = self.notes.iter().map(|(note, _)| &note.key).eq(handles);
             return same.then(|| self.reply.clone());
         };

@@ -1,5 +1,4 @@
-//! One test on its stage: a memory of its own that holds the fixture, and a model that says what was
-//! recorded.
+//! Runs one test in a temporary memory with the fixture, and a model that returns the recorded reply.
 
 use super::fixture::Fixture;
 use crate::definition::{ActionKind, Definition};
@@ -18,24 +17,24 @@ use poc_notes::{Memory, visit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The seed of every test's chance.
+/// Seed of the random source of every test.
 const SEED: u64 = 7;
 
-/// A memory that holds a fixture.
+/// A temporary memory with a fixture.
 pub(super) struct Sandbox {
     memory: Memory,
     // Deleted when the memory is closed.
     _folder: tempfile::TempDir,
 }
 
-/// What a test came to.
+/// The outcome of a test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TestOutcome {
-    /// Keys of the nodes that were chosen, in the pipeline's order.
+    /// Keys of the selected nodes, in the pipeline's order.
     pub(super) selected: Vec<String>,
     /// Keys of all nodes in the prompt, in the order of their handles.
     pub(super) handles: Vec<String>,
-    /// What the model was told.
+    /// The prompt.
     pub(super) prompt: String,
     pub(super) applied: Vec<String>,
     pub(super) proposed: Vec<String>,
@@ -45,7 +44,7 @@ pub(super) struct TestOutcome {
 }
 
 impl Sandbox {
-    /// Takes a fixture in.
+    /// Creates a temporary memory and imports the fixture.
     pub(super) fn new(config: &Config, fixture: &Fixture, now: Timestamp) -> Result<Sandbox> {
         let folder = tempfile::Builder::new()
             .prefix("poc-memory-test-")
@@ -105,7 +104,7 @@ fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// A model that answers what was recorded, and remembers what it was asked.
+/// A model that returns the recorded reply and stores the request.
 struct CannedModel<'a> {
     reply: Option<&'a str>,
     seen: Mutex<TestOutcome>,
@@ -128,7 +127,7 @@ impl Model for CannedModel<'_> {
     }
 }
 
-/// The answer that there is nothing to do.
+/// A reply without actions.
 fn nothing(actions: &[ActionKind]) -> String {
     let lists = actions.iter().map(|kind| (kind.name().to_owned(), Value::Array(Vec::new())));
     let notes = ("notes".to_owned(), Value::String("Nothing to do.".into()));
