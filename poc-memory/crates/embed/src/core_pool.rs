@@ -1,4 +1,4 @@
-//! Work on texts, shared out among the cores.
+//! Distributes work on texts among the cores.
 //!
 //! Texts are sorted by length and taken in batches of about as many tokens; each core takes one batch after
 //! another with a thread of its own, which beats all cores on one batch.
@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Tokens in a batch, a longer text apart: more gain nothing.
+/// Most tokens in a batch, unless one text alone is longer. Larger batches gain nothing.
 const BATCH: usize = 256;
 
 /// The system starts no more threads.
@@ -22,14 +22,14 @@ impl From<ThreadError> for Error {
     }
 }
 
-/// The cores, each with a thread.
+/// One thread for each core.
 pub(super) struct CorePool {
     // Of one thread each.
     pools: Vec<ThreadPool>,
 }
 
 impl CorePool {
-    /// All that this process may use.
+    /// A pool of all cores that this process may use.
     pub(super) fn new() -> Result<CorePool> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let pools = (0..count).map(|number| {
@@ -40,8 +40,8 @@ impl CorePool {
         Ok(CorePool { pools: pools.collect::<Result<_, _>>()? })
     }
 
-    /// What `work` makes of the texts of each batch, one for each text, in the order of the texts. Each is
-    /// given as its tokens or with them: `tokens` says how many.
+    /// Runs `work` on batches of texts and returns one result for each text, in order. `tokens` is the length
+    /// of a text.
     pub(super) fn map_batches<T: Sync, M: Send>(
         &self,
         texts: &[T],
@@ -49,7 +49,7 @@ impl CorePool {
         work: impl Fn(&[&T]) -> Result<Vec<M>> + Sync,
     ) -> Result<Vec<M>> {
         let mut waiting: Vec<(usize, &T)> = texts.iter().enumerate().collect();
-        // The longest first: a short one at the end keeps no core waiting.
+        // Longest first, so that the last batches are short and the cores finish together.
         waiting.sort_by_key(|(_, text)| std::cmp::Reverse(tokens(text)));
         let batches: Vec<&[(usize, &T)]> = batches(&waiting, |(_, text)| tokens(text)).collect();
         let next = AtomicUsize::new(0);

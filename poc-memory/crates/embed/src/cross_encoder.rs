@@ -46,14 +46,14 @@ impl CrossEncoder {
     }
 }
 
-/// The cross-encoder that settings name, read when it is first asked: most commands never do.
+/// The cross-encoder of the settings. It is loaded at its first use, because most commands need none.
 pub struct Reranker {
     config: poc_config::RerankConfig,
     model: Mutex<Option<Arc<CrossEncoder>>>,
 }
 
 impl Reranker {
-    /// That of the settings; `None` when they name none.
+    /// The reranker of the settings; `None` when they name no model.
     pub fn from_config(config: &poc_config::RerankConfig) -> Option<Reranker> {
         (!config.model.is_empty()).then(|| Reranker { config: config.clone(), model: Mutex::default() })
     }

@@ -49,33 +49,33 @@ impl From<DistillError> for Error {
     }
 }
 
-/// What to make.
+/// The options of [`distill`].
 #[derive(Clone, Debug)]
 pub struct DistillOptions {
-    /// Numbers a vector shall have, at most those of the model.
+    /// Dimensions of a vector, at most those of the model.
     pub dimensions: usize,
     /// The rank at which a word counts half, from 0; 0 weighs all alike.
     pub common: f64,
-    /// The name of the model, for the table to tell.
+    /// The name of the model, recorded in the table.
     pub model: String,
     /// The licence of the model; empty when it is not known.
     pub licence: String,
-    /// The command, for the table to tell.
+    /// The command line, recorded in the table.
     pub made_by: String,
 }
 
-/// A table that was made.
+/// The result of [`distill`].
 #[derive(Debug)]
 pub struct DistilledTable {
     /// The file.
     pub bytes: Vec<u8>,
-    /// Tokens it knows.
+    /// Number of tokens.
     pub tokens: usize,
     /// Share of the rows' energy that the kept axes hold, 0–1.
     pub kept: f64,
 }
 
-/// Makes a table from the model in a folder; `progress` is told tokens done, and all of them.
+/// Makes a table from the model in a folder; `progress` receives the tokens done and their total.
 pub fn distill(
     folder: &Path,
     options: &DistillOptions,

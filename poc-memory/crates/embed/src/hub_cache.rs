@@ -1,8 +1,7 @@
-//! Models by the name they have on the Hugging Face hub, from its cache on this disk.
+//! Finds models by their Hugging Face names in the local cache of the hub.
 //!
-//! The cache is that of Hugging Face's own tools: `models--ORG--NAME/refs/main` says which revision is
-//! meant, `snapshots/REVISION` holds its files. What they have downloaded is found here, and the other way
-//! round. Nothing is downloaded from here; see [`super::hub_client`].
+//! The cache is shared with Hugging Face's own tools: `models--ORG--NAME/refs/main` names the revision and
+//! `snapshots/REVISION` holds its files. This module downloads nothing; see [`super::hub_client`].
 
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
@@ -10,18 +9,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What is meant without a revision.
+/// The default revision.
 const MAIN: &str = "main";
 
-/// Bytes a part of a name may have.
+/// Most bytes in a part of a name.
 const LONGEST: usize = 96;
 
 /// The name of a model: `ORG/NAME`, or `ORG/NAME@REVISION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubName {
-    /// Whose it is.
+    /// The organisation or user.
     pub owner: String,
-    /// What it is called.
+    /// The name of the model.
     pub name: String,
     /// A branch, a tag or a commit.
     pub revision: String,
@@ -79,7 +78,7 @@ impl HubCache {
         let root = root.ok_or_else(|| {
             Error::config("it is not known where models are kept").hint("set `HF_HOME` or `HOME` to a folder")
         })?;
-        // Their tools take `~` there, too.
+        // Hugging Face's tools expand `~` too.
         match root.to_str().filter(|root| root.starts_with("~/")) {
             Some(root) => Ok(HubCache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
             None => Ok(HubCache { root }),
@@ -97,20 +96,20 @@ impl HubCache {
         let reference = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
         let commit = reference.as_deref().map_or(of.revision.as_str(), str::trim);
         let files = folder.join("snapshots").join(commit);
-        // What a reference says comes from a file.
+        // The reference comes from a file and is not trusted.
         (is_commit(commit) && files.is_dir()).then_some(files)
     }
 }
 
-/// Whether it may be the name of a folder of files.
+/// Whether a text is safe as the name of a snapshot's folder.
 pub(super) fn is_commit(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && !text.starts_with('.')
 }
 
-/// The folder of the model that settings name: an absolute path, one below the home folder as `~/…`, or a
-/// name on the hub that is in the cache. `field` is the setting.
+/// The folder of a model in the settings, given as an absolute path, a path that starts with `~/`, or the hub
+/// name of a cached model. `field` is the name of the setting, for errors.
 ///
 /// # Errors
 /// `invalid_config` when it is neither.

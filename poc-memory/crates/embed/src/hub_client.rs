@@ -1,5 +1,5 @@
-//! Downloads a model from the hub into its cache. Only when a person asks for it, and from no host but those
-//! that the settings name.
+//! Downloads a model from the hub into the cache, only at a person's request and only from hosts that the
+//! settings name.
 
 use super::hub_cache::{HubCache, HubName, is_commit};
 use poc_config::endpoint::{self, EndpointError};
@@ -22,16 +22,16 @@ const FILES: &[(&str, bool)] = &[
     ("tokenizer_config.json", false),
     ("sentence_bert_config.json", false),
     ("1_Pooling/config.json", false),
-    // Last: whoever finds it finds the others.
+    // Last, so that its presence implies the others.
     ("model.safetensors", true),
 ];
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// In which something has to come.
+/// Longest time without any data.
 const SILENCE: Duration = Duration::from_secs(60);
-/// From one address to the next.
+/// Most redirects.
 const HOPS: usize = 5;
-/// Bytes of what the hub says of a model.
+/// Most bytes of the hub's answer about a model.
 const LONGEST: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
@@ -73,16 +73,16 @@ impl From<FetchError> for Error {
     }
 }
 
-/// A hub.
+/// A client of a hub.
 pub struct HubClient {
     address: Url,
-    // That it may send on to.
+    // Hosts that it may redirect to.
     hosts: Vec<String>,
     key: Option<String>,
     client: Client,
 }
 
-/// What was fetched.
+/// A model that has been downloaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FetchedModel {
     /// The model.
@@ -91,7 +91,7 @@ pub struct FetchedModel {
     pub revision: String,
     /// Where its files are.
     pub folder: PathBuf,
-    /// Bytes that were downloaded; what was there already is none.
+    /// Bytes downloaded; files that were already cached do not count.
     pub bytes: u64,
     /// The files it has.
     pub files: Vec<String>,
@@ -131,7 +131,7 @@ impl HubClient {
             };
             Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
-        // Where it sends on to is followed here, to hosts that were named.
+        // Redirects are followed here, and only to hosts that the settings name.
         let client = endpoint::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
         let client = client.map_err(FetchError::Client)?;
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
@@ -207,7 +207,7 @@ impl HubClient {
         let (mut answer, sum) = self.get(&parts)?;
         let length = answer.content_length();
         make_parent(path)?;
-        // Whoever looks meanwhile finds no half a file.
+        // Written under another name first, so that no reader finds a partial file.
         let unfinished = path.with_extension("incomplete");
         let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, error))?;
         let (mut done, mut hash, mut piece) = (0, Sha256::new(), vec![0; PIECE]);
@@ -238,7 +238,7 @@ impl HubClient {
         let finished =
             finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, error)));
         if finished.is_err() {
-            // What is wrong is told; what is left of it does no harm.
+            // The error is returned below; a leftover partial file does no harm.
             let _ = fs::remove_file(&unfinished);
         }
         finished.map(|()| done)

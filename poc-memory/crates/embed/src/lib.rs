@@ -45,9 +45,9 @@ pub trait Embedder: Send + Sync {
     /// One unit vector per text, in order. A text without any content gives the zero vector.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 
-    /// Whether a text is read as a whole, so that what a word says depends on the words around it, and
-    /// the nearness of two texts means that they say something alike. Where a vector is a sum over words or
-    /// characters it means no more than words in common, which are counted without it.
+    /// Whether the model reads a text as a whole, so that the similarity of two vectors is one of meaning.
+    /// Where a vector is a sum over words or characters, similarity only means common words, which text
+    /// search already counts.
     fn contextual(&self) -> bool;
 
     /// The vector of one text.

@@ -1,8 +1,9 @@
-//! What candle makes of files of strangers.
+//! Runs candle on untrusted files, on which it may panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The outcome of work on a file of strangers; what panics is damaged. An error is one line.
+/// Runs work on an untrusted file. A panic becomes an error that says the file is damaged; every error is one
+/// line.
 pub fn catch_panics<T>(work: impl FnOnce() -> candle_core::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(made)) => Ok(made),

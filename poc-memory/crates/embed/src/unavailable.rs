@@ -1,9 +1,9 @@
-//! The embedder of a store whose vectors nobody here can make more of.
+//! Stands in for the embedder of a store that the settings no longer describe.
 
 use super::Embedder;
 use poc_graph::error::{Error, Result};
 
-/// Knows its name and can embed nothing: what needs no new vector goes on.
+/// Has a name but cannot embed, so that everything that needs no new vector still works.
 pub struct UnavailableEmbedder {
     name: String,
     dimensions: usize,

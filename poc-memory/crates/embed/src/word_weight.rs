@@ -1,4 +1,4 @@
-//! How much a word says by itself, without a corpus to ask.
+//! The weight of a word without a corpus to count frequencies in.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
