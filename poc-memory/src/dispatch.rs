@@ -32,7 +32,7 @@ impl Connection {
     /// Connects to the daemon of a profile, or opens the memory if none runs.
     ///
     /// # Errors
-    /// `locked` when another process holds the store longer than [`LOCK_TIMEOUT`] without serving a
+    /// `locked` when another process holds the store longer than five seconds without serving a
     /// socket.
     #[expect(clippy::disallowed_methods, reason = "a store that gets free tells nobody")]
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
