@@ -51,7 +51,7 @@ conformance-mcp:
 
 # Write the generated documents: REFERENCE.md and the schemas in schema/.
 bless:
-    POC_MEMORY_BLESS=1 cargo test --release --workspace _fresh
+    POC_MEMORY_BLESS=1 cargo test --release --workspace up_to_date
 
 # Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
 snapshots:

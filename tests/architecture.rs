@@ -34,7 +34,8 @@ const SURFACES: &[&str] = &["ops", "mcp", "wire", "client", "dispatch", "cli"];
 #[test]
 fn crates_depend_only_on_crates_below_them() {
     for (level, (name, forbidden)) in CRATES.iter().enumerate() {
-        let manifest = fs::read_to_string(root().join("poc-memory/crates").join(name).join("Cargo.toml")).unwrap();
+        let manifest =
+            fs::read_to_string(root().join("poc-memory/crates").join(name).join("Cargo.toml")).unwrap();
         let used: Vec<&str> = manifest
             .lines()
             .filter_map(|line| line.strip_prefix("poc-")?.split_once('.').map(|(used, _)| used))
@@ -88,7 +89,10 @@ fn a_public_type_has_a_name_of_its_own() {
     for folder in ["poc-memory", "poc-daemon", "bench/src"] {
         for file in rust_files(&root().join(folder)) {
             for name in public_types(&fs::read_to_string(&file).unwrap()) {
-                places.entry(name).or_default().push(file.strip_prefix(root()).unwrap().display().to_string());
+                places
+                    .entry(name)
+                    .or_default()
+                    .push(file.strip_prefix(root()).unwrap().display().to_string());
             }
         }
     }

@@ -257,7 +257,7 @@ mod tests {
 
     /// `schema/openapi.json` is the document with every op switched on. `just bless` writes it.
     #[test]
-    fn generated_document_is_fresh() {
+    fn the_document_is_up_to_date() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/openapi.json");
         let wanted = serde_json::to_string_pretty(&all()).unwrap() + "\n";
         if std::env::var_os("POC_MEMORY_BLESS").is_some() {

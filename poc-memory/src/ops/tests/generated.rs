@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 /// `schema/config.json` describes every setting of config.toml.
 #[test]
-fn the_schema_of_the_settings_is_fresh() {
+fn the_schema_of_the_settings_is_up_to_date() {
     let schema = serde_json::to_string_pretty(&poc_config::schema().unwrap()).unwrap();
     assert_file("schema/config.json", &format!("{schema}\n"));
 }
 
 /// `schema/ops.json` describes the request and the answer of every op.
 #[test]
-fn the_schemas_of_the_ops_are_fresh() {
+fn the_schemas_of_the_ops_are_up_to_date() {
     let tenants = Config::defaults().unwrap().tenant_schema;
     let fields = |schema: Value| match schema {
         Value::Object(fields) => fields,
