@@ -197,7 +197,7 @@ impl Op for Get {
             let _ = writeln!(text, "\n{kind}");
             for end in ends {
                 let arrow = if end.direction == Direction::Out { "→" } else { "←" };
-                let reason = reason(&end.reason);
+                let reason = history::reason(&end.reason);
                 let _ = writeln!(text, "  {arrow} {:.2}  {}  {}{reason}", end.strength, end.key, end.title);
             }
         }
@@ -214,9 +214,4 @@ impl Op for Get {
         }
         text
     }
-}
-
-/// The reason of an edge as a suffix of its line.
-pub(super) fn reason(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!("  ({reason})") }
 }

@@ -118,7 +118,7 @@ impl Op for History {
         for (kind, ends) in &output.edges {
             for NeighborEdge { direction, key, created, provenance, reason, .. } in ends {
                 let arrow = if *direction == Direction::Out { "→" } else { "←" };
-                let reason = super::get::reason(reason);
+                let reason = self::reason(reason);
                 let _ = writeln!(text, "  {created}  {kind} {arrow} `{key}` by {provenance}{reason}");
             }
         }
@@ -131,4 +131,9 @@ pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
     let HistoryEntry { seq, at, version, did, actor, op, .. } = entry;
     format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run})\n")
+}
+
+/// The reason of an edge as a suffix of its line.
+pub(super) fn reason(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!("  ({reason})") }
 }

@@ -16,12 +16,12 @@ mod outliers;
 mod parts;
 mod policy;
 mod saved;
+mod source;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cell::StructureCell;
 
-pub use cell::StructureSource;
 pub use clustering::clustering;
 pub use communities::Communities;
 pub use embedding::Embedding;
@@ -30,6 +30,7 @@ pub use layout::Layout;
 pub use outliers::Outliers;
 pub use policy::StructureOptions;
 pub use saved::SavedStructure;
+pub use source::StructureSource;
 
 use super::View;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The history of nodes and of the memory.
 
 use super::diff::{self, FieldChange};
-use super::{Memory, resolve, undo};
+use super::{Memory, resolve};
 use poc_graph::error::Result;
 use poc_graph::{Edge, Node, NodeId, Visibility};
 use poc_store::{Cause, LoggedChange, Record, Table, Txn, Write};
@@ -114,7 +114,7 @@ pub fn latest(memory: &Memory, most: usize) -> Result<Vec<RecentChange>> {
             break;
         }
         let Some(txn) = memory.store.txn(seq)? else { continue };
-        if txn.writes.iter().any(|write| undo::is_note_table(write.table)) {
+        if txn.writes.iter().any(|write| is_note_table(write.table)) {
             let nodes = touched_keys(memory, &txn)?;
             found.push(RecentChange { seq, cause: txn.cause, nodes });
         }
@@ -162,4 +162,30 @@ pub(super) fn summary(memory: &Memory, txn: &Txn) -> Result<String> {
         [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
     };
     Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
+}
+
+/// Whether a table holds notes or data of notes.
+pub(super) fn is_note_table(table: Table) -> bool {
+    match table {
+        Table::Nodes
+        | Table::Edges
+        | Table::EdgesIn
+        | Table::Vectors
+        | Table::Keys
+        | Table::Hashes
+        | Table::Keywords
+        | Table::Visits
+        | Table::Activity
+        | Table::Messages => true,
+        Table::Runs
+        | Table::Occurrences
+        | Table::Agents
+        | Table::AgentStates
+        | Table::Proposals
+        | Table::Promises
+        | Table::Meta
+        | Table::Changes
+        | Table::Tenants
+        | Table::Samples => false,
+    }
 }

@@ -32,7 +32,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
-    if txn.writes.iter().any(|write| !is_note_table(write.table) && !is_kept(write.table)) {
+    if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!(
             "change {seq}, a `{}`, is not one of notes alone",
             txn.cause.op
@@ -47,32 +47,6 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
     let cause = memory.cause("manual", "undo");
     let refused = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value;
     Ok(UndoItem { summary, refused })
-}
-
-/// Whether a table holds notes or data of notes.
-pub(super) fn is_note_table(table: Table) -> bool {
-    match table {
-        Table::Nodes
-        | Table::Edges
-        | Table::EdgesIn
-        | Table::Vectors
-        | Table::Keys
-        | Table::Hashes
-        | Table::Keywords
-        | Table::Visits
-        | Table::Activity
-        | Table::Messages => true,
-        Table::Runs
-        | Table::Occurrences
-        | Table::Agents
-        | Table::AgentStates
-        | Table::Proposals
-        | Table::Promises
-        | Table::Meta
-        | Table::Changes
-        | Table::Tenants
-        | Table::Samples => false,
-    }
 }
 
 /// Whether the records of a table are kept when a change is undone: samples were counted and others were added

@@ -19,6 +19,7 @@
 //! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
 mod dense;
+mod eigenpair;
 mod filter;
 mod partial;
 mod spectrum;
@@ -30,9 +31,10 @@ use super::adjacency::Adjacency;
 use super::draw::signed;
 use super::parts::Partition;
 use super::saved::Space;
+use spectrum::Spectrum;
 use crate::Ix;
 use crate::View;
-use spectrum::{Pair, Spectrum};
+use eigenpair::Eigenpair;
 use walk::Walk;
 
 /// The coordinates of all nodes that have edges.
@@ -170,7 +172,7 @@ pub(super) fn write_coordinates(
 
 /// Writes the coordinates of a component, node by node. The sign of an eigenvector is arbitrary; it is chosen to
 /// point in the direction of `random`.
-fn write(walk: &Walk, random: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
+fn write(walk: &Walk, random: &[f64], pairs: &[Eigenpair], coordinates: &mut Vec<f32>) {
     let scales: Vec<f64> = pairs
         .iter()
         .map(|pair| {

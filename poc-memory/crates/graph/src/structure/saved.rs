@@ -4,8 +4,8 @@
 //! since is found by comparing the graphs themselves. This also works for a graph that has lost its latest
 //! changes and for an unrelated graph.
 
-use super::cell::StructureSource;
 use super::draw::{draw, mixed};
+use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers, StructureOptions};
 use crate::Ix;
 use crate::NodeId;

@@ -1,6 +1,6 @@
 //! Stores the documents and asks the questions.
 
-use super::report::{EvalReport, Ingest, Latency, QuestionResult};
+use super::report::{DEPTH, EvalReport, Ingest, Latency, QuestionResult};
 use super::set::{EvalSet, Question, line_error};
 use crate::Memory;
 use crate::import::{self, ImportOptions, ImportSource, SourceLocation};
@@ -15,9 +15,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// Number of hits that are measured; all measures use this depth or a smaller one.
-pub(super) const DEPTH: usize = 10;
 
 /// The phase of an evaluation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The report of an evaluation.
 
-use super::measure::DEPTH;
 use super::set::{EvalSet, Question};
 use poc_rank::bootstrap::{self, ConfidenceInterval};
 use poc_rank::ndcg::ndcg;
@@ -10,6 +9,9 @@ use poc_rank::reciprocal_rank::reciprocal_rank;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Number of hits that are measured; all measures use this depth or a smaller one.
+pub(super) const DEPTH: usize = 10;
 
 /// The names of the measures.
 pub const MEASURES: [&str; 4] = ["recall_5", "recall_10", "ndcg_10", "mrr_10"];

@@ -5,13 +5,13 @@
 //! matrix; up to 320 nodes (0.8 MB), when one eigenvalue alone fills all dimensions, so that all its
 //! vectors are kept, or when the eigenvalues lie so close to zero that a search cannot tell them.
 
-use super::spectrum::Pair;
+use super::eigenpair::Eigenpair;
 use super::walk::Walk;
 use faer::{Mat, Side};
 
 /// All eigenvalues of the normalised Laplacian but the zero, ascending, with their vectors; none
 /// when the computation does not come to an end.
-pub(super) fn all(walk: &Walk) -> Vec<Pair> {
+pub(super) fn all(walk: &Walk) -> Vec<Eigenpair> {
     let size = walk.len();
     let mut laplacian = Mat::<f64>::identity(size, size);
     for (a, row) in walk.rows().enumerate() {
@@ -23,5 +23,5 @@ pub(super) fn all(walk: &Walk) -> Vec<Pair> {
     let values = found.S().column_vector().iter().copied();
     let vectors = found.U().col_iter().map(|vector| vector.iter().copied().collect());
     // The first is the zero.
-    values.zip(vectors).skip(1).map(|(value, vector)| Pair { value, residual: 0.0, vector }).collect()
+    values.zip(vectors).skip(1).map(|(value, vector)| Eigenpair { value, residual: 0.0, vector }).collect()
 }

@@ -1,8 +1,8 @@
 //! The largest eigenvalues of N in a large component: faer's partial solver, which is the Lanczos
 //! process with full orthogonalisation, over the filtered matrix.
 
+use super::eigenpair::Eigenpair;
 use super::filter::{Filter, dot, multiply};
-use super::spectrum::Pair;
 use super::walk::Walk;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::matrix_free::LinOp;
@@ -43,7 +43,7 @@ pub(super) fn least_basis(wanted: usize) -> usize {
 pub(super) struct FilteredSolver<'a> {
     walk: &'a Walk,
     filter: Filter,
-    found: &'a [Pair],
+    found: &'a [Eigenpair],
     start: &'a [f64],
     basis: usize,
     applied: AtomicUsize,
@@ -54,7 +54,7 @@ impl<'a> FilteredSolver<'a> {
     pub(super) fn new(
         walk: &'a Walk,
         filter: Filter,
-        found: &'a [Pair],
+        found: &'a [Eigenpair],
         start: &'a [f64],
         basis: usize,
     ) -> Self {
@@ -68,7 +68,7 @@ impl<'a> FilteredSolver<'a> {
 
     /// Finds the `wanted` largest eigenvalues of N, as eigenvalues of the Laplacian; fewer when the filter is too
     /// weak.
-    pub(super) fn run(&self, wanted: usize) -> Vec<Pair> {
+    pub(super) fn run(&self, wanted: usize) -> Vec<Eigenpair> {
         let mut found = self.solve(wanted, SEARCH);
         found.retain(|pair| pair.residual <= TOLERANCE);
         found
@@ -80,7 +80,7 @@ impl<'a> FilteredSolver<'a> {
         self.solve(1, PROBE).first().map(|pair| pair.value)
     }
 
-    fn solve(&self, wanted: usize, tolerance: f64) -> Vec<Pair> {
+    fn solve(&self, wanted: usize, tolerance: f64) -> Vec<Eigenpair> {
         let mut start = self.start.to_vec();
         self.remove_known(&mut start);
         let params =
@@ -102,17 +102,17 @@ impl<'a> FilteredSolver<'a> {
     }
 
     /// A vector with its Rayleigh quotient.
-    fn pair(&self, vector: Vec<f64>) -> Pair {
+    fn pair(&self, vector: Vec<f64>) -> Eigenpair {
         let mut image = vec![0.0; vector.len()];
         multiply(self.walk, &vector, &mut image);
         let value = dot(&vector, &image);
         image.iter_mut().zip(&vector).for_each(|(image, own)| *image -= value * own);
-        Pair { value: 1.0 - value, residual: dot(&image, &image).sqrt(), vector }
+        Eigenpair { value: 1.0 - value, residual: dot(&image, &image).sqrt(), vector }
     }
 
     fn remove_known(&self, x: &mut [f64]) {
         self.walk.remove_ground_state(x);
-        for Pair { vector, .. } in self.found {
+        for Eigenpair { vector, .. } in self.found {
             let along = dot(vector, x);
             x.iter_mut().zip(vector).for_each(|(x, known)| *x -= along * known);
         }

@@ -2,6 +2,7 @@
 //! vectors: those of the largest eigenvalues of N but the first.
 
 use super::dense;
+use super::eigenpair::Eigenpair;
 use super::filter::{Filter, SpectralDensity};
 use super::partial::{self, FilteredSolver, TOLERANCE};
 use super::walk::Walk;
@@ -47,15 +48,6 @@ const MOST_BASIS: usize = 512;
 /// Bound on the numbers in a basis: almost a gigabyte, which the solver needs twice.
 const MOST_NUMBERS: usize = 100_000_000;
 
-/// An eigenvalue of the normalised Laplacian with its eigenvector, of unit length.
-#[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub(super) value: f64,
-    /// Norm of N v − μ v.
-    pub(super) residual: f64,
-    pub(super) vector: Vec<f64>,
-}
-
 /// Returns a pseudo-random number for every node, for a given turn.
 pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
 
@@ -63,7 +55,7 @@ pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
 #[derive(Clone, Debug)]
 pub(super) struct Spectrum {
     /// By eigenvalue, ascending.
-    pub(super) pairs: Vec<Pair>,
+    pub(super) pairs: Vec<Eigenpair>,
     /// Whether all requested pairs were found.
     pub(super) converged: bool,
 }
@@ -90,7 +82,7 @@ pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize
 
 /// The number of pairs to keep so that every eigenvalue keeps all of its vectors or none: at most `wanted`, or
 /// all vectors of the first eigenvalue when it alone occurs more often.
-fn keep(pairs: &[Pair], wanted: usize) -> usize {
+fn keep(pairs: &[Eigenpair], wanted: usize) -> usize {
     let mut kept = 0;
     for run in pairs.chunk_by(same) {
         if kept + run.len() > wanted {
@@ -101,7 +93,7 @@ fn keep(pairs: &[Pair], wanted: usize) -> usize {
     kept
 }
 
-fn same(a: &Pair, b: &Pair) -> bool {
+fn same(a: &Eigenpair, b: &Eigenpair) -> bool {
     (a.value - b.value).abs() <= SAME * a.value.max(b.value)
 }
 
@@ -114,7 +106,7 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     let least = partial::least_basis(wanted);
     let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
     search.basis = least;
-    let mut pairs: Vec<Pair> = Vec::new();
+    let mut pairs: Vec<Eigenpair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
     while !converged && search.work < MOST_WORK && search.turn < MOST_TURNS {
         let filter = Filter::new(&density, wanted, room, growth);
@@ -150,7 +142,7 @@ struct EigenSearch<'a> {
 }
 
 impl EigenSearch<'_> {
-    fn find(&mut self, filter: Filter, known: &[Pair], wanted: usize) -> Vec<Pair> {
+    fn find(&mut self, filter: Filter, known: &[Eigenpair], wanted: usize) -> Vec<Eigenpair> {
         if wanted == 0 {
             return Vec::new();
         }
@@ -161,7 +153,7 @@ impl EigenSearch<'_> {
         found
     }
 
-    fn probe(&mut self, filter: Filter, known: &[Pair]) -> Option<f64> {
+    fn probe(&mut self, filter: Filter, known: &[Eigenpair]) -> Option<f64> {
         let start = self.start();
         let search = FilteredSolver::new(self.walk, filter, known, &start, self.basis);
         let least = search.probe();

@@ -123,7 +123,7 @@ fn groups() -> Ties {
 }
 
 /// What is found in a connected graph, and what the dense solution has.
-fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Pair>, Vec<Pair>) {
+fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
     let view = view(nodes, ties);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
     let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
@@ -136,7 +136,7 @@ fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Pair>, Ve
 
 /// The search finds what the dense solution has, each eigenvalue as often as it occurs there; every
 /// pair fulfils its equation, and the vectors are at right angles to each other.
-fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Pair>, Vec<Pair>) {
+fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<Eigenpair>) {
     let (walk, found, whole) = found_and_whole(nodes, ties);
     assert!(!found.is_empty());
     for (at, pair) in found.iter().enumerate() {
