@@ -20,10 +20,11 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths) -> Result<()> {
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(|error| {
         Error::unavailable(format!("the log `{}` cannot be written: {error}", path.display()))
     })?;
+    // A target is a prefix: `poc_` is every crate of the workspace.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
-            0 => "warn,poc_daemon=info,poc_memory=info",
-            1 => "info,poc_daemon=debug,poc_memory=debug",
+            0 => "warn,poc_=info",
+            1 => "info,poc_=debug",
             _ => "trace,sled=info",
         })
     });

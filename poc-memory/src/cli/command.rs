@@ -1,12 +1,36 @@
 //! Builds the command line from the op table and finds the command that was selected.
 
-use super::help;
-use super::local::{LOCAL, LocalCommandDef};
-use super::session::Globals;
+use super::globals::Globals;
+use super::local::LocalCommandDef;
+use super::{
+    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, profile, settings,
+};
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use poc_graph::error::{Error, Result};
 use std::ffi::OsString;
+
+/// All commands that are no ops.
+pub(super) const LOCAL: &[LocalCommandDef] = &[
+    LocalCommandDef::of::<demo::Demo>(),
+    LocalCommandDef::of::<init::Init>(),
+    LocalCommandDef::of::<doctor::Doctor>(),
+    LocalCommandDef::of::<eval::Eval>(),
+    LocalCommandDef::of::<completions::Completions>(),
+    LocalCommandDef::of::<man::Man>(),
+    LocalCommandDef::of::<help::Help>(),
+    LocalCommandDef::of::<settings::ConfigShow>(),
+    LocalCommandDef::of::<daemon::DaemonLog>(),
+    LocalCommandDef::of::<daemon::DaemonStop>(),
+    LocalCommandDef::of::<profile::ProfileList>(),
+    LocalCommandDef::of::<profile::ProfileShow>(),
+    LocalCommandDef::of::<profile::ProfileCreate>(),
+    LocalCommandDef::of::<agent::AgentNew>(),
+    LocalCommandDef::of::<distill::EmbedDistill>(),
+    LocalCommandDef::of::<fetch::EmbedFetch>(),
+    LocalCommandDef::of::<mcp::McpServe>(),
+    LocalCommandDef::of::<mcp::McpConfig>(),
+];
 
 /// Families of commands with their descriptions.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
@@ -83,9 +107,9 @@ pub(super) fn build(globals: &Globals) -> Command {
         .disable_help_subcommand(true)
         .max_term_width(help::COLUMNS)
         .color(match globals.color {
-            super::session::Color::Auto => ColorChoice::Auto,
-            super::session::Color::Always => ColorChoice::Always,
-            super::session::Color::Never => ColorChoice::Never,
+            super::globals::Color::Auto => ColorChoice::Auto,
+            super::globals::Color::Always => ColorChoice::Always,
+            super::globals::Color::Never => ColorChoice::Never,
         });
     let top = all().fold(top, |top, chosen| {
         let words: Vec<&str> = chosen.name().split(' ').collect();

@@ -1,8 +1,9 @@
 //! `completions`
 
 use super::command;
+use super::globals::Globals;
 use super::local::LocalCommand;
-use super::session::{Globals, Session};
+use super::session::Session;
 use clap_complete::Shell;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;

@@ -1,35 +1,17 @@
-//! The daemon's status, `daemon log`, and `daemon stop`, which waits for the daemon's end.
+//! `daemon log`, and `daemon stop`, which waits for the daemon's end.
 
 use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
-use crate::client::Client;
 use crate::dispatch;
-use crate::ops::{self, DaemonStatus};
+use crate::ops;
 use poc_config::Config;
-use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-
-/// How to make a daemon read its settings again.
-pub(super) const RESTART: &str = "`poc-memory daemon stop`, then start `poc-daemon` again";
-
-/// The daemon of a profile and its status; `None` when none runs.
-pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Client, DaemonStatus)>> {
-    let defaults = Config::defaults()?;
-    let Some(mut client) = dispatch::connect(paths, config.unwrap_or(&defaults))? else {
-        return Ok(None);
-    };
-    let status = client.call("daemon status", Value::Object(Map::new()), &|_| {})?;
-    let status = serde_json::from_value(status).map_err(|error| {
-        Error::internal(format!("the daemon's answer is not understood: {error}")).hint(RESTART)
-    })?;
-    Ok(Some((client, status)))
-}
 
 /// Show the end of the daemon's log, even if no daemon runs
 #[derive(Debug, clap::Args)]

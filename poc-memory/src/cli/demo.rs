@@ -1,8 +1,9 @@
 //! `demo`
 
 use super::command::{self, SelectedCommand};
+use super::globals::Globals;
 use super::local::LocalCommand;
-use super::session::{Globals, Session};
+use super::session::Session;
 use crate::dispatch::{Connection, InProcess};
 use poc_agent::embedded;
 use poc_config::Config;

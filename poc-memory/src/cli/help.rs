@@ -1,8 +1,9 @@
 //! Help about the program as a whole: the short page of `--help`, the list of all commands, and `help`.
 
 use super::command::{self, SelectedCommand, all};
+use super::globals::Globals;
 use super::local::LocalCommand;
-use super::session::{Globals, Session};
+use super::session::Session;
 use clap::Command;
 use poc_graph::error::Result;
 use serde::Serialize;

@@ -1,27 +1,11 @@
 //! Commands that only the command line has: they concern this machine rather than the memory, or add to an op
 //! what only the command line can do.
 
+use super::output::RenderedAnswer;
 use super::session::Session;
-use super::{
-    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, profile, settings,
-};
 use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
-use serde_json::Value;
-
-/// The answer of a command, as JSON and as text.
-pub(super) struct RenderedAnswer {
-    /// The JSON answer.
-    pub(super) value: Value,
-    /// The text for a person.
-    pub(super) text: String,
-    /// Whether the text is the content of a file, which is printed unchanged unless standard output is a
-    /// terminal.
-    pub(super) verbatim: bool,
-    /// The exit status.
-    pub(super) exit: Exit,
-}
 
 /// A command that is no op. The implementing type has its arguments.
 pub(super) trait LocalCommand: clap::Args {
@@ -58,7 +42,7 @@ pub(super) struct LocalCommandDef {
 }
 
 impl LocalCommandDef {
-    const fn of<L: LocalCommand>() -> LocalCommandDef {
+    pub(super) const fn of<L: LocalCommand>() -> LocalCommandDef {
         LocalCommandDef {
             name: L::NAME,
             tenants: L::TENANTS,
@@ -80,25 +64,3 @@ impl LocalCommandDef {
         }
     }
 }
-
-/// All commands that are no ops.
-pub(super) const LOCAL: &[LocalCommandDef] = &[
-    LocalCommandDef::of::<demo::Demo>(),
-    LocalCommandDef::of::<init::Init>(),
-    LocalCommandDef::of::<doctor::Doctor>(),
-    LocalCommandDef::of::<eval::Eval>(),
-    LocalCommandDef::of::<completions::Completions>(),
-    LocalCommandDef::of::<man::Man>(),
-    LocalCommandDef::of::<help::Help>(),
-    LocalCommandDef::of::<settings::ConfigShow>(),
-    LocalCommandDef::of::<daemon::DaemonLog>(),
-    LocalCommandDef::of::<daemon::DaemonStop>(),
-    LocalCommandDef::of::<profile::ProfileList>(),
-    LocalCommandDef::of::<profile::ProfileShow>(),
-    LocalCommandDef::of::<profile::ProfileCreate>(),
-    LocalCommandDef::of::<agent::AgentNew>(),
-    LocalCommandDef::of::<distill::EmbedDistill>(),
-    LocalCommandDef::of::<fetch::EmbedFetch>(),
-    LocalCommandDef::of::<mcp::McpServe>(),
-    LocalCommandDef::of::<mcp::McpConfig>(),
-];

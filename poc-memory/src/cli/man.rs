@@ -1,9 +1,10 @@
 //! `man`
 
 use super::command;
+use super::globals::Globals;
 use super::help::{self, Section};
 use super::local::LocalCommand;
-use super::session::{Globals, Session};
+use super::session::Session;
 use clap::Command;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};

@@ -1,6 +1,6 @@
 //! `mcp`: MCP on standard input and output, and the settings that clients need.
 
-use super::daemon;
+use super::daemon_client;
 use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch::Connection;
@@ -176,7 +176,7 @@ const TOKEN: &str = "POC_MEMORY_TOKEN";
 
 /// The URL at which a running daemon serves MCP.
 fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
-    Ok(daemon::ask(paths, Some(config))?.and_then(|(_, status)| status.mcp))
+    Ok(daemon_client::ask(paths, Some(config))?.and_then(|(_, status)| status.mcp))
 }
 
 /// The settings and where they belong.

@@ -1,12 +1,24 @@
 //! Output of the program: answers on standard output, everything else on standard error.
 
-use super::local::RenderedAnswer;
-use super::session::Globals;
+use super::globals::Globals;
 use crate::ops;
 use clap::builder::styling::{AnsiColor, Style};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Error, Exit, Result};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
+
+/// The answer of a command, as JSON and as text.
+pub(super) struct RenderedAnswer {
+    /// The JSON answer.
+    pub(super) value: Value,
+    /// The text for a person.
+    pub(super) text: String,
+    /// Whether the text is the content of a file, which is printed unchanged unless standard output is a
+    /// terminal.
+    pub(super) verbatim: bool,
+    /// The exit status.
+    pub(super) exit: Exit,
+}
 
 /// Prints answers and errors.
 pub(super) struct Output {

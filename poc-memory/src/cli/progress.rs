@@ -1,6 +1,6 @@
 //! The progress bar of long commands.
 
-use super::session::Globals;
+use super::globals::Globals;
 use crate::ops::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::OnceCell;

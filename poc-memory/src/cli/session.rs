@@ -1,101 +1,13 @@
-//! What every command has: the global options and the paths of the profile.
+//! One run of the program: its global options and the paths of its profile.
 
+use super::globals::Globals;
 use super::output;
 use crate::ops::tenancy;
 use clap::builder::styling::Style;
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
 use serde_json::Value;
-use std::ffi::OsString;
-use std::io::IsTerminal;
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// The global options.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Globals {
-    pub(super) json: bool,
-    pub(super) profile: Option<String>,
-    pub(super) color: Color,
-    pub(super) quiet: bool,
-    pub(super) verbose: u8,
-    pub(super) tenant: Vec<String>,
-}
-
-impl Globals {
-    /// Adds the options to the top command.
-    pub(super) fn augment(command: Command) -> Command {
-        let global = |name: &'static str, help: &'static str| {
-            Arg::new(name).long(name).help(help).global(true).help_heading("Global options")
-        };
-        command.args([
-            global("json", "Print the answer, or the error, as one JSON object").action(ArgAction::SetTrue),
-            global("profile", "Use the memory of this profile, with its own store, socket and daemon")
-                .value_name("NAME"),
-            global("tenant", "Use only the notes of this tenant; repeat it for each key")
-                .value_name("KEY=VALUE")
-                .action(ArgAction::Append),
-            global("color", "When to use colours")
-                .value_name("WHEN")
-                .value_parser(clap::value_parser!(Color))
-                .default_value("auto")
-                .hide_possible_values(true)
-                .hide_default_value(true)
-                .help("When to use colours: auto, always or never; `NO_COLOR` is respected"),
-            global("quiet", "Print only the answer and errors").short('q').action(ArgAction::SetTrue),
-            global("verbose", "Log more; repeat it for even more").short('v').action(ArgAction::Count),
-        ])
-    }
-
-    /// The options of a parsed command line.
-    pub(super) fn parsed(matches: &ArgMatches) -> Globals {
-        Globals {
-            json: matches.get_flag("json"),
-            profile: matches.get_one::<String>("profile").cloned(),
-            color: matches.get_one::<Color>("color").copied().unwrap_or_default(),
-            quiet: matches.get_flag("quiet"),
-            verbose: matches.get_count("verbose"),
-            tenant: matches.get_many::<String>("tenant").into_iter().flatten().cloned().collect(),
-        }
-    }
-
-    /// The options that can be read before a successful parse, which are needed to report a usage error.
-    pub(super) fn foreseen(arguments: &[OsString]) -> Globals {
-        let words: Vec<&str> =
-            arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
-        let color = |value: &str| Color::from_str(value, false).ok();
-        let after = words.iter().skip_while(|word| **word != "--color").nth(1).and_then(|word| color(word));
-        let joined = words.iter().find_map(|word| word.strip_prefix("--color=")).and_then(color);
-        Globals {
-            json: words.contains(&"--json"),
-            color: after.or(joined).unwrap_or_default(),
-            ..Globals::default()
-        }
-    }
-
-    /// Whether to colour output to `stream`.
-    pub(super) fn colors(&self, stream: &impl IsTerminal) -> bool {
-        match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
-        }
-    }
-}
 
 /// One run of the program.
 #[derive(Clone)]
@@ -141,12 +53,13 @@ impl Session {
 /// overrides both.
 pub(super) fn start_logging(globals: &Globals) {
     use tracing_subscriber::EnvFilter;
+    // A target is a prefix: `poc_` is every crate of the workspace.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match (globals.quiet, globals.verbose) {
             (true, _) => "error",
             (false, 0) => "warn",
-            (false, 1) => "warn,poc_memory=info",
-            (false, 2) => "info,poc_memory=debug",
+            (false, 1) => "warn,poc_=info",
+            (false, 2) => "info,poc_=debug",
             (false, _) => "trace,sled=info",
         })
     });
@@ -158,20 +71,4 @@ pub(super) fn start_logging(globals: &Globals) {
         .with_ansi(globals.colors(&std::io::stderr()))
         .with_writer(std::io::stderr)
         .try_init();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_for_errors_are_read_from_an_invalid_command_line() {
-        let foreseen = |line: &str| {
-            let globals = Globals::foreseen(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-            (globals.json, globals.color)
-        };
-        assert_eq!(foreseen("poc-memory serch --json"), (true, Color::Auto));
-        assert_eq!(foreseen("poc-memory serch --color never"), (false, Color::Never));
-        assert_eq!(foreseen("poc-memory serch --color=always -- --json"), (false, Color::Always));
-    }
 }

@@ -1,6 +1,6 @@
 //! `config show`
 
-use super::daemon::{self, RESTART};
+use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
@@ -44,7 +44,7 @@ impl LocalCommand for ConfigShow {
         let config = session.config()?;
         let problems = super::doctor::problems(&config);
         // An unreachable daemon is not an error of the settings.
-        let running = daemon::ask(&session.paths, Some(&config)).ok().flatten();
+        let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }

@@ -1,8 +1,8 @@
 //! Errors of command-line parsing, reported like all other errors.
 
 use super::command;
+use super::globals::Globals;
 use super::output::Output;
-use super::session::Globals;
 use clap::error::ErrorKind;
 use poc_graph::error::{Error, Exit};
 use std::ffi::OsString;

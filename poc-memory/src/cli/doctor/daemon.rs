@@ -1,7 +1,7 @@
 //! Checks whether a daemon runs, has this release and uses the current settings.
 
 use super::{CheckState, Diagnostic};
-use crate::cli::daemon::{self, RESTART};
+use crate::cli::daemon_client::{self, RESTART};
 use crate::cli::session::Session;
 use crate::client::Client;
 use crate::ops::DaemonStatus;
@@ -11,7 +11,7 @@ const CHECK: &str = "daemon";
 
 /// The diagnostics, and the daemon if one answers.
 pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<Diagnostic>, Option<Client>) {
-    match daemon::ask(&session.paths, config) {
+    match daemon_client::ask(&session.paths, config) {
         Ok(None) => {
             let none = Diagnostic::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
                 .hint("start it with `poc-daemon`");

@@ -31,10 +31,10 @@ use super::adjacency::Adjacency;
 use super::draw::signed;
 use super::parts::Partition;
 use super::saved::Space;
-use spectrum::Spectrum;
 use crate::Ix;
 use crate::View;
 use eigenpair::Eigenpair;
+use spectrum::Spectrum;
 use walk::Walk;
 
 /// The coordinates of all nodes that have edges.

@@ -1,0 +1,107 @@
+//! The global options.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The global options.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Globals {
+    pub(super) json: bool,
+    pub(super) profile: Option<String>,
+    pub(super) color: Color,
+    pub(super) quiet: bool,
+    pub(super) verbose: u8,
+    pub(super) tenant: Vec<String>,
+}
+
+impl Globals {
+    /// Adds the options to the top command.
+    pub(super) fn augment(command: Command) -> Command {
+        let global = |name: &'static str, help: &'static str| {
+            Arg::new(name).long(name).help(help).global(true).help_heading("Global options")
+        };
+        command.args([
+            global("json", "Print the answer, or the error, as one JSON object").action(ArgAction::SetTrue),
+            global("profile", "Use the memory of this profile, with its own store, socket and daemon")
+                .value_name("NAME"),
+            global("tenant", "Use only the notes of this tenant; repeat it for each key")
+                .value_name("KEY=VALUE")
+                .action(ArgAction::Append),
+            global("color", "When to use colours")
+                .value_name("WHEN")
+                .value_parser(clap::value_parser!(Color))
+                .default_value("auto")
+                .hide_possible_values(true)
+                .hide_default_value(true)
+                .help("When to use colours: auto, always or never; `NO_COLOR` is respected"),
+            global("quiet", "Print only the answer and errors").short('q').action(ArgAction::SetTrue),
+            global("verbose", "Log more; repeat it for even more").short('v').action(ArgAction::Count),
+        ])
+    }
+
+    /// The options of a parsed command line.
+    pub(super) fn parsed(matches: &ArgMatches) -> Globals {
+        Globals {
+            json: matches.get_flag("json"),
+            profile: matches.get_one::<String>("profile").cloned(),
+            color: matches.get_one::<Color>("color").copied().unwrap_or_default(),
+            quiet: matches.get_flag("quiet"),
+            verbose: matches.get_count("verbose"),
+            tenant: matches.get_many::<String>("tenant").into_iter().flatten().cloned().collect(),
+        }
+    }
+
+    /// The options that can be read before a successful parse, which are needed to report a usage error.
+    pub(super) fn foreseen(arguments: &[OsString]) -> Globals {
+        let words: Vec<&str> =
+            arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
+        let color = |value: &str| Color::from_str(value, false).ok();
+        let after = words.iter().skip_while(|word| **word != "--color").nth(1).and_then(|word| color(word));
+        let joined = words.iter().find_map(|word| word.strip_prefix("--color=")).and_then(color);
+        Globals {
+            json: words.contains(&"--json"),
+            color: after.or(joined).unwrap_or_default(),
+            ..Globals::default()
+        }
+    }
+
+    /// Whether to colour output to `stream`.
+    pub(super) fn colors(&self, stream: &impl IsTerminal) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_for_errors_are_read_from_an_invalid_command_line() {
+        let foreseen = |line: &str| {
+            let globals = Globals::foreseen(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+            (globals.json, globals.color)
+        };
+        assert_eq!(foreseen("poc-memory serch --json"), (true, Color::Auto));
+        assert_eq!(foreseen("poc-memory serch --color never"), (false, Color::Never));
+        assert_eq!(foreseen("poc-memory serch --color=always -- --json"), (false, Color::Always));
+    }
+}
