@@ -1,10 +1,11 @@
-//! A store that release 0.1 wrote opens and gives the answers that release gave.
+//! A store that release 0.1 wrote can be opened and gives the same answers.
 //!
 //! `tests/fixtures/store-0.1` holds the log of a store, the record of its embedder, and what release 0.1
 //! printed for it: imports, messages, links, weights, runs of three agents, an undone run, a deleted and a
 //! superseded note, and a second tenant.
 
 use crate::support::World;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 fn fixture() -> PathBuf {
@@ -44,9 +45,19 @@ fn exports_of_both_tenants_are_byte_equal() {
 #[test]
 fn changes_runs_and_history_are_those_of_the_release() {
     let world = opened();
-    assert_printed(&world, &["--json", "changes"], &expected("changes.json"));
-    assert_printed(&world, &["--json", "agent", "history"], &expected("agent-history.json"));
-    assert_printed(&world, &["--json", "history", "lunch"], &expected("history-lunch.json"));
+    for (arguments, name) in [
+        (&["changes"][..], "changes.json"),
+        (&["agent", "history"], "agent-history.json"),
+        (&["history", "lunch"], "history-lunch.json"),
+    ] {
+        let mut expected: Value = serde_json::from_str(&expected(name)).unwrap();
+        let mut found = world.json(arguments);
+        for answer in [&mut expected, &mut found] {
+            // The instant of the answer itself.
+            answer.as_object_mut().unwrap().remove("as_of");
+        }
+        assert_eq!(found, expected, "{arguments:?}");
+    }
 }
 
 #[test]

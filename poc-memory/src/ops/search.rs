@@ -36,7 +36,7 @@ fn language() -> String {
     ] {
         let _ = writeln!(text, "\n{heading}:");
         for stage in vocabulary().iter().filter(|stage| stage.kind() == kind) {
-            let _ = writeln!(text, "  {}\n      {}", stage.signature(), stage.doc);
+            let _ = writeln!(text, "  {}\n      {}", wrapped(&stage.signature()), stage.doc);
         }
     }
     let _ = writeln!(text, "\nFields to sort by:");
@@ -44,6 +44,22 @@ fn language() -> String {
         let _ = writeln!(text, "  {name}\n      {}", field.doc);
     }
     text.truncate(text.trim_end().len());
+    text
+}
+
+/// A signature on lines of at most 78 characters, each broken after a comma: help fits 80 columns.
+fn wrapped(signature: &str) -> String {
+    let mut text = String::new();
+    let mut columns = 2;
+    for part in signature.split_inclusive(',') {
+        let length = part.chars().count();
+        if columns + length > 78 {
+            text.push_str("\n    ");
+            columns = 4;
+        }
+        text.push_str(part);
+        columns += length;
+    }
     text
 }
 

@@ -25,8 +25,10 @@ pub(super) fn check(session: &Session) -> (Vec<Diagnostic>, Option<Config>) {
     let name = file.display();
     let message = if file.exists() {
         format!("`{name}` is good; settings that differ from the defaults: {changed}")
+    } else if changed == 0 {
+        format!("there is no `{name}`: the defaults are in force")
     } else {
-        format!("there is no `{name}`: the defaults are in force, but for {changed}")
+        format!("there is no `{name}`: the defaults are in force; settings from the environment: {changed}")
     };
     (vec![Diagnostic::new(CHECK, CheckState::Ok, message)], Some(config))
 }

@@ -16,8 +16,8 @@ pub(crate) struct RemoteBind {
     /// Name of a profile, or path of a folder that is or contains a store
     #[arg(value_name = "NAME-OR-PATH", value_parser = argument::remote)]
     remote: String,
-    /// Highest trust of notes from there: `quarantined`, `external`, `agent`, `user` or `pinned` [default:
-    /// user for a profile, external for a folder]
+    /// Highest trust of notes from there: `quarantined`, `external`, `agent`, `user` or `pinned`. Without it,
+    /// `user` for a profile and `external` for a folder
     #[arg(long, value_parser = argument::trust(), hide_possible_values = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trust: Option<Trust>,

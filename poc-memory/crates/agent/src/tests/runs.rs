@@ -1,7 +1,6 @@
 //! Runs from claim to row.
 
 use super::world::{ScriptedModel, World, agent, draft, edit, outcomes, parse};
-use crate::Context;
 use crate::Definition;
 use crate::ledger::{self, Reason, Status};
 use crate::model::{CallCost, CallError, CallFailure, Reply};
@@ -411,32 +410,6 @@ fn the_heuristic_model_is_idempotent() {
     // A month later it may gain again.
     world.clock.advance(Span::WEEK);
     assert_eq!(play().status, Status::Ok);
-}
-
-#[test]
-fn a_missing_api_key_fails_the_run_with_a_hint() {
-    let world = World::new();
-    two(&world);
-    let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
-        [execution]\nmodel = \"keyless\"\nactions = [\"link-add\"]\n";
-    let mut world = world;
-    let mut provider = world.memory.config.providers["anthropic"].clone();
-    provider.key_env = Some("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET".into());
-    world.config().providers.insert("nobody".into(), provider);
-    let model =
-        poc_config::ModelConfig { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
-    world.config().models.insert("keyless".into(), model);
-    let template = |_: &str| unreachable!();
-    let names = world.memory.names.load_full();
-    let context = Context { config: &world.memory.config, names: &names, template: &template };
-    let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
-    let run = run(&world.memory, &definition, Trigger::Manual, &RunOptions::default()).unwrap();
-    assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::InvalidConfig)));
-    assert!(
-        run.message.clone().unwrap().contains("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET"),
-        "{:?}",
-        run.message
-    );
 }
 
 #[test]

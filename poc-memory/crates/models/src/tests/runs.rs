@@ -2,10 +2,10 @@
 
 use crate::mock_model::{Answer, MockModel, completion};
 use crate::registry;
-use poc_agent::Definition;
 use poc_agent::ledger::{self, Reason, Run, Status};
 use poc_agent::run::{RunOptions, Trigger, run};
 use poc_agent::testing::world::{World, agent};
+use poc_agent::{Context, Definition};
 use poc_config::Config;
 use poc_graph::time::{Span, Timestamp};
 use serde_json::json;
@@ -132,4 +132,29 @@ fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
     assert_eq!((asked.status, first.requests().len()), (Status::Failed, 2));
     world.clock.set(Timestamp(world.memory.now().0 + Span::HOUR.0));
     assert_eq!((slot(&alone).status, first.requests().len()), (Status::Failed, 3));
+}
+
+#[test]
+fn a_missing_api_key_fails_the_run_with_a_hint() {
+    let mut world = World::new();
+    world.note("btree-split", "A split of the b-tree lost the right sibling.");
+    let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+        [execution]\nmodel = \"keyless\"\nactions = [\"link-add\"]\n";
+    let mut provider = world.memory.config.providers["anthropic"].clone();
+    provider.key_env = Some("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET".into());
+    world.config().providers.insert("nobody".into(), provider);
+    let model =
+        poc_config::ModelConfig { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
+    world.config().models.insert("keyless".into(), model);
+    let template = |_: &str| unreachable!();
+    let names = world.memory.names.load_full();
+    let context = Context { config: &world.memory.config, names: &names, template: &template };
+    let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
+    let run = run(&world.memory, &definition, Trigger::Manual, &options()).unwrap();
+    assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::InvalidConfig)));
+    assert!(
+        run.message.clone().unwrap().contains("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET"),
+        "{:?}",
+        run.message
+    );
 }
