@@ -1,9 +1,9 @@
-# Every task of the project. `just` alone lists them.
+# The tasks of the project. `just` without arguments lists them.
 
 _default:
     @just --list
 
-# Format, lints, tests, dependencies: what a change must pass.
+# Formatting, lints, tests and dependencies. Every change must pass.
 check: lint test deny
 
 # Formatting and lints, warnings denied.
@@ -11,7 +11,7 @@ lint:
     cargo fmt --all --check
     cargo clippy --release --workspace --all-targets -- -D warnings
 
-# The README's own test command.
+# The test command of the README.
 test:
     cargo test --release --workspace
 
@@ -19,19 +19,19 @@ test:
 deny:
     cargo deny check
 
-# Build and run the newcomer's first command.
+# Build, and run the first command of the README.
 demo:
     cargo build --release && ./target/release/poc-memory demo
 
-# Speed beside peers: prints tables and writes JSON under target/bench. `just bench pipeline 1000000` runs one
-# bench (pipeline, structure, memory, open) at one size; without arguments all at 13,000 and 100,000 nodes. `embed`
-# counts sentences and needs POC_MEMORY_BENCH_MODEL, the folder of a sentence model of the BERT family.
+# Compare the speed with other tools: prints tables and writes JSON under target/bench. Without arguments all benches
+# run at 13,000 and 100,000 nodes. `just bench pipeline 1000000` runs one bench (pipeline, structure, memory, open) at
+# one size. `embed` counts sentences and needs POC_MEMORY_BENCH_MODEL, the folder of a BERT sentence model.
 bench NAME="*" *NODES:
     test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
     target/bench/venv/bin/pip install -q -r bench/requirements.txt
     cargo bench --workspace --features poc-bench/sqlite --bench '{{NAME}}' -- {{NODES}}
 
-# A hundred clients at once for a minute, of a daemon that imports meanwhile: errors, lost notes, latencies.
+# Load a daemon with 100 clients for a minute while it imports, and print errors, lost notes and latencies.
 load CLIENTS="100" SECONDS="60":
     cargo build --release
     cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
@@ -40,11 +40,11 @@ load CLIENTS="100" SECONDS="60":
 live:
     bash tests/live/run.sh
 
-# Tools nobody here wrote, against the real daemon: what they count is printed. Installs them into target/conformance.
+# Run third-party tools against the real daemon and print their counts. Installs them into target/conformance.
 conformance: conformance-mcp
     bash tests/conformance/rest.sh
 
-# Of these the clients of MCP alone, which take a minute.
+# Run only the MCP clients of `conformance`, which takes a minute.
 conformance-mcp:
     cargo build --release
     bash tests/conformance/mcp.sh

@@ -1,5 +1,5 @@
 //! Invalid requests, generated from the schema of each op, over the socket and REST: the error has the right code and
-//! field, and nothing changes. The tests of the command line and of MCP cover what those add.
+//! field, and nothing changes. The command line and MCP have tests of their own.
 
 use crate::support::World;
 use crate::support::http::{Http, ON};

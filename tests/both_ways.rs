@@ -97,7 +97,7 @@ const SESSION: &[&[&str]] = &[
     &["agent", "check"],
     &["agent", "test"],
     &["agent", "test", "linker"],
-    // Similar notes with rare words in common and no edge yet, so that the linker has something to do.
+    // Similar notes that share rare words and have no edge, so the linker has work.
     &[
         "insert",
         "--type=episodic",

@@ -161,7 +161,7 @@ fn pasted_settings_lead_to_the_right_memory() {
         assert_eq!(server["env"], json!({"POC_MEMORY_HOME": whole}), "{server}");
         let words: Vec<&str> = server["args"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
         let [before @ .., "mcp"] = &words[..] else { panic!("{server}") };
-        // As an assistant does: with the environment of the settings and hardly anything else.
+        // Assistants start the server with little more than the environment in the settings.
         let found = Command::new(server["command"].as_str().unwrap())
             .env_clear()
             .env("POC_MEMORY_HOME", server["env"]["POC_MEMORY_HOME"].as_str().unwrap())

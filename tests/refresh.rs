@@ -1,4 +1,4 @@
-//! The daemon keeps what is derived from the whole graph up to date.
+//! The daemon recomputes the graph structure when the graph has changed.
 
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
@@ -41,13 +41,13 @@ fn an_idle_daemon_computes_the_graph_structure_and_reuses_it() {
     world.start_daemon();
     assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
     world.stop_daemon();
-    // A damaged file is not used …
+    // A damaged file is ignored.
     let whole = kept().unwrap();
     std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
     std::fs::write(&file, &whole).unwrap();
     assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
-    // … nor is one of an older graph.
+    // A file of an older graph is ignored.
     link(&world, "a", "d");
     assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
 }

@@ -67,7 +67,7 @@ fn add_agent_with_missed_slot(world: &World) {
     let paths = Paths::in_folder(world.home());
     let mut config = Config::load(&paths.config_file()).unwrap();
     config.embedder.kind = "hash".into();
-    // To load the catalog records since when the agent is known.
+    // Loading the catalog records the time at which the agent became known.
     let clock = ManualClock::new(now.minus(Span(20 * HOUR)));
     let memory = Memory::open(paths, config, Arc::new(clock), Arc::new(SystemRng)).unwrap();
     Catalog::load(&memory).unwrap();

@@ -102,7 +102,7 @@ fn a_body_over_the_limit_is_rejected() {
 }
 
 #[test]
-fn a_half_sent_request_is_not_waited_for() {
+fn an_incomplete_request_times_out() {
     let (_world, http) = world("header-timeout = \"300ms\"\nrequest-timeout = \"300ms\"\n");
     // Headers without an end, and a connection without data.
     for half in [format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nX-Slow: ", http.address), String::new()] {

@@ -1,4 +1,4 @@
-//! Runs the console blocks of a Markdown page as a reader would: one shell for the whole page.
+//! Runs the console blocks of a Markdown page in one shell, as a reader would.
 //!
 //! In a block marked `console`, a line that starts with `$ ` is typed into the shell (lines up to
 //! the end of a here-document belong to it); the lines below are what it must print. `...` alone
@@ -64,7 +64,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs every command of a page in a world; what differs fails with its line.
+/// Runs the commands of a page in a world and panics with the line of the first output that differs.
 pub(crate) fn run(page: &Path, world: &World) {
     let text = std::fs::read_to_string(page).unwrap();
     let steps = steps(&text);
@@ -114,7 +114,7 @@ fn fits(pattern: &str, line: &str) -> bool {
     }
 }
 
-/// A bash that stays open from command to command.
+/// A bash process that runs all commands of a page.
 struct Shell {
     bash: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -145,7 +145,7 @@ impl Shell {
         shell
     }
 
-    /// Types a command; the lines it prints.
+    /// Runs a command and returns the lines it prints.
     fn type_in(&mut self, command: &str) -> Vec<String> {
         let stdin = self.bash.stdin.as_mut().unwrap();
         writeln!(stdin, "{command}\necho; echo {}", Self::END).unwrap();
@@ -177,7 +177,7 @@ impl Drop for Shell {
 }
 
 #[test]
-fn a_page_is_read_as_a_reader_would() {
+fn a_page_is_split_into_commands_and_expected_output() {
     let page =
         "text\n```console\n$ cat > a <<'END'\nx\nEND\n$ echo 1 2\n1 [..]\n...\n```\n```sh\nskipped\n```\n";
     let steps = steps(page);

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_and_duration_has_bounds_and_every_bound_a_key() {
+    fn every_number_and_duration_has_bounds_and_every_bound_is_used() {
         let defaults = toml::from_str::<Value>(crate::DEFAULTS).unwrap();
         let mut bounded = std::collections::BTreeSet::new();
         each(&defaults, "", &mut |key, value| {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_told_with_the_bounds() {
+    fn a_value_out_of_bounds_is_refused_with_the_bounds() {
         let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".to_owned(),
             Err(error) => error.line(),

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_variable_puts_everything_in_one_folder() {
+    fn poc_memory_home_moves_all_paths_into_one_folder() {
         let paths =
             Paths::resolve(|name| (name == "POC_MEMORY_HOME").then(|| "/m".into()), Some("work")).unwrap();
         assert_eq!(paths.store(), Path::new("/m/profiles/work/store"));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_is_told_what_it_needs_to_find_it() {
+    fn chosen_lists_the_variables_that_another_process_needs() {
         let told = |set: &[(&str, &str)]| {
             let value =
                 |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, path)| path.into());
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_finds_those_beside_it() {
+    fn a_profile_lists_all_profiles_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let unnamed = Paths::in_folder(folder.path());
         assert_eq!(unnamed.profiles().unwrap(), ["default"]);
@@ -314,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_may_lie_by_itself() {
+    fn a_store_can_be_outside_a_profile() {
         let paths = Paths::of_store(Path::new("/mnt/shared/notes"));
         assert_eq!(paths.store(), Path::new("/mnt/shared/notes"));
         assert_eq!(paths.config_file(), Path::new("/mnt/shared/config.toml"));
     }
 
     #[test]
-    fn a_profile_name_cannot_leave_its_folder() {
+    fn an_invalid_profile_name_is_refused() {
         for wrong in ["", "..", "a/b", ".x"] {
             assert!(Paths::resolve(|_| Some("/m".into()), Some(wrong)).is_err(), "{wrong}");
         }

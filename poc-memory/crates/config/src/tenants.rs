@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(deserializer)?;
         Regex::new(&text).map(Pattern).map_err(|error| {
-            // The marker that regex draws below the expression does not fit into one line.
+            // Only the last line: regex also prints the expression with a marker below it.
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             serde::de::Error::custom(format!("is no regular expression: {why}"))
@@ -320,7 +320,7 @@ mod tests {
 
     /// The first problem is reported, in the order unknown key, value, pattern, required key, sets.
     #[test]
-    fn what_is_wrong_is_told_in_order() {
+    fn the_first_problem_is_reported() {
         let schema = load(SCHEMA).unwrap();
         let told = |pairs: &str| -> String {
             let pairs = pairs.split_whitespace().map(|pair| pair.split_once('=').unwrap());
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn without_keys_anything_goes() {
+    fn a_schema_without_keys_accepts_every_tenant() {
         let schema = Config::defaults().unwrap().tenant_schema;
         schema.validate(&Tuple::default()).unwrap();
         schema.validate(&Tuple::new([("any", "thing")]).unwrap()).unwrap();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_as_json() {
+    fn the_schema_is_converted_to_json_schema() {
         insta::assert_snapshot!(format!("{:#}", load(SCHEMA).unwrap().json_schema()), @r#"
         {
           "type": "object",
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_makes_no_sense_is_refused_with_its_place() {
+    fn an_invalid_schema_is_refused_with_its_location() {
         let texts = [
             "keys.user.pattern = \"[\"",
             "keys.user.enum = []",

@@ -1,8 +1,8 @@
-//! A sentence model of the BERT family in a folder, run by candle on the processor.
+//! Runs a sentence model of the BERT family from a folder, with candle on the CPU.
 //!
-//! The folder is as the Hugging Face hub has it: `config.json`, `model.safetensors`, and `tokenizer.json`
-//! or `vocab.txt`; of what sentence-transformers adds, `1_Pooling/config.json` says how tokens become a
-//! vector and `sentence_bert_config.json` how many are read.
+//! The folder has the layout of the Hugging Face hub: `config.json`, `model.safetensors`, and
+//! `tokenizer.json` or `vocab.txt`. Two optional files come from sentence-transformers:
+//! `1_Pooling/config.json` sets the pooling, and `sentence_bert_config.json` the maximum number of tokens.
 
 mod elementwise;
 mod head;
@@ -22,7 +22,7 @@ use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{ModelWrapper, NormalizerWrapper, Tokenizer, TruncationParams};
 
-/// Tokens of a text that are read when the folder does not say; longer texts are cut.
+/// The default maximum number of tokens; longer texts are truncated.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Why a model cannot be used.
@@ -62,42 +62,42 @@ impl From<ModelError> for Error {
     }
 }
 
-/// How the vectors of the tokens become one.
+/// How the token vectors are combined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pooling {
-    /// Their mean.
+    /// The mean of all tokens.
     Mean,
-    /// That of the first token.
+    /// The first token.
     First,
 }
 
-/// A model that has been read.
+/// A loaded model.
 pub(super) struct Bert {
     network: Network,
     tokenizer: Tokenizer,
     pooling: Pooling,
-    /// The marks that begin and end a text.
+    /// The special tokens that begin and end a text.
     ends: [u32; 2],
-    /// Tokens of a text, or of a pair, marks included.
+    /// The maximum number of tokens of a text or pair, special tokens included.
     max_tokens: usize,
-    /// Length of a vector.
+    /// The length of a vector.
     pub(super) dimensions: usize,
     /// The first bytes of the BLAKE3 of weights and settings, as hex.
     pub(super) revision: String,
 }
 
-/// Two texts as the model reads them together.
+/// A pair of texts as one input of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// The tokens, marks included.
+    /// The tokens, special tokens included.
     pub(super) ids: Vec<u32>,
-    // Where the second text begins.
+    // The start of the second text.
     second: usize,
 }
 
-/// What a vocabulary is made for.
+/// A vocabulary and its normalization.
 pub(super) struct VocabularyInfo {
-    /// The tokens by id; ids that the model has and the vocabulary has not are empty.
+    /// The tokens by id; empty for ids missing from the vocabulary.
     pub(super) tokens: Vec<String>,
     pub(super) lowercase: bool,
     pub(super) strip_accents: bool,
@@ -105,14 +105,14 @@ pub(super) struct VocabularyInfo {
 }
 
 impl Bert {
-    /// The model in a folder.
+    /// Opens the model in a folder.
     pub(super) fn open(folder: &Path) -> Result<Bert> {
         let (model, _) = Bert::read(folder, false)
             .map_err(|problem| ModelError::NoEncoder { folder: folder.to_owned(), problem })?;
         Ok(model)
     }
 
-    /// The model of pairs in a folder.
+    /// Opens the cross-encoder in a folder.
     pub(super) fn open_with_head(folder: &Path) -> Result<(Bert, Head)> {
         let read = Bert::read(folder, true);
         let read = read.and_then(|(model, head)| Ok((model, head.ok_or("it has no classifier")?)));
@@ -129,7 +129,7 @@ impl Bert {
         let weights = bytes(&folder.join("model.safetensors"))?;
         let mut hash = blake3::Hasher::new();
         hash.update(&weights).update(&settings).update(&[pooling as u8]);
-        // Other tokens are other vectors.
+        // A different tokenizer gives different vectors.
         for name in ["tokenizer.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"] {
             let text = std::fs::read(folder.join(name)).unwrap_or_default();
             hash.update(&(text.len() as u64).to_le_bytes()).update(&text);
@@ -137,7 +137,7 @@ impl Bert {
         let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
         let (network, head) = catch_panics(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
-            // Under the name of the encoder in a model that has something on top of it.
+            // Models with a head store the encoder under `bert`.
             let inside = weights.pp("bert");
             let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
             let encoder = if is_inside { &inside } else { &weights };
@@ -166,7 +166,7 @@ impl Bert {
         ))
     }
 
-    /// The tokens of a text, marks included.
+    /// The tokens of a text, special tokens included.
     pub(super) fn tokens(&self, text: &str) -> Result<Vec<u32>> {
         let encoding = self.tokenizer.encode_fast(text, false);
         let encoding = encoding.map_err(ModelError::Tokenize)?;
@@ -174,7 +174,7 @@ impl Bert {
         Ok([&[first], encoding.get_ids(), &[last]].concat())
     }
 
-    /// The unit vectors of texts given as tokens, which are run through the model together.
+    /// The unit vectors of tokenized texts, computed in one batch.
     pub(super) fn vectors(&self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
         let states = self.states(texts)?;
         let width = self.dimensions;
@@ -194,7 +194,7 @@ impl Bert {
         Ok(pooled.collect())
     }
 
-    /// The last hidden state of each of some tokens, each read by itself between the marks.
+    /// The last hidden state of each token, each in an input of its own between the special tokens.
     pub(super) fn single_token_states(&self, tokens: std::ops::Range<u32>) -> Result<Vec<Vec<f32>>> {
         let [first, last] = self.ends;
         let texts: Vec<[u32; 3]> = tokens.map(|token| [first, token, last]).collect();
@@ -210,7 +210,7 @@ impl Bert {
         Ok(catch_panics(|| self.network.states(&texts)).map_err(ModelError::Encode)?)
     }
 
-    /// Two texts, given as tokens with their marks, as one.
+    /// Joins two tokenized texts into one input.
     pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
         let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
         let (mut one, mut two) = (bare(first), bare(second));
@@ -221,7 +221,7 @@ impl Bert {
         Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
     }
 
-    /// What the head says of each pair, 0–1.
+    /// The score of the head for each pair, 0–1.
     pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
         let texts: Vec<TokenSequence<'_>> =
             pairs.iter().map(|pair| TokenSequence { ids: &pair.ids, second: pair.second }).collect();
@@ -231,14 +231,14 @@ impl Bert {
             .iter()
             .map(|pair| {
                 let first = rows.next().unwrap_or_default();
-                // The rest of the pair.
+                // Skip the other tokens of the pair.
                 rows.by_ref().take(pair.ids.len() - 1).for_each(drop);
                 head.likelihood(first)
             })
             .collect())
     }
 
-    /// The vocabulary, when it is one of word pieces.
+    /// The vocabulary, if the tokenizer is WordPiece.
     pub(super) fn vocabulary(&self) -> Result<VocabularyInfo> {
         let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else {
             return Err(ModelError::NotWordPiece.into());
@@ -268,8 +268,8 @@ impl Bert {
     }
 }
 
-/// How much of two texts is kept where both may have `most` tokens: the longer is cut to the shorter, then both
-/// to a half, as the library does that models are trained with.
+/// The lengths of two texts truncated to `most` tokens together. The longer text is cut to the length of the
+/// shorter, then both to one half. The `tokenizers` library does the same.
 fn fit(one: usize, two: usize, most: usize) -> (usize, usize) {
     if one + two <= most {
         return (one, two);
@@ -296,7 +296,7 @@ fn json(path: &Path) -> Result<Option<Value>, String> {
     }
 }
 
-/// The settings of the network. What only training needs may be missing.
+/// The configuration of the network. Fields that only training needs may be missing.
 fn config(text: &[u8]) -> Result<Config, String> {
     let wrong = |problem: &dyn std::fmt::Display| format!("`config.json`: {problem}");
     let mut settings: serde_json::Map<String, Value> =
@@ -313,7 +313,7 @@ fn config(text: &[u8]) -> Result<Config, String> {
     for (name, value) in [("pad_token_id", 0), ("type_vocab_size", 2)] {
         settings.entry(name).or_insert(value.into());
     }
-    // Three names of the same approximation.
+    // Three names for the same approximation.
     if let Some("gelu_new" | "gelu_fast" | "gelu_pytorch_tanh") =
         settings.get("hidden_act").and_then(Value::as_str)
     {
@@ -342,7 +342,7 @@ fn pooling(folder: &Path) -> Result<Pooling, String> {
     }
 }
 
-/// The tokenizer, which cuts texts so that with the marks they have at most `max_tokens` tokens.
+/// The tokenizer, which truncates texts to `max_tokens` tokens, special tokens included.
 fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
     let (ready, vocabulary): (PathBuf, PathBuf) = (folder.join("tokenizer.json"), folder.join("vocab.txt"));
     let wrong = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());

@@ -99,9 +99,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Every text once, in its place, in batches that are no longer than they may be.
+        /// Each text is embedded once and keeps its position, and no batch exceeds the limit.
         #[test]
-        fn each_text_has_its_own(lengths in proptest::collection::vec(0usize..400, 0..40)) {
+        fn each_text_gets_its_own_vector(lengths in proptest::collection::vec(0usize..400, 0..40)) {
             let texts: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
             let work = |batch: &[&(usize, usize)]| {
                 let sum: usize = batch.iter().map(|(_, length)| length).sum();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told() {
+    fn errors_are_returned() {
         let work = |batch: &[&usize]| match batch.contains(&&3) {
             true => Err(Error::internal("three")),
             false => Ok(vec![(); batch.len()]),

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_about_the_same_thing_are_alike() {
+    fn notes_on_the_same_topic_are_similar() {
         for (a, b) in [
             (
                 "The B-tree splits a leaf page when an insert does not fit",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn unrelated_notes_are_not() {
+    fn unrelated_notes_are_dissimilar() {
         let notes = [
             "The B-tree splits a leaf page when an insert does not fit",
             "Anna moved to Lisbon in March and works at the harbour",
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(HashEmbedder::new(4096).unwrap().name(), "hash-4096-1");
     }
 
-    /// Stored vectors are compared with fresh ones: the same text must give the same vector in
-    /// every release that keeps the name.
+    /// Stored vectors are compared with new ones, so every release that keeps the embedder's name must give
+    /// the same vector for the same text.
     #[test]
     fn the_vector_of_a_text_never_changes() {
         let vector = HashEmbedder::new(16).unwrap().embed_one("A note about B-trees").unwrap();

@@ -1,4 +1,4 @@
-//! Vectors by a server: `POST URL/embeddings`, as OpenAI has it and Ollama, vLLM, llama.cpp and others do.
+//! Embeddings from a server: `POST URL/embeddings`, the API of OpenAI, Ollama, vLLM, llama.cpp and others.
 
 use super::Embedder;
 use poc_config::endpoint::{self, EndpointError};
@@ -12,17 +12,17 @@ use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
 
-/// Texts in a request.
+/// Texts per request.
 const BATCH: usize = 64;
-/// Attempts of a request that may yet succeed.
+/// The maximum number of attempts per request.
 const ATTEMPTS: u32 = 4;
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
 const CONNECT: Duration = Duration::from_secs(10);
-/// For a whole answer.
+/// The timeout for a complete response.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Bytes of a response: thousands of numbers for each text of a batch, in decimal.
+/// The maximum response size in bytes: thousands of decimal numbers for each text of a batch.
 const MAX_RESPONSE: u64 = 64 << 20;
-/// Characters of an error response that are passed on.
+/// Characters of an error response that are quoted in the error.
 const MAX_EXCERPT: usize = 200;
 
 /// The embedder `http`.
@@ -34,7 +34,7 @@ pub struct HttpEmbedder {
     dimensions: usize,
 }
 
-/// What the server answers.
+/// The response of the server.
 #[derive(Deserialize)]
 struct EmbeddingsResponse {
     data: Vec<Item>,
@@ -52,7 +52,7 @@ struct RequestFailure {
     is_transient: bool,
 }
 
-/// Why there are no vectors.
+/// Why the embedder cannot return vectors.
 #[derive(Debug, thiserror::Error)]
 enum HttpEmbedderError {
     #[error("no HTTP client can be made: {0}")]
@@ -73,7 +73,7 @@ impl From<HttpEmbedderError> for Error {
 }
 
 impl HttpEmbedder {
-    /// With the server, the model and the variable of the key that the settings name. Asks nothing yet.
+    /// Creates an embedder from the configured server, model and key variable. Sends no request.
     pub fn new(
         config: &poc_config::EmbedderConfig,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -206,14 +206,14 @@ impl Embedder for HttpEmbedder {
     }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.dimensions]; texts.len()];
-        // Servers refuse what is blank; it has the zero vector.
+        // Servers reject blank texts; their vector is zero.
         let with_text: Vec<usize> = (0..texts.len())
             .filter(|&at| texts.get(at).is_some_and(|text| !text.trim().is_empty()))
             .collect();
         if with_text.is_empty() {
             return Ok(vectors);
         }
-        // On a thread of its own: the client must not wait where others take turns.
+        // A separate thread, because the blocking client must not run on an async executor's thread.
         let made = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {
                 let client = self.client()?;

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_an_owner() {
+    fn model_names_need_an_owner() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(
                 text.parse::<HubName>().ok().map(|name| name.to_string()).as_deref(),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_where_the_tools_of_the_hub_have_it() {
+    fn the_cache_folder_matches_the_hub_tools() {
         let check = |set: &[(&str, &str)], expected: &str| {
             let variable = |name: &str| {
                 set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
@@ -191,7 +191,7 @@ mod tests {
         assert!(find("o/n").is_err());
         std::fs::write(root.path().join("models--o--n/refs/main"), "abc1\n").unwrap();
         assert_eq!(find("o/n").unwrap(), files);
-        // A reference leads nowhere else.
+        // A reference cannot point outside the cache.
         std::fs::write(root.path().join("models--o--n/refs/main"), "../../..").unwrap();
         assert!(find("o/n").is_err());
         assert_eq!(find("/tmp/m").unwrap(), Path::new("/tmp/m"));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_table_is_whole() {
+    fn the_bundled_table_is_valid() {
         let (content, checksum) = BUNDLED.split_at(BUNDLED.len() - 32);
         assert_eq!(blake3::hash(content).as_bytes(), checksum);
         let embedder = StaticEmbedder::bundled().unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn meaning_counts_beside_words() {
+    fn related_texts_are_more_similar_than_unrelated_ones() {
         for (a, b, other) in [
             (
                 "The car would not start this morning",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn many_texts_have_the_vectors_of_each() {
+    fn a_batch_gives_the_same_vectors_as_single_texts() {
         let embedder = StaticEmbedder::bundled().unwrap();
         let texts: Vec<String> = (0..200).map(|number| format!("note {number} about trees")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

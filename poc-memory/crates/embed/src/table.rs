@@ -1,7 +1,7 @@
-//! A table of word vectors in one checked file: what the embedder `static` reads and
-//! `poc-memory embed distill` writes.
+//! A table of word vectors in one file with a checksum. The `static` embedder reads it, and
+//! `poc-memory embed distill` writes it.
 //!
-//! Layout, numbers little endian:
+//! Layout; all numbers are little endian:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | 4 | dimensions of a row |
 //! | 4 | length of the vocabulary |
 //! | … | head: [`TableHeader`] as JSON |
-//! | … | vocabulary: the tokens by id, a line feed behind each |
+//! | … | vocabulary: the tokens by id, each followed by a line feed |
 //! | 4 × rows | scale of each row, single floats |
-//! | rows × dimensions | values, signed bytes; value × scale is the number that is meant |
+//! | rows × dimensions | values, signed bytes, each multiplied by the scale of its row |
 //! | 32 | BLAKE3 of everything before |
 
 use super::wordpiece::Vocabulary;
@@ -28,7 +28,7 @@ const VERSION: u32 = 1;
 const PREFIX_LENGTH: usize = 8 + 5 * 4;
 const CHECKSUM: usize = 32;
 
-/// Why a file is not a table, or no table can be written.
+/// Why a table cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 enum TableError {
     #[error("the table `{}` cannot be read: {source}", path.display())]
@@ -51,41 +51,41 @@ impl From<TableError> for Error {
     }
 }
 
-/// What a table says of itself.
+/// The metadata of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct TableHeader {
     /// The model it was made from.
     pub(super) model: String,
-    /// The licence of that model, which holds for the table too; empty when it is not known.
+    /// The licence of that model, which also applies to the table; empty if unknown.
     pub(super) licence: String,
-    /// The command that makes it.
+    /// The command that created it.
     pub(super) made_by: String,
-    /// Rank at which a word counts half: see [`super::distill`].
+    /// The rank at which a word has half weight; see [`super::distill`].
     pub(super) common: f64,
-    /// Whether the vocabulary knows only lower case.
+    /// Whether the vocabulary is lower case only.
     pub(super) lowercase: bool,
-    /// Whether it knows no accents.
+    /// Whether the vocabulary has no accents.
     pub(super) strip_accents: bool,
-    /// What stands in front of a token that continues a word.
+    /// The prefix of tokens that continue a word.
     pub(super) continues: String,
 }
 
-/// A table that has been read.
+/// A loaded table.
 pub(super) struct Table {
     pub(super) head: TableHeader,
     pub(super) vocabulary: Vocabulary,
     pub(super) dimensions: usize,
-    /// The first bytes of the checksum, as hex: another table is another embedder.
+    /// The first bytes of the checksum, as hex. They distinguish the embedders of different tables.
     pub(super) revision: String,
     scales: Vec<f32>,
     bytes: Cow<'static, [u8]>,
-    // Where the values begin.
+    // The offset of the values.
     values: usize,
 }
 
 impl Table {
-    /// The table in a file, its checksum verified.
+    /// Reads a table from a file and verifies its checksum.
     pub(super) fn open(path: &Path) -> Result<Table> {
         let bytes =
             std::fs::read(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
@@ -97,7 +97,7 @@ impl Table {
         Ok(table.map_err(|problem| TableError::NotATable { path: path.to_owned(), problem })?)
     }
 
-    /// The table in bytes whose checksum need not be verified; an error says what is wrong with them.
+    /// Reads a table from bytes without verifying the checksum. The error describes the problem.
     pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<Table, String> {
         if !bytes.starts_with(MAGIC) {
             return Err("it is none".into());
@@ -115,7 +115,7 @@ impl Table {
         }
         let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
         let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
-        // Where each field ends.
+        // The end of each field.
         let places = (|| {
             let head = PREFIX_LENGTH.checked_add(head)?;
             let words = head.checked_add(words)?;
@@ -152,7 +152,7 @@ impl Table {
         Ok(Table { head, vocabulary, dimensions, revision, scales, values: scales_end, bytes })
     }
 
-    /// Adds the row of a token to a sum, as far as the sum has room.
+    /// Adds the row of a token to a sum; a shorter sum takes the first dimensions only.
     pub(super) fn add(&self, token: u32, sum: &mut [f32]) {
         let token = token as usize;
         let start = self.values + token * self.dimensions;
@@ -167,8 +167,8 @@ impl Table {
     }
 }
 
-/// The bytes of a table: `rows` are the vectors of the tokens by id, all of the same length. Each is
-/// kept in signed bytes times a scale of its own, its greatest value being ±127.
+/// Encodes a table: `rows` are the vectors of the tokens by id, all of the same length. Each row is
+/// quantized to signed bytes with its own scale, so that its largest absolute value is 127.
 pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
     let dimensions = rows.first().map_or(0, Vec::len);
     let internal = |error: &dyn std::fmt::Display| TableError::Encode(error.to_string());
@@ -185,7 +185,7 @@ pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -
     scales.iter().for_each(|scale| bytes.extend(scale.to_le_bytes()));
     for (row, &scale) in rows.iter().zip(&scales) {
         let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-        // The cast saturates, and what is no number becomes 0.
+        // The cast saturates, and NaN becomes 0.
         bytes.extend(row.iter().map(|value| ((value * inverse).round_ties_even() as i8).cast_unsigned()));
     }
     let checksum = blake3::hash(&bytes);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn an_encoded_table_reads_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.table");
         std::fs::write(&path, sample()).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_damage_is_found() {
+    fn every_damaged_byte_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.table");
         let whole = sample();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_told() {
+    fn format_errors_are_reported() {
         let told = |bytes: &[u8]| Table::read(Cow::Owned(bytes.to_vec())).err().unwrap();
         let mut newer = sample();
         newer[8] = 2;

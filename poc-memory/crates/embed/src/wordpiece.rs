@@ -1,8 +1,8 @@
-//! WordPiece, as BERT cuts texts into tokens: words apart from punctuation, in lower case and without
-//! accents where the vocabulary is, each cut into the longest pieces the vocabulary has.
+//! The WordPiece tokenizer of BERT. It separates words from punctuation, converts them to lower case and
+//! strips accents if the vocabulary requires it, and splits each word into the longest known pieces.
 //!
-//! Words of plain ASCII, which nearly all are, are cut here: through the general library a note takes
-//! twenty times as long. Whatever else a word is made of is prepared by that library.
+//! ASCII words, which are the great majority, are tokenized here, because the `tokenizers` library takes
+//! twenty times as long. That library normalizes all other words.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -13,24 +13,24 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
-/// Characters of the longest word that is cut; a longer one is no word.
+/// The maximum length of a word in characters; longer words have no tokens.
 const LONGEST_WORD: usize = 100;
 
 /// The tokens of a vocabulary by their text.
 pub(super) struct Vocabulary {
-    // The texts, one behind the other, and where each ends.
+    // The concatenated texts, and the end of each.
     text: String,
     ends: Vec<usize>,
-    // Ids of tokens that begin words and of those that continue them, by text without the mark.
+    // Ids of tokens that begin a word and of tokens that continue one, by text without the prefix.
     begin: HashTable<u32>,
     middle: HashTable<u32>,
-    // Bytes of the mark.
+    // The length of the prefix in bytes.
     mark: usize,
     longest: usize,
 }
 
 impl Vocabulary {
-    /// Of the tokens by id; those that continue a word carry the mark `continues` in front.
+    /// Creates a vocabulary from tokens by id. Tokens that continue a word start with `continues`.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> Vocabulary {
         let mut made = Vocabulary {
             text: String::new(),
@@ -64,7 +64,7 @@ impl Vocabulary {
         self.ends.len()
     }
 
-    /// The text of a token, its mark included; empty for an id that is none.
+    /// The text of a token, including its prefix; empty for an unknown id.
     pub(super) fn token(&self, id: u32) -> &str {
         piece_of(&self.text, &self.ends, id, 0)
     }
@@ -74,8 +74,7 @@ impl Vocabulary {
         table.find(hash(piece), |&id| piece_of(&self.text, &self.ends, id, skip) == piece).copied()
     }
 
-    /// The tokens of a word that is in the form of the vocabulary: the longest pieces from the left;
-    /// none when a piece is unknown.
+    /// The tokens of a normalized word: the longest pieces from the left, or none if a piece is unknown.
     fn cut(&self, word: &str, tokens: &mut Vec<u32>) {
         if word.len() > LONGEST_WORD && word.chars().nth(LONGEST_WORD).is_some() {
             return;
@@ -116,24 +115,24 @@ fn hash(piece: &str) -> u64 {
     hasher.finish()
 }
 
-/// White space; what is a control character besides is dropped, as BERT does.
+/// Whether a character is white space. Other control characters are dropped, as in BERT.
 fn separates(character: char) -> bool {
     character.is_whitespace() && (!character.is_control() || matches!(character, '\t' | '\n' | '\r'))
 }
 
-/// Cuts texts into the tokens of a vocabulary.
+/// Splits texts into the tokens of a vocabulary.
 pub(super) struct WordPiece {
     lowercase: bool,
     normalizer: BertNormalizer,
 }
 
 impl WordPiece {
-    /// For a vocabulary that knows lower case alone, or no accents.
+    /// Creates a tokenizer with the normalization of a vocabulary.
     pub(super) fn new(lowercase: bool, strip_accents: bool) -> WordPiece {
         WordPiece { lowercase, normalizer: BertNormalizer::new(true, true, Some(strip_accents), lowercase) }
     }
 
-    /// The tokens of a text. A word that the vocabulary cannot make has none.
+    /// The tokens of a text. Words that the vocabulary does not cover have none.
     pub(super) fn tokens(&self, vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         let mut word = String::new();
@@ -157,14 +156,14 @@ impl WordPiece {
         tokens
     }
 
-    /// Words and punctuation of any text, in the form of the vocabulary.
+    /// Passes the normalized words and punctuation of any text to `take`.
     fn words(&self, text: &str, take: &mut dyn FnMut(&str)) {
         let mut normalized = NormalizedString::from(text);
         let prepared = self.normalizer.normalize(&mut normalized).and_then(|()| {
             let mut words = PreTokenizedString::from(normalized);
             BertPreTokenizer.pre_tokenize(&mut words).map(|()| words)
         });
-        // Neither step can fail; a text that could not be cut would have no words.
+        // Neither step can fail; after an error the text has no words.
         let Ok(words) = prepared else { return };
         for (word, ..) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             take(word);
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_into_the_longest_pieces() {
+    fn words_are_split_into_the_longest_pieces() {
         check("The Notes", &["the", "note", "##s"]);
         check("B-tree splitting", &["b", "-", "tree", "split", "##ting"]);
         check("notebook’s tree's", &["note", "##book", "tree", "'"]);
@@ -205,7 +204,7 @@ mod tests {
         check(&"a".repeat(101), &[]);
     }
 
-    /// The same pieces as the library that models are trained with finds.
+    /// The tokens by the `tokenizers` library.
     fn reference(lowercase: bool, text: &str) -> Vec<u32> {
         static MODEL: LazyLock<Reference> = LazyLock::new(|| {
             let file = tempfile::NamedTempFile::new().unwrap();
@@ -221,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_are_those_of_the_library(
+        fn tokens_match_the_tokenizers_library(
             text in "([A-Za-z0-9_'’. \t\u{0}\u{7f}\u{b}\u{85}\u{2028}éÉßİK中…-]|note|the|\u{200b}|\u{301}|.){0,40}",
             lowercase in any::<bool>(),
         ) {

@@ -15,7 +15,7 @@ pub struct Column<T> {
 
 const CHUNK: usize = 1024;
 
-/// Values the first chunk has room for at first, and how many times as many each time it is full:
+/// The initial capacity of the first chunk, and the factor by which it grows. Both are small because
 /// there may be many small graphs.
 const FIRST: usize = 16;
 const GROWTH: usize = 4;
@@ -27,7 +27,7 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Copy> Column<T> {
-    /// Values a chunk holds.
+    /// Values per chunk.
     pub const CHUNK: usize = CHUNK;
 
     /// How many values there are.
@@ -35,7 +35,7 @@ impl<T: Copy> Column<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -43,7 +43,7 @@ impl<T: Copy> Column<T> {
     /// The value at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        // Behind the last value a chunk holds any.
+        // A chunk may be longer than the values in use.
         if index < self.len { self.chunks.get(index / CHUNK)?.get(index % CHUNK) } else { None }
     }
 
@@ -56,7 +56,7 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// Makes room behind the last value but one, which is filled with `value`.
+    /// Extends the last chunk or adds one; new slots hold `value`.
     fn make_room(&mut self, value: T) {
         match self.chunks.get(0) {
             None => self.chunks.push(vec![value; FIRST].into()),
@@ -69,13 +69,13 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// The value at `index`, to change; copies its chunk when it is shared.
+    /// The value at `index`, mutable; copies its chunk if it is shared.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index < self.len { self.chunks.values_mut(index / CHUNK)?.get_mut(index % CHUNK) } else { None }
     }
 
-    /// Sets the value at `index`; growing the column with `fill` when it is too short.
+    /// Sets the value at `index`. A column that is too short grows with `fill`.
     pub fn set(&mut self, index: usize, value: T, fill: T) {
         if index >= self.len {
             self.grow(index, fill);
@@ -85,7 +85,7 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// Fills up to `len` values. Whole chunks of `fill` are one and the same.
+    /// Fills up to `len` values. Whole chunks of `fill` share one allocation.
     fn grow(&mut self, len: usize, fill: T) {
         while self.len < len && !self.len.is_multiple_of(CHUNK) {
             self.push(fill);
@@ -102,7 +102,7 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// A reader for many look-ups, cheapest when they go up.
+    /// A reader for many look-ups; ascending indices are cheapest.
     pub fn cursor(&self) -> Cursor<'_, T> {
         Cursor { column: self, start: 0, chunk: &[] }
     }
@@ -123,8 +123,8 @@ impl<T: Copy> Column<T> {
     }
 }
 
-/// Reads a [`Column`] at many places: a look-up in the chunk of the one before costs no more than
-/// in a plain slice.
+/// Reads many values of a [`Column`]. A look-up in the same chunk as the previous one is as cheap as in a
+/// plain slice.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a, T> {
     column: &'a Column<T>,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_column_takes_little_room() {
+    fn a_short_column_allocates_little() {
         for (len, room) in [(1, 16), (16, 16), (17, 64), (65, 256), (257, 1024), (1025, 2048)] {
             let column = counting(len);
             assert_eq!(column.chunks.iter().map(<[i32]>::len).sum::<usize>(), room, "{len}");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_grows_to_the_value_that_is_set() {
+    fn setting_a_value_past_the_end_grows_the_column() {
         for start in [0, 5, 1024] {
             for index in [start, 1023, 1024, 1025, 5000] {
                 let mut column = counting(start as i32);

@@ -5,19 +5,18 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows that share a page: few, since a change of one row copies them all.
+/// Rows per page. A small number, because changing one row copies its whole page.
 const ROWS: usize = 64;
 
-/// What rows are pieces of: items (`Vec`) or text (`String`).
+/// Storage that rows are slices of: items (`Vec`) or text (`String`).
 pub(super) trait Items: Clone + Debug + Default {
     /// A row.
     type Row: ?Sized;
 
-    /// The piece at `range`.
+    /// The slice at `range`.
     fn piece(&self, range: Range<usize>) -> Option<&Self::Row>;
 
-    /// Puts `row` in place of the piece at `range` and takes no more memory than that needs;
-    /// returns its length.
+    /// Replaces the slice at `range` with `row` without spare capacity; returns the length of `row`.
     fn replace(&mut self, range: Range<usize>, row: &Self::Row) -> usize;
 }
 
@@ -64,7 +63,7 @@ pub(super) type Texts = Lists<String>;
 
 #[derive(Clone, Debug)]
 struct Page<S> {
-    /// Where each row starts; the last is where all end.
+    /// The start of each row, and the end of the last one.
     starts: [u32; ROWS + 1],
     items: S,
 }
@@ -107,7 +106,7 @@ impl<S: Items> Lists<S> {
         page.items.piece(page.range(index % ROWS)?)
     }
 
-    /// Sets the row at `index`; growing with empty rows when there are too few.
+    /// Sets the row at `index`. Missing rows before it are empty.
     pub(super) fn set(&mut self, index: usize, row: &S::Row) {
         self.len = self.len.max(index + 1);
         while self.pages.len() * ROWS < self.len {
@@ -151,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Rows are what a list of lists would hold, and copies keep what they had.
+        /// The rows equal those of a list of lists, and copies do not see later writes.
         #[test]
         fn rows_equal_a_list_of_lists(
             steps in proptest::collection::vec((0usize..200, proptest::collection::vec(any::<u16>(), 0..9)), 0..60),

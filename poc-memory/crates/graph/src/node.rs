@@ -138,45 +138,45 @@ named!(
 /// One note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Names the node for ever.
+    /// The permanent id of the node.
     pub id: NodeId,
-    /// Whose node it is.
+    /// The tenant that owns the node.
     pub tenant: Tenant,
     /// The name people use, unique within the tenant.
     pub key: String,
-    /// One line.
+    /// The title, one line.
     pub title: String,
-    /// Markdown.
+    /// The text, in Markdown.
     pub body: String,
     /// The kind of note.
     pub node_type: NodeType,
-    /// How fast it fades.
+    /// The category, which scales the decay.
     pub category: Category,
     /// Normalised (trimmed, lower case, NFC), in order, without repeats.
     pub keywords: Vec<String>,
     /// Who made it: `manual`, `import:FILE`, `agent:NAME`, or any text with an optional part after `:`.
     pub provenance: String,
-    /// How far it may be relied on.
+    /// The trust level of the text.
     pub trust: Trust,
-    /// Who said it, where that is known.
+    /// The author, if known.
     pub author: Option<String>,
     /// Where it came from: a URL, a file, a ticket.
     pub source: Option<String>,
-    /// 0 (none) to 10.
+    /// Emotional intensity, from 0 (none) to 10.
     pub emotion: f32,
     /// When it was first stored.
     pub created: Timestamp,
-    /// When its text or state last changed. Learning touches the activity, not this.
+    /// When its text or state last changed. Learning changes the activity only.
     pub modified: Timestamp,
-    /// When it leaves retrieval by itself.
+    /// When it expires.
     pub expires: Option<Timestamp>,
-    /// Where it is in its life.
+    /// The lifecycle state.
     pub state: State,
-    /// Which store it was born in.
+    /// The store that created it.
     pub origin: Origin,
     /// [`Node::hash`] of the text.
     pub content_hash: [u8; 32],
-    /// Counts changes from 1; the token of compare-and-set.
+    /// The number of changes, starting at 1; the token for compare-and-set.
     pub version: u32,
 }
 
@@ -191,13 +191,13 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
 }
 
 impl Node {
-    /// Title and body, a line each at least.
+    /// The title and the body, separated by a line break.
     pub fn text(&self) -> String {
         format!("{}\n{}", self.title, self.body)
     }
 
-    /// What the node is recognised by: [`content_hash`] of title, body and keywords. Of a chunk of a
-    /// message BLAKE3 of that and of its source: two messages may say the same and are two.
+    /// The hash that identifies the content: [`content_hash`] of title, body and keywords. Chunks of
+    /// messages also hash their source, because two messages with the same text are distinct.
     pub fn hash(&self) -> [u8; 32] {
         let content = content_hash(&self.title, &self.body, &self.keywords);
         match ChunkRef::from_source(self.source.as_deref()) {
@@ -211,10 +211,10 @@ impl Node {
     }
 }
 
-/// What use does to a node: kept beside it, so that learning never counts as an edit.
+/// The usage statistics of a node. They are stored separately, so learning does not count as an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Weight as of `touched`; 1.0 at birth, floor 0.01, cap 100. It decays from there to now.
+    /// The weight at `touched`, from which it decays; initially 1.0, from 0.01 to 100.
     pub weight: f64,
     /// When the weight was last written.
     pub touched: Timestamp,
@@ -224,7 +224,7 @@ pub struct Activity {
     pub replay_interval: u16,
     /// When it was last replayed.
     pub replayed: Option<Timestamp>,
-    /// When somebody last spoke well or ill of it. To be born, found or remembered is neither.
+    /// The time of the last feedback. Creation, search hits and recalls are not feedback.
     pub judged: Option<Timestamp>,
 }
 
@@ -232,7 +232,7 @@ impl Activity {
     /// Days between two replays of a node, shortest first; the last one repeats.
     pub const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
 
-    /// The activity of a node born at `now` with `weight`.
+    /// The activity of a node created at `now` with `weight`.
     pub fn born(now: Timestamp, weight: f64) -> Self {
         Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None, judged: None }
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-/// Pages under one branch.
+/// Pages per branch.
 const FAN: usize = 64;
 
-/// Pages in order, shared between the copies until written to.
+/// An ordered list of pages that copies share until a page is written to.
 ///
 /// A clone costs one pointer per [`FAN`] pages. A write copies the page it falls in and the branch
-/// above it, unless nobody else has them.
+/// above it if they are shared.
 #[derive(Debug)]
 pub(super) struct Pages<P: ?Sized> {
     branches: Vec<Arc<[Arc<P>]>>,
@@ -39,7 +39,7 @@ impl<P: ?Sized> Pages<P> {
         self.branches.get(index / FAN)?.get(index % FAN).map(|page| &**page)
     }
 
-    /// Appends a page, which others may hold too.
+    /// Appends a page, which may be shared.
     pub(super) fn push(&mut self, page: Arc<P>) {
         match self.branches.last_mut() {
             Some(branch) if branch.len() < FAN => {
@@ -50,7 +50,7 @@ impl<P: ?Sized> Pages<P> {
         self.len += 1;
     }
 
-    /// Puts a page in place of the one at `index`.
+    /// Replaces the page at `index`.
     pub(super) fn replace(&mut self, index: usize, page: Arc<P>) {
         if let Some(place) =
             self.branches.get_mut(index / FAN).and_then(|branch| Arc::make_mut(branch).get_mut(index % FAN))
@@ -66,7 +66,7 @@ impl<P: ?Sized> Pages<P> {
 }
 
 impl<P: Clone> Pages<P> {
-    /// The page at `index`, to change.
+    /// The page at `index`, mutable; copies it if it is shared.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut P> {
         let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
@@ -75,7 +75,7 @@ impl<P: Clone> Pages<P> {
 }
 
 impl<T: Clone> Pages<[T]> {
-    /// The values of the page at `index`, to change.
+    /// The values of the page at `index`, mutable; copies the page if it is shared.
     #[inline]
     pub(super) fn values_mut(&mut self, index: usize) -> Option<&mut [T]> {
         let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);

@@ -1,5 +1,4 @@
-//! Whose memory something belongs to: a tuple of `key=value` pairs and the sixteen bytes it stands
-//! for.
+//! Tenants: a tuple of `key=value` pairs, and the 16-byte id derived from it.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -8,17 +7,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-/// Most pairs of a tuple, and most bytes of a key and of a value.
+/// The maximum number of pairs, and the maximum length of a key and of a value in bytes.
 const MAX_PAIRS: usize = 16;
 const MAX_KEY: usize = 64;
 const MAX_VALUE: usize = 256;
 
-/// Names a tenant in the store; the default tenant is all zeros.
+/// The id of a tenant in the store; the default tenant is all zeros.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tenant(pub [u8; 16]);
 
 impl Tenant {
-    /// Whether it is the tenant of whoever names none.
+    /// Whether this is the default tenant, which applies when none is given.
     pub fn is_default(&self) -> bool {
         *self == Tenant::default()
     }
@@ -36,18 +35,18 @@ impl fmt::Debug for Tenant {
     }
 }
 
-/// What people call a tenant: pairs of key and value, trimmed, by key. The empty tuple is the default
-/// tenant.
+/// The readable name of a tenant: trimmed pairs of key and value, sorted by key. The empty tuple is the
+/// default tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuple(BTreeMap<String, String>);
 
 impl Tuple {
-    /// The tuple of these pairs, in any order.
+    /// Creates a tuple from pairs in any order.
     ///
     /// # Errors
     /// `invalid_argument` with the field `tenant` or `tenant.KEY`: a blank key or value, a key with `=` or
-    /// a control character, a value with a control character, a key given twice, or too much of any of
-    /// it.
+    /// a control character, a value with a control character, a duplicate key, too many pairs, or a key
+    /// or value that is too long.
     pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Tuple> {
         let mut tuple = BTreeMap::new();
         for (key, value) in pairs {
@@ -70,7 +69,7 @@ impl Tuple {
         Ok(Tuple(tuple))
     }
 
-    /// Whether it is that of the default tenant.
+    /// Whether this is the tuple of the default tenant.
     pub fn is_default(&self) -> bool {
         self.0.is_empty()
     }
@@ -85,14 +84,14 @@ impl Tuple {
         self.0.get(key).map(String::as_str)
     }
 
-    /// The tenant it stands for: the first 16 bytes of SHA-256 over the pairs as `key=value`, sorted
+    /// The id of the tenant: the first 16 bytes of SHA-256 over the pairs as `key=value`, sorted
     /// as text and joined by NUL.
     pub fn id(&self) -> Tenant {
         if self.is_default() {
             return Tenant::default();
         }
         let mut pairs: Vec<String> = self.pairs().map(|(key, value)| format!("{key}={value}")).collect();
-        // Not the order of the keys: `a-b=` comes before `a=`.
+        // This differs from the order of the keys: `a-b=` sorts before `a=`.
         pairs.sort_unstable();
         let digest: [u8; 32] = Sha256::digest(pairs.join("\0")).into();
         let (first, _) = digest.split_first_chunk().unwrap_or((&[0; 16], &[]));
@@ -124,7 +123,7 @@ fn check(key: &str, value: &str) -> Result<()> {
     Err(Error::invalid(wrong).hint(right).field(field))
 }
 
-/// A key or value, in quotes where it would run into its neighbours.
+/// A key or value, quoted where it would otherwise be ambiguous.
 struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {
@@ -156,9 +155,9 @@ mod tests {
         Tuple::new(pairs.iter().copied()).unwrap().id().to_string()
     }
 
-    /// By `printf 'a=1\0b=2' | sha256sum` and the like.
+    /// The expected ids come from `printf 'a=1\0b=2' | sha256sum`.
     #[test]
-    fn ids_worked_by_hand() {
+    fn ids_are_the_first_bytes_of_sha256() {
         assert_eq!(id(&[]), "00000000000000000000000000000000");
         assert_eq!(id(&[("user", "ann")]), "d4f97b78c3dc5aec3c65fa78e0d2c746");
         assert_eq!(id(&[("b", "2"), ("a", "1")]), "e1a036aeae08a3a6de7e8add00a10de2");
@@ -208,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken names one tenant only.
+        /// Two valid tuples have the same id and the same text only if they are equal.
         #[test]
         fn different_tuples_are_different_tenants(
             a in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\"\\\\\\x00 ]{0,3}", 0..4),

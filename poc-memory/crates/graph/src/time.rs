@@ -1,4 +1,4 @@
-//! Time as an argument: instants, durations as people write them, and the clock.
+//! Instants, durations in their text form, and clocks that are passed as arguments.
 
 pub mod calendar;
 mod deadline;
@@ -40,7 +40,7 @@ impl Timestamp {
         Timestamp(self.0.saturating_sub(span.0))
     }
 
-    /// Parses RFC 3339 (`2026-11-21T08:00:00Z`) or a plain date, which means its midnight in UTC.
+    /// Parses RFC 3339 (`2026-11-21T08:00:00Z`) or a plain date, which means midnight UTC.
     pub fn parse(text: &str) -> Result<Timestamp> {
         let day = || {
             let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
@@ -54,7 +54,7 @@ impl Timestamp {
         })
     }
 
-    /// The same instant for calendar arithmetic; `None` beyond chrono's range.
+    /// Converts to chrono's type for calendar arithmetic; `None` beyond chrono's range.
     pub fn utc(self) -> Option<DateTime<Utc>> {
         DateTime::from_timestamp_millis(self.0)
     }
@@ -119,12 +119,12 @@ impl Span {
     const UNITS: [(char, Span); 5] =
         [('w', Span::WEEK), ('d', Span::DAY), ('h', Span::HOUR), ('m', Span::MINUTE), ('s', Span::SECOND)];
 
-    /// Whole and fractional seconds.
+    /// The span in seconds, with a fraction.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1000.0
     }
 
-    /// As the standard library's type; a negative span is zero.
+    /// Converts to the standard library's type; a negative span becomes zero.
     pub fn std(self) -> std::time::Duration {
         std::time::Duration::from_millis(self.0.max(0) as u64)
     }
@@ -190,13 +190,13 @@ impl schemars::JsonSchema for Span {
     }
 }
 
-/// Where "now" comes from. Everything that depends on time takes one of these.
+/// The source of the current time. Code that depends on time takes a clock as an argument.
 pub trait Clock: Send + Sync {
     /// The current instant.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock: the only place that asks the operating system for the time of day.
+/// The system clock: the only code that asks the operating system for the time of day.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -207,7 +207,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved: tests and the demo use it.
+/// A clock that changes only when it is set. Tests and the demo use it.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_back_as_they_are_written() {
+    fn durations_round_trip_through_text() {
         for text in ["7d", "24h", "30m", "2w", "45s"] {
             let span = Span::parse(text).unwrap();
             assert_eq!(Span::parse(&span.to_string()).unwrap(), span);

@@ -64,9 +64,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tenants::TenantRow;
 
-/// The number of changes from which on closing a store writes a checkpoint. Replaying fewer from the
-/// log is as quick as reading a checkpoint, and a command that stores one note must not write whole
-/// indexes.
+/// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
+/// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
 pub const WORTH_A_CHECKPOINT: usize = 1000;
 
 /// The result of a committed transaction.
@@ -91,7 +90,7 @@ pub struct LoggedChange {
     pub after: Option<Node>,
 }
 
-/// What recovery found and repaired at open.
+/// The findings and repairs of the recovery at open.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
     /// Messages for people, such as that a torn tail was cut off or the record engine rebuilt.
@@ -142,10 +141,11 @@ struct WriterState {
 }
 
 impl Store {
-    /// Opens the store in a directory, making it when it is missing; the handle is that of the default
-    /// tenant. The view is there at once. The
-    /// records are opened and the `followers` caught up meanwhile: whoever needs them waits. They are
-    /// fed the vectors of `embedder`.
+    /// Opens the store in a directory, creating it if it is missing, and returns the handle of the default
+    /// tenant.
+    ///
+    /// The view is available at once. The records open and the `followers` catch up in the background;
+    /// calls that need them wait. Followers receive the vectors of `embedder`.
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         open::open(directory, embedder, followers, open::Parts::default())
     }
@@ -185,12 +185,12 @@ impl Store {
         TenantRecords { engine: self.shared.engine.as_ref(), tenant: self.tenant }
     }
 
-    /// What recovery did at open. Waits until the records are open.
+    /// The result of the recovery at open. Waits until the records are open.
     pub fn recovery(&self) -> &Recovery {
         let shared = &self.shared;
         shared.recovery.get_or_init(|| {
             let found = shared.engine.opened().map(|opened| opened.notes.clone());
-            // A failed open is reported by whatever reads a record.
+            // The next read of a record reports a failed open.
             Recovery { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
         })
     }
@@ -203,7 +203,7 @@ impl Store {
     /// Builds one transaction and waits until it is durable and visible to readers.
     ///
     /// The closure sees every transaction built before it; when it fails, nothing is written. Closures
-    /// run one at a time, so slow work belongs in front of the call.
+    /// run one at a time, so do slow work before the call.
     ///
     /// # Errors
     /// Whatever the closure returns. `read_only` once the disk has failed a write. `internal` when it is
@@ -214,7 +214,7 @@ impl Store {
         build: impl FnOnce(&mut Tx) -> Result<T>,
     ) -> Result<Committed<T>> {
         let (seq, value) = self.build(cause, build)?;
-        // Also when nothing was written: the closure may have read what is not durable yet.
+        // Even when nothing was written, because the closure may have read data that is not durable yet.
         self.shared.commits.wait(seq)?;
         Ok(Committed { seq, value })
     }
@@ -257,7 +257,7 @@ impl Store {
         writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
         writer.seq = seq;
-        // While the writer lock is held, so that transactions reach the log in order.
+        // The writer lock is held, so that transactions reach the log in order.
         commits.submit(PendingTxn { txn, record, checksum, deltas, view });
         Ok((seq, value))
     }
@@ -342,20 +342,20 @@ impl Store {
     /// The state after the tenant's last transaction at or before `at`.
     ///
     /// # Errors
-    /// `not_found` when there is no such transaction, or the log does not reach back to it.
+    /// `not_found` when there is no such transaction or the log no longer holds it.
     pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
         let Shared { engine, log, embedder, .. } = self.shared.as_ref();
         PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 
-    /// The tenant's transaction with a sequence number, as far as the log holds it.
+    /// The tenant's transaction with a sequence number; `None` when the log does not hold it.
     pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
         let found = self.shared.log.read(seq)?.map(|(txn, _)| txn);
         Ok(found.filter(|txn| txn.tenant == self.tenant))
     }
 
-    /// The checksum of a past transaction's record, of whichever tenant, which tells it from the one with its number in
-    /// another log.
+    /// The checksum of a past transaction's record, for any tenant. It distinguishes the transaction from one with
+    /// the same number in another log.
     pub fn checksum(&self, seq: u64) -> Result<Option<u32>> {
         Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
     }

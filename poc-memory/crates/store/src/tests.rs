@@ -1,4 +1,4 @@
-//! Stories of the open store: what is acknowledged stays, whatever happens to the files.
+//! Tests of the open store: acknowledged transactions survive every fault.
 
 use super::disk::{AppendFile, Disk, SystemDisk};
 use super::engine::memory::MemoryEngine;
@@ -37,7 +37,7 @@ fn cause() -> Cause {
     Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() }
 }
 
-/// A store over the memory engine and a disk that need not wait for its syncs.
+/// A store with the memory engine and a disk that skips syncs.
 fn in_memory() -> Parts {
     let disk = Arc::new(FaultyDisk::default());
     Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), ..Parts::default() }
@@ -51,7 +51,7 @@ fn put(store: &Store, number: u64) -> Committed<()> {
     store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap()
 }
 
-/// The numbers of the nodes a store holds, by its records and by its view, which must agree.
+/// The numbers of a store's nodes. Checks that the records and the view agree.
 fn numbers(store: &Store) -> Vec<u64> {
     let number = |key: &str| key[1..].parse().unwrap();
     let mut stored: Vec<u64> =
@@ -65,7 +65,7 @@ fn numbers(store: &Store) -> Vec<u64> {
     stored
 }
 
-/// Everything in every table, as bytes.
+/// The contents of all tables, as bytes.
 fn contents(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut all = BTreeMap::new();
     for table in Table::ALL {
@@ -84,13 +84,13 @@ fn segment_files(folder: &TempDir) -> Vec<PathBuf> {
     files
 }
 
-/// A disk that only counts its syncs and can be told to fail or to wait.
+/// The faults of a disk that counts its syncs instead of performing them.
 #[derive(Default)]
 struct Faults {
     syncs: AtomicU64,
     fail_writes: AtomicBool,
     fail_syncs: AtomicBool,
-    /// Each sync takes one token first, when there is a gate.
+    /// If set, each sync first waits for a token.
     gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
@@ -116,7 +116,7 @@ impl Disk for FaultyDisk {
 impl AppendFile for FaultyFile {
     fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         if self.1.fail_writes.load(Ordering::SeqCst) {
-            // A full disk takes a part.
+            // A full disk accepts part of the write.
             self.0.write_all(&bytes[..bytes.len() / 2])?;
             return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
         }

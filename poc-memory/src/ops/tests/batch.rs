@@ -160,7 +160,7 @@ fn a_batch_note_may_refer_to_an_earlier_one() {
     assert_eq!(notes[5]["error"]["code"], "conflict");
     assert_eq!(json(&memory, "get splits")["body"], "A split writes two or three pages.");
     assert_eq!(json(&memory, "get merges")["state"], "superseded");
-    // Notes that have nothing to do with each other still share transactions.
+    // Unrelated notes still share transactions.
     let before = memory.store.view().seq;
     let updates = json!({"notes": (0..50).map(|number| json!({
         "key": format!("page-{number}"), "update": true, "body": format!("Page {number}"),

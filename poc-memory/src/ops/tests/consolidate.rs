@@ -1,4 +1,4 @@
-//! Housekeeping through the table.
+//! The op `consolidate`.
 
 use super::*;
 use serde_json::json;

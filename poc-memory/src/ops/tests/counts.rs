@@ -1,4 +1,4 @@
-//! Counts after thousands of random requests, against every record counted by hand.
+//! The counts in `stats` after thousands of random requests, compared with a full scan of the records.
 
 use super::*;
 use poc_graph::rng::{Rng, SeededRng};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const REQUESTS: usize = 2000;
 
-/// A request at random: mostly one that can be done.
+/// A random request, which usually succeeds.
 fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -> (&'static str, Value) {
     let key = format!("k{}", draw(40));
     let other = format!("k{}", draw(40));
@@ -40,7 +40,7 @@ fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -
 }
 
 #[test]
-fn stats_equal_a_count_by_hand_after_thousands_of_requests() {
+fn stats_equal_a_full_scan_after_thousands_of_requests() {
     let mut memory = TestMemory::new();
     let rng = SeededRng::new(20261122);
     let mut draw = |below: u64| rng.next_u64() % below;

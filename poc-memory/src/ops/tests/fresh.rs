@@ -1,10 +1,10 @@
-//! An answer says when an index could not give everything.
+//! An answer reports incomplete indexes as `degraded`.
 
 use super::*;
 use poc_notes::ReadSnapshot;
 use poc_store::testing::{PausableFollower, PausePoint, ResumeOnDrop};
 
-/// A memory beside whose indexes one is being built that has much to take in.
+/// A memory with an additional index that is still being built.
 fn being_built() -> (TestMemory, Arc<PausableFollower>, ResumeOnDrop) {
     let slow = Arc::new(PausableFollower::paused_at(PausePoint::Feed));
     let memory = TestMemory::followed_by(slow.clone(), 5001);
@@ -33,7 +33,7 @@ fn answers_are_degraded_while_an_index_is_being_built() {
     assert_eq!(told(), [(); 3].map(|()| (1.into(), 0.into(), serde_json::json!([]))));
 }
 
-/// Whether it was asked before or after it had everything cannot be told.
+/// The answer is degraded because the index may have been read before or after it was complete.
 #[test]
 fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     let (memory, slow, _release) = being_built();

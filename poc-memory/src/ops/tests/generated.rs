@@ -1,4 +1,4 @@
-//! `schema/ops.json` and `schema/config.json` follow from the program's own types.
+//! `schema/ops.json` and `schema/config.json` are generated from the Rust types.
 
 use crate::ops::{self, OPS};
 use poc_config::Config;

@@ -1,4 +1,4 @@
-//! The verbs of a memory that learns, as people and programs see them.
+//! The ops of the learning memory, with their text and JSON answers.
 
 use super::*;
 use poc_store::{Records as _, Table};
@@ -27,7 +27,7 @@ fn refused(memory: &TestMemory, op: &str, request: Value) -> String {
 }
 
 #[test]
-fn without_learning_the_answer_is_equal_and_nothing_changes() {
+fn recall_without_learning_has_the_same_results_and_changes_nothing() {
     let memory = filled();
     say(&memory, &format!("write {MESSAGE}"));
     let (before, seq) = (everything(&memory), memory.store.view().seq);
@@ -39,7 +39,7 @@ fn without_learning_the_answer_is_equal_and_nothing_changes() {
     assert_eq!(memory.store.view().seq, seq + 1, "one transaction");
     assert!(learned.get("warning").is_none());
     assert!(everything(&memory) != before);
-    // What it has learned shows in the next one.
+    // The next recall uses the learned weights.
     let again = json(&memory, "recall 'pages split in the journal' --no-learn");
     assert!(again["results"][0]["weight"].as_f64() > learned["results"][0]["weight"].as_f64());
 }

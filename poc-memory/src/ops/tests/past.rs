@@ -1,10 +1,10 @@
-//! `--at`: what the past answers.
+//! The option `--at`, which reads a past state.
 
 use super::*;
 use poc_graph::time::Timestamp;
 use proptest::prelude::*;
 
-/// Questions of every kind: columns, ties, visits, texts, vectors, structure.
+/// Questions about columns, edges, visits, texts, vectors and graph structure.
 const QUESTIONS: &[&str] = &[
     "search -p all",
     "search -p 'all | weight:>0.5 | sort:weight'",
@@ -51,7 +51,7 @@ fn change() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The answer to a question, errors included, without what says that it is of the past.
+/// The answer to a question, or its error, without the field `past`.
 fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
     let mut answer = call(memory, question).map_err(|error| error.to_string())?.1;
     answer.as_object_mut().unwrap().remove("past");
@@ -59,12 +59,12 @@ fn answer(memory: &TestMemory, question: &str) -> Result<Value, String> {
 }
 
 proptest! {
-    // Each case opens a store and asks every question of every state.
+    // Few cases, because each asks all questions of all states.
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// What `--at` answers is what was answered then.
+    /// An answer with `--at` equals the answer given at that time.
     #[test]
-    fn a_past_time_answers_as_it_did_then(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
+    fn a_past_time_gives_the_same_answers(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
         let memory = TestMemory::new();
         let ask = |at: &str| -> Vec<Result<Value, String>> {
             QUESTIONS.iter().map(|question| answer(&memory, &format!("{question}{at}"))).collect()
@@ -72,7 +72,7 @@ proptest! {
         let mut answers: Vec<(Timestamp, Vec<_>)> = Vec::new();
         for (line, minutes) in &changes {
             memory.clock.advance(Span(minutes * Span::MINUTE.0));
-            // What cannot be done is refused, and changes nothing.
+            // Changes that do not apply are rejected and have no effect.
             let _ = call(&memory, line);
             if memory.store.view().seq > 0 {
                 answers.push((memory.now(), ask("")));
@@ -133,7 +133,7 @@ fn a_deleted_note_exists_at_an_earlier_time() {
     let found = json(&memory, "search -p hybrid:splits --at 2026-11-21T08:30:00Z");
     assert_eq!((&found["past"], &found["as_of"]["at"]), (&true.into(), &"2026-11-21T08:30:00.000Z".into()));
     assert_eq!(json(&memory, "search -p hybrid:splits").get("past"), None);
-    // Weights as decayed to then.
+    // Weights are decayed to the requested time, not to now.
     let weight =
         |at: &str| json(&memory, &format!("search -p key:journal{at}"))["results"][0]["weight"].clone();
     assert!(weight(" --at 2026-11-21T08:00:00Z").as_f64() > weight("").as_f64());
@@ -178,7 +178,7 @@ fn the_last_past_state_is_cached() {
     let at = |text: &str| Timestamp::parse(text).unwrap();
     let first = memory.past(at("2026-11-21T08:30:00Z")).unwrap();
     json(&memory, "weight btree 3");
-    // The same state by another instant, whatever has happened since.
+    // Another time with the same state; the change since then does not matter.
     assert!(Arc::ptr_eq(&first, &memory.past(at("2026-11-21T08:59:00Z")).unwrap()));
     let second = memory.past(at("2026-11-21T09:00:00Z")).unwrap();
     assert!(!Arc::ptr_eq(&first, &second) && second.store.seq() > first.store.seq());

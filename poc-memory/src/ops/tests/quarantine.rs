@@ -1,4 +1,4 @@
-//! What nobody has vouched for reaches no model that has not asked for it.
+//! A model sees quarantined notes only when it asks for them.
 
 use super::*;
 use poc_graph::Trust;
@@ -6,7 +6,7 @@ use poc_graph::error::Code;
 use poc_notes::{Draft, insert};
 use serde_json::json;
 
-/// Two notes beside two that are quarantined, tied to each other.
+/// Two ordinary and two quarantined notes, with edges between them.
 fn poisoned() -> TestMemory {
     let memory = filled();
     for (key, title) in
@@ -31,7 +31,7 @@ fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<
     (find(op).unwrap().run)(&ctx, request)
 }
 
-/// Every way to ask that shows the quarantined notes to whoever sees them.
+/// Read requests. Each returns a quarantined note to a caller that may see it.
 fn questions() -> Vec<(&'static str, Value)> {
     let pipelines = [
         "all",

@@ -1,10 +1,10 @@
-//! A caller who may only read is answered, and leaves nothing written.
+//! Requests of a read-only caller write nothing.
 
 use super::*;
 use poc_graph::error::Code;
 use serde_json::json;
 
-/// What the ops over notes are asked.
+/// A request for each op that reads notes.
 fn request(op: &str) -> Option<Value> {
     Some(match op {
         "search" => json!({"terms": ["splits"], "explain": true}),
@@ -34,7 +34,7 @@ fn a_read_only_caller_writes_nothing() {
         }
         assert_eq!(memory.store.view().seq, before, "`{}` has written", op.name);
     }
-    // The same question of somebody who may write is counted.
+    // The same question by a caller with write access is counted.
     assert_eq!(json(&memory, "query 'B-tree splits'")["hit"], "STRONG");
     assert_eq!(memory.store.view().seq, before + 1);
 }

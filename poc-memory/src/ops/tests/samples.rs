@@ -1,4 +1,4 @@
-//! The cosines that notes and questions meet.
+//! Samples of the cosines between new notes or questions and stored notes.
 
 use super::*;
 use poc_notes::samples;

@@ -1,4 +1,4 @@
-//! What requests say of their numbers is what the settings say.
+//! Defaults and bounds in the request schemas match the settings.
 
 use super::*;
 use poc_config::{Config, bounds};
@@ -30,7 +30,7 @@ fn defaults_and_bounds_of_requests_are_those_of_the_settings() {
         );
         assert_eq!(told["minimum"], json!(bounds.start()), "{op} {field}");
         assert_eq!(told["maximum"], json!(bounds.end()), "{op} {field}");
-        // The sentence for people names the upper bound, and the lower one where it is not obvious.
+        // The description names the upper bound, and the lower bound where it is not obvious.
         let description = told["description"].as_str().unwrap();
         assert!(description.contains(&bounds.end().to_string()), "{op} {field}: {description}");
     }

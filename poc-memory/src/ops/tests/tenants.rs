@@ -1,4 +1,4 @@
-//! Tenants: each sees its own memory alone, as if it had one of its own.
+//! Tenants are isolated: each sees only its own notes.
 
 use super::*;
 use poc_config::Config;
@@ -12,7 +12,7 @@ fn run(memory: &Memory, op: &str, request: Value) -> Result<Value> {
     (find(op).unwrap().run)(&ctx, request)
 }
 
-/// The same request on behalf of a tenant; of the default one when it is empty.
+/// The request with a tenant. An empty `user` means the default tenant.
 fn of(user: &str, mut request: Value) -> Value {
     if !user.is_empty() {
         request["tenant"] = json!({ "user": user });
@@ -24,7 +24,7 @@ fn id(answer: &Value) -> &str {
     answer["id"].as_str().unwrap()
 }
 
-/// Requests that name a node; `ID` stands for it.
+/// Requests that name a node. `ID` is a placeholder for its name.
 const NAMING: &[(&str, &str)] = &[
     ("get", r#"{"node": "ID"}"#),
     ("link", r#"{"from": "ID", "to": "own"}"#),
@@ -54,7 +54,7 @@ fn a_node_of_another_tenant_is_not_found_by_id_or_by_key() {
                 assert_eq!(error.code, Code::NotFound, "{op} {request}: {error}");
                 assert!(error.message.contains(name), "{op} {request}: {error}");
                 assert!(!format!("{error:?}").contains("did you mean"), "{error:?}");
-                // As for a node that never was.
+                // The error is the same as for a node that never existed.
                 let other =
                     serde_json::from_str(&request.to_string().replace(name, "nothing-of-the-kind")).unwrap();
                 let error = run(&memory, op, of(user, other)).unwrap_err();
@@ -111,7 +111,7 @@ fn messages_and_learning_stay_within_the_tenant() {
         json!({"message": "A split writes two pages. The journal has both. It is cut. It is short."});
     let theirs = run(&memory, "write", of("ann", message.clone())).unwrap();
     let before = run(&memory, "export", of("ann", json!({}))).unwrap();
-    // Nothing is tied to what another wrote just before, and the same is said by another.
+    // Another tenant writes the same message. It gets no edges to the first tenant's notes.
     let own = run(&memory, "write", of("bob", message)).unwrap();
     assert_eq!((&theirs["edges"], &own["edges"]), (&json!(2), &json!(2)));
     let recalled = run(&memory, "recall", of("bob", json!({"query": "A split writes two pages"}))).unwrap();
@@ -162,7 +162,7 @@ fn an_invalid_tenant_is_an_error() {
     `tenant.user`: the tenant's value for `user` has 300 bytes; 256 are the most
     "#);
     run(&memory, "stats", json!({ "tenant": {} })).unwrap();
-    // As its schema says.
+    // The schema does not allow null.
     run(&memory, "stats", json!({ "tenant": null })).unwrap_err();
     for op in OPS.iter().filter(|op| !op.per_tenant) {
         let error = run(&memory, op.name, of("ann", json!({}))).unwrap_err();
@@ -188,7 +188,7 @@ fn the_tenant_schema_applies_to_every_op_per_tenant_and_no_other() {
     run(&memory, "stats", of("ann", json!({}))).unwrap();
 }
 
-/// What a tenant may do in the law below, by numbers of notes.
+/// A step of the property test below. The numbers select notes, texts and words.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u8, u8, u8),
@@ -232,8 +232,8 @@ fn request(step: &Step) -> (&'static str, Value) {
     }
 }
 
-/// An answer without what is not the tenant's alone: numbers of transactions, sizes on disk, times
-/// taken; and with keys in place of ids, which are made anew in every memory.
+/// An answer without values that depend on other tenants or on timing, such as transaction numbers, sizes on
+/// disk and durations. Keys replace ids, which differ between memories.
 fn comparable(memory: &Memory, answer: Result<Value>) -> String {
     let mut value = match answer {
         Ok(value) => value,
@@ -247,7 +247,7 @@ fn comparable(memory: &Memory, answer: Result<Value>) -> String {
             text = text.replace(&id.to_string(), view.key(ix));
         }
     }
-    // Of those that are gone no key is left.
+    // Deleted nodes have no key.
     let hex = |word: &str| word.len() == 32 && word.chars().all(|c| c.is_ascii_hexdigit());
     text.split('"').map(|word| if hex(word) { "GONE" } else { word }).collect::<Vec<_>>().join("\"")
 }
@@ -277,7 +277,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// What is asked of each tenant.
+/// The requests that are compared for each tenant.
 fn questions() -> Vec<(&'static str, Value)> {
     let mut all = vec![
         ("stats", json!({})),
@@ -298,8 +298,8 @@ fn questions() -> Vec<(&'static str, Value)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Steps of three tenants in one memory, in any order, answer and leave behind what the same
-    /// steps do in three memories; also after a checkpoint and after opening again.
+    /// Interleaved steps of three tenants in one memory give the same answers and notes as the same steps in
+    /// three memories. This also holds after a checkpoint and after a reopen.
     #[test]
     fn three_tenants_equal_three_memories(
         steps in proptest::collection::vec((0usize..3, step()), 6..30),
@@ -338,7 +338,7 @@ proptest! {
                     prop_assert_eq!(own, other, "round {} of `{}`: {} {}", round, user, op, request);
                 }
             }
-            // As a process does that ends in order.
+            // As in a regular shutdown.
             poc_notes::samples::flush(&together).unwrap();
             together = together.reopened();
         }

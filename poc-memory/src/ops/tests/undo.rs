@@ -1,4 +1,4 @@
-//! Changes put back.
+//! The ops `undo` and `changes`.
 
 use super::*;
 use poc_graph::error::Code;
@@ -6,12 +6,12 @@ use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Number of the last change.
+/// The number of the last change.
 fn last(memory: &Memory) -> u64 {
     memory.store.view().seq
 }
 
-/// All that an export brings along, and what searches go by.
+/// The export and, for each node, a summary of its vectors.
 fn everything(memory: &Memory) -> (String, Vec<String>) {
     let lines = json(memory, "export")["lines"].as_str().unwrap().to_owned();
     let view = memory.store.view();
@@ -23,7 +23,7 @@ fn everything(memory: &Memory) -> (String, Vec<String>) {
     });
     let mut vectors: Vec<String> = vectors.collect();
     vectors.sort_unstable();
-    // A place that is free again still tells whose it was.
+    // A freed slot still has the id of its former node, so duplicates are possible.
     vectors.dedup();
     (lines, vectors)
 }
@@ -57,7 +57,7 @@ fn every_kind_of_change_can_be_undone() {
         assert_eq!(answer["refused"], json!([]), "{line}: {answer:#}");
         assert_eq!(everything(&memory), before, "{line}");
         assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store), "{line}");
-        // To undo is a change as any other.
+        // An undo is a change and can itself be undone.
         json(&memory, &format!("undo {}", last(&memory)));
         assert_ne!(everything(&memory), before, "{line}");
         json(&memory, &format!("undo {}", last(&memory)));
@@ -121,7 +121,7 @@ fn undo_refuses_unknown_changes_and_those_of_other_tenants() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Changes undone from the last to the first leave nothing.
+    /// Undoing all changes from the last to the first restores the original state.
     #[test]
     fn every_history_can_be_undone_in_reverse(picks in proptest::collection::vec(0usize..9, 1..12)) {
         let memory = filled();
@@ -140,7 +140,7 @@ proptest! {
                 7 => format!("write 'Message {number}. It has two sentences.'"),
                 _ => "visit linker journal".to_owned(),
             };
-            // Some are refused: the note is gone.
+            // Changes of a deleted note are rejected.
             let _ = call(&memory, &line);
         }
         for seq in (first + 1..=last(&memory)).rev() {

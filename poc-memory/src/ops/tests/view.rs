@@ -1,4 +1,4 @@
-//! The graph as it is drawn.
+//! The op `view`, which returns the graph for drawing.
 
 use super::*;
 use serde_json::json;
@@ -63,7 +63,7 @@ fn view_is_limited_and_reports_totals() {
     assert_eq!(answer["node_count"], json!(6));
     assert!(answer["edge_count"].as_u64() > Some(1));
     assert_eq!(answer["edges"].as_array().unwrap().len(), 1);
-    // Each note's strongest edge comes before what is stronger but joins what is joined.
+    // Each note's strongest edge comes first, before stronger edges between notes that are already connected.
     let five = json(&memory, "view --max-edges 5");
     let joined: std::collections::BTreeSet<String> = five["edges"]
         .as_array()
@@ -78,7 +78,7 @@ fn view_is_limited_and_reports_totals() {
 }
 
 #[test]
-fn the_same_request_has_the_same_answer_to_the_byte() {
+fn equal_requests_get_byte_equal_answers() {
     let memory = filled();
     let answer = || json(&memory, "view").to_string();
     assert_eq!(answer(), answer());

@@ -1,28 +1,28 @@
-//! What the network does number by number, in 32-bit floats and compiled for what the processor can do at
-//! once. Each is within 10⁻⁶ of its formula, or of its size.
+//! Elementwise operations of the network in 32-bit floats, compiled for several SIMD instruction sets. Their
+//! absolute or relative error is at most 10⁻⁶.
 
 use multiversion::multiversion;
 
-/// Sums that are kept beside each other, so that they need not wait for each other.
+/// The number of independent partial sums, which can be computed in parallel.
 const LANES: usize = 16;
 
-/// √½, by which GELU scales what the error function gets.
+/// √½, the factor of the argument of the error function in GELU.
 const ROOT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
 
-/// √(2/π), of the approximation of GELU.
+/// √(2/π), a constant of the GELU approximation.
 const ROOT_TWO_BY_PI: f32 = 0.797_884_6;
 
-/// `eˣ` within 3 · 10⁻⁷ of itself; 0 below −87. As `2ⁿ · eʳ` with |r| ≤ ½ ln 2: `eʳ` by its series, `2ⁿ` by the
-/// bits of the exponent.
+/// `eˣ` with a relative error of at most 3 · 10⁻⁷; 0 below −87. Computed as `2ⁿ · eʳ` with |r| ≤ ½ ln 2: the
+/// series gives `eʳ`, and the exponent bits give `2ⁿ`.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.0);
-    // Adding this number rounds to a whole one.
+    // Adding this constant rounds to an integer.
     const ROUND: f32 = 12_582_912.0;
     let n = x * std::f32::consts::LOG2_E + ROUND;
     let bits = n.to_bits();
     let n = n - ROUND;
-    // ln 2 in two parts, so that nothing of it is lost.
+    // ln 2 is split into two parts to keep precision.
     let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let series = 1.0 / 720.0;
     let series = series * r + 1.0 / 120.0;
@@ -30,7 +30,7 @@ fn exp(x: f32) -> f32 {
     let series = series * r + 1.0 / 6.0;
     let series = series * r + 0.5;
     let series = series * r * r + r + 1.0;
-    // The whole number stands in the lowest bits.
+    // The lowest bits hold the integer.
     let scale = f32::from_bits(bits.wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23);
     series * scale
 }
@@ -45,7 +45,7 @@ fn erf(x: f32) -> f32 {
     (1.0 - sum * exp(-a * a)).copysign(x)
 }
 
-/// Adds a row to each of the rows.
+/// Adds `bias` to every row.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn shift(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len().max(1)) {
@@ -53,7 +53,7 @@ pub(super) fn shift(rows: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// Adds a row to each of the rows, then GELU: `½ x (1 + erf(x / √2))` (Hendrycks and Gimpel 2016).
+/// Adds `bias` to every row, then applies GELU: `½ x (1 + erf(x / √2))` (Hendrycks and Gimpel 2016).
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn gelu(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len().max(1)) {
@@ -64,20 +64,20 @@ pub(super) fn gelu(rows: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// The same with the approximation by `tanh`: `½ x (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
+/// Adds `bias` to every row, then applies the `tanh` approximation of GELU: `½ x (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn gelu_by_tanh(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len().max(1)) {
         for (value, bias) in row.iter_mut().zip(bias) {
             let x = *value + bias;
             let y = ROOT_TWO_BY_PI * (x + 0.044_715 * x * x * x);
-            // ½ (1 + tanh y) is 1 / (1 + e^−2y).
+            // ½ (1 + tanh y) equals 1 / (1 + e^−2y).
             *value = x / (1.0 + exp(-2.0 * y));
         }
     }
 }
 
-/// Adds a row to each of the rows, then nothing below 0.
+/// Adds `bias` to every row, then applies ReLU.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn relu(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len().max(1)) {
@@ -85,7 +85,7 @@ pub(super) fn relu(rows: &mut [f32], bias: &[f32]) {
     }
 }
 
-/// Softmax of each row of so many numbers.
+/// Applies softmax to each row.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn softmax(rows: &mut [f32], width: usize) {
     for row in rows.chunks_exact_mut(width.max(1)) {
@@ -96,8 +96,8 @@ pub(super) fn softmax(rows: &mut [f32], width: usize) {
     }
 }
 
-/// Adds a row and what was before to each of the rows, then brings each to mean 0 and variance 1, scales and
-/// shifts it (layer normalisation, Ba, Kiros and Hinton 2016). `before` may be empty.
+/// Adds a row and the residual `before` to every row, then applies layer normalisation (Ba, Kiros and Hinton
+/// 2016). `before` may be empty.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn normalize(rows: &mut [f32], before: &[f32], bias: &[f32], norm: &Norm) {
     let width = norm.scale.len().max(1);
@@ -116,7 +116,7 @@ pub(super) fn normalize(rows: &mut [f32], before: &[f32], bias: &[f32], norm: &N
     }
 }
 
-/// What a layer normalisation has learnt.
+/// The parameters of a layer normalisation.
 pub(super) struct Norm {
     pub(super) scale: Vec<f32>,
     pub(super) shift: Vec<f32>,
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ends_of_the_exponential() {
+    fn the_exponential_is_clamped_at_both_ends() {
         assert_eq!(exp(0.0), 1.0);
         assert!(erf(0.0).abs() < 1e-6);
         assert!(exp(-1e30) < 1e-37 && exp(f32::NEG_INFINITY) < 1e-37 && exp(88.0) > 1e38);
@@ -151,14 +151,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exponential_and_error_function_are_those_of_the_books(x in -80.0f32..80.0, y in -3.5f32..3.5) {
+        fn exponential_and_error_function_match_reference_values(x in -80.0f32..80.0, y in -3.5f32..3.5) {
             let expected = f64::from(x).exp();
             prop_assert!((f64::from(exp(x)) / expected - 1.0).abs() < 3e-7, "{}", x);
             prop_assert!((f64::from(erf(y)) - exact_erf(f64::from(y))).abs() < 1e-6, "{}", y);
         }
 
         #[test]
-        fn activations_are_their_formulas(values in vec(-4.0f32..4.0, 1..40), bias in -1.0f32..1.0) {
+        fn activations_match_their_formulas(values in vec(-4.0f32..4.0, 1..40), bias in -1.0f32..1.0) {
             let bias = vec![bias; values.len()];
             let done = |work: &dyn Fn(&mut [f32], &[f32])| { let mut rows = values.clone(); work(&mut rows, &bias); rows };
             let (by_erf, by_tanh, floor) = (done(&|a, b| gelu(a, b)), done(&|a, b| gelu_by_tanh(a, b)), done(&|a, b| relu(a, b)));
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn shares_and_norms_are_their_formulas(values in vec(-9.0f32..9.0, 2..70), rows in 1usize..4) {
+        fn softmax_and_layer_norm_match_their_formulas(values in vec(-9.0f32..9.0, 2..70), rows in 1usize..4) {
             let width = values.len();
             let mut shares = values.repeat(rows);
             softmax(&mut shares, width);

@@ -1,12 +1,12 @@
-//! What stands on the encoder of a model that judges pairs: a layer with `tanh` on the first token (the pooler),
-//! and one number from that.
+//! The head of a cross-encoder: a `tanh` layer on the first token (the pooler), and a linear layer with one
+//! output.
 
 use candle_core::{Result, bail};
 use candle_nn::VarBuilder;
 
 /// The weights.
 pub(crate) struct Head {
-    // A row for each number that comes out.
+    // One row per output.
     pooler: Vec<f32>,
     pooler_bias: Vec<f32>,
     classifier: Vec<f32>,
@@ -14,7 +14,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The pooler is read beside the encoder, the line under `classifier`.
+    /// Loads the pooler from the encoder's prefix and the linear layer from `classifier`.
     pub(super) fn load(model: &VarBuilder<'_>, encoder: &VarBuilder<'_>, width: usize) -> Result<Head> {
         let classifier = model.get_unchecked("classifier.weight")?;
         if classifier.dims() != [1, width] {
@@ -33,7 +33,7 @@ impl Head {
         })
     }
 
-    /// The sigmoid of the number for the last hidden state of the first token, 0–1.
+    /// The sigmoid of the output for the last hidden state of the first token, 0–1.
     pub(super) fn likelihood(&self, state: &[f32]) -> f64 {
         let rows = self.pooler.chunks_exact(self.pooler_bias.len().max(1));
         let pooled =

@@ -1,20 +1,20 @@
-//! The network of the BERT family: the encoder of Vaswani et al. (2017) as Devlin et al. (2019) have it.
+//! The network of the BERT family: the encoder of Vaswani et al. (2017) in the variant of Devlin et al. (2019).
 //!
-//! Texts of a batch lie one behind the other, without filling: what is done to each token is done to all in
-//! one product, and each text pays attention to itself alone, so no mask is needed. Query, key and value
-//! are one product; the scale of the attention is in the weights.
+//! The texts of a batch are concatenated without padding. Each dense layer is one matrix product over all
+//! tokens. Attention is computed per text, so no mask is needed. Query, key and value are one product, and
+//! the attention scale is folded into the weights.
 
 use super::elementwise::{self, Norm};
 use candle_core::{CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{Config, HiddenAct};
 
-/// A text as the network reads it.
+/// The input of the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenSequence<'a> {
-    /// The tokens, marks included.
+    /// The tokens, special tokens included.
     pub(super) ids: &'a [u32],
-    /// Where the second of two texts begins; as many as there are tokens for one text alone.
+    /// The start of the second text; the number of tokens if there is only one text.
     pub(super) second: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Network {
 
 struct Layer {
     heads: usize,
-    // Query, key and value beside each other.
+    // Query, key and value side by side.
     qkv: Linear,
     attention_output: Linear,
     attention_norm: Norm,
@@ -40,9 +40,9 @@ struct Layer {
     output_norm: Norm,
 }
 
-/// A product and what is added to it; adding it is left to whatever comes next.
+/// The weight and bias of a dense layer. The next step adds the bias.
 struct Linear {
-    // A row for each number that comes in.
+    // One row per input.
     weight: Tensor,
     bias: Vec<f32>,
 }
@@ -63,7 +63,7 @@ impl Linear {
 
 impl Norm {
     fn load(weights: &VarBuilder<'_>, width: usize, epsilon: f64) -> Result<Norm> {
-        // Models that were made with TensorFlow have the older names.
+        // Models from TensorFlow use the older names.
         let names = if weights.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
         let [scale, shift] = names.map(|name| weights.get(width, name)?.to_vec1());
         Ok(Norm { scale: scale?, shift: shift?, epsilon: epsilon as f32 })
@@ -71,7 +71,7 @@ impl Norm {
 }
 
 impl Network {
-    /// The network whose weights stand under `embeddings` and `encoder`.
+    /// Loads the weights under `embeddings` and `encoder`.
     pub(super) fn load(weights: &VarBuilder<'_>, config: &Config) -> Result<Network> {
         let (width, epsilon) = (config.hidden_size, config.layer_norm_eps);
         let table = weights.pp("embeddings");
@@ -90,7 +90,7 @@ impl Network {
         })
     }
 
-    /// The last hidden states of all tokens of all texts, a row each, one text behind the other.
+    /// The last hidden states of all texts in order, one row per token.
     pub(super) fn states(&self, texts: &[TokenSequence<'_>]) -> Result<Vec<f32>> {
         let rows = self.embedded(texts)?;
         if rows.is_empty() {
@@ -178,7 +178,7 @@ impl Layer {
         Ok(done)
     }
 
-    /// What each token takes from the tokens of its text.
+    /// The attention output of each token over the tokens of its text.
     fn context(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
         let (count, width) = states.dims2()?;
         let qkv = self.qkv.product(states)?;
@@ -188,7 +188,7 @@ impl Layer {
         let mut start = 0;
         for &length in lengths {
             let text = qkv.narrow(0, start, length)?;
-            // Head by head, without being copied.
+            // A view by head, without a copy.
             let part = |number| text.narrow(1, number, 1)?.squeeze(1)?.transpose(0, 1);
             let weights = part(0)?.matmul(&part(1)?.t()?)?;
             weights.inplace_op1(&InPlace(|rows: &mut [f32]| elementwise::softmax(rows, length)))?;
@@ -199,7 +199,7 @@ impl Layer {
     }
 }
 
-/// Changes the numbers of a tensor where they are.
+/// Changes the values of a tensor in place.
 struct InPlace<F>(F);
 
 impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
@@ -213,7 +213,7 @@ impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
     }
 }
 
-/// The same, with those of another.
+/// Changes the values of a tensor in place, given those of another.
 struct InPlaceWith<F>(F);
 
 impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {

@@ -8,7 +8,7 @@ use candle_core::Tensor;
 use poc_rank::cosine::cosine;
 use std::collections::HashMap;
 
-/// Texts with the first numbers of their vectors by sentence-transformers 6.2.
+/// Texts and the first values of their vectors from sentence-transformers 6.2.
 const REFERENCE: &[(&str, [f32; 5])] = &[
     (
         "A B-tree splits a leaf page when an insert does not fit.",
@@ -18,7 +18,7 @@ const REFERENCE: &[(&str, [f32; 5])] = &[
     ("Größe – naïve café, 東京!", [0.067255, 0.040971, 0.019393, -0.011033, -0.046627]),
 ];
 
-/// What a word repeated beyond the longest text gives.
+/// The first values of the vector of a text that exceeds the token limit.
 const LONG: [f32; 5] = [-0.008124, -0.095586, -0.038673, 0.049662, -0.043794];
 
 const WIDTH: usize = 8;
@@ -30,7 +30,7 @@ const TOKENS: &[&str] = &[
     "stone",
 ];
 
-/// A model of random weights in a folder, with what its files say.
+/// A model with random weights in a folder, and the weights.
 pub(crate) struct Tiny {
     pub(crate) folder: tempfile::TempDir,
     weights: HashMap<String, Vec<f64>>,
@@ -41,7 +41,7 @@ impl Tiny {
         Tiny::of(seed, false)
     }
 
-    /// One that judges pairs.
+    /// Creates a cross-encoder.
     pub(crate) fn with_head(seed: u64) -> Tiny {
         Tiny::of(seed, true)
     }
@@ -129,12 +129,12 @@ impl Tiny {
         (0..bias.len()).map(|at| row(at) + bias[at]).collect()
     }
 
-    /// The last hidden states, as the paper has it (Devlin et al. 2019), in double precision.
+    /// The last hidden states by the formulas of Devlin et al. (2019), in double precision.
     fn states(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         self.states_of_pair(tokens, tokens.len())
     }
 
-    /// The same of two texts, the second from a place on.
+    /// The last hidden states of two texts; the second starts at `second`.
     fn states_of_pair(&self, tokens: &[u32], second: usize) -> Vec<Vec<f64>> {
         let mut states: Vec<Vec<f64>> = Vec::new();
         for (place, &token) in tokens.iter().enumerate() {
@@ -187,7 +187,7 @@ impl Tiny {
         states
     }
 
-    /// The sigmoid of what the classifier says of the first token, after the pooler.
+    /// The sigmoid of the classifier's output for the pooled first token.
     pub(crate) fn likelihood(&self, tokens: &[u32], second: usize) -> f64 {
         let first = self.states_of_pair(tokens, second).swap_remove(0);
         let pooled: Vec<f64> = self.dense("pooler.dense", &first).into_iter().map(f64::tanh).collect();
@@ -203,7 +203,7 @@ impl Tiny {
     }
 }
 
-/// The error function by its series, which is exact enough for small arguments.
+/// The error function by its series, which is accurate for small arguments.
 pub(super) fn erf(x: f64) -> f64 {
     let (mut sum, mut term) = (x, x);
     for n in 1..120 {
@@ -220,7 +220,7 @@ fn near(a: &[f32], b: &[f32]) {
 }
 
 #[test]
-fn vectors_are_those_of_the_formula_however_texts_are_batched() {
+fn vectors_match_the_formula_in_any_batch() {
     let tiny = Tiny::new(7);
     let embedder = CandleEmbedder::open(tiny.folder.path()).unwrap();
     assert_eq!(embedder.dimensions(), WIDTH);
@@ -235,13 +235,13 @@ fn vectors_are_those_of_the_formula_however_texts_are_batched() {
             near(&found[at], &tiny.vector(&[[2].as_slice(), tokens, &[3]].concat()));
         }
     }
-    // What is too long for the model is cut.
+    // Texts that are too long are truncated.
     let long = embedder.embed_one(&"tree ".repeat(100)).unwrap();
     near(&long, &tiny.vector(&[[2].as_slice(), &[7; 14], &[3]].concat()));
 }
 
 #[test]
-fn a_distilled_table_holds_what_the_model_says_of_each_word() {
+fn a_distilled_table_keeps_the_angles_between_token_states() {
     let tiny = Tiny::new(11);
     let wish = |dimensions, common| DistillOptions {
         dimensions,
@@ -258,7 +258,7 @@ fn a_distilled_table_holds_what_the_model_says_of_each_word() {
     let path = tiny.folder.path().join("tiny.table");
     std::fs::write(&path, &made.bytes).unwrap();
     let table = StaticEmbedder::open(&path).unwrap();
-    // With all axes and without weights the table is the model's states, turned: angles stay.
+    // With all axes and no weights the table holds the rotated states of the model, so angles are preserved.
     let state = |token: u32| -> Vec<f32> {
         tiny.states(&[2, token, 3])[1].iter().map(|&value| value as f32).collect()
     };
@@ -275,7 +275,7 @@ fn a_distilled_table_holds_what_the_model_says_of_each_word() {
             assert!((found - cosine(x, y)).abs() < 0.02, "{a} / {b}: {found}");
         }
     }
-    // Words count by their rank, from the first that is a word: `tree` 1, `split` 4.
+    // Words are weighted by their rank, starting at the first word: `tree` 1, `split` 4.
     let made = distill(tiny.folder.path(), &wish(3, 2.0), &mut |_, _| {}).unwrap();
     assert!((0.5..1.0).contains(&made.kept));
     std::fs::write(&path, &made.bytes).unwrap();
@@ -287,7 +287,7 @@ fn a_distilled_table_holds_what_the_model_says_of_each_word() {
 }
 
 #[test]
-fn what_is_no_model_is_told() {
+fn invalid_models_are_reported() {
     let told = |break_it: &dyn Fn(&Path)| {
         let tiny = Tiny::new(3);
         break_it(tiny.folder.path());
@@ -319,11 +319,11 @@ fn what_is_no_model_is_told() {
     assert!(all[4].contains("`model.safetensors`"), "{}", all[4]);
 }
 
-/// The real model, when its folder is named: vectors against those that two others give for the same texts,
-/// Hugging Face's own code (the first five numbers) and `bench/bert.py` by onnxruntime (all of them).
+/// Compares the vectors of the real model with two references: Hugging Face's own code (the first five values)
+/// and onnxruntime through `bench/bert.py` (all values).
 #[test]
 #[ignore = "needs the folder of all-MiniLM-L6-v2 in POC_MEMORY_TEST_MINILM"]
-fn the_real_model_gives_the_vectors_of_the_reference() {
+fn the_real_model_matches_the_reference_vectors() {
     let folder = std::env::var_os("POC_MEMORY_TEST_MINILM")
         .expect("set POC_MEMORY_TEST_MINILM to the folder of all-MiniLM-L6-v2");
     let embedder = CandleEmbedder::open(Path::new(&folder)).unwrap();
@@ -354,7 +354,7 @@ struct Line {
 }
 
 #[test]
-fn pairs_are_cut_as_the_library_cuts_them() {
+fn pairs_are_truncated_like_in_the_tokenizers_library() {
     use tokenizers::{Encoding, TruncationStrategy, utils::truncation::truncate_encodings};
     let encoding = |length: usize| {
         let (ids, words) = (vec![1u32; length], vec![None; length]);

@@ -3,10 +3,10 @@ use crate::bert::tests::Tiny;
 use poc_config::Config;
 
 #[test]
-fn likelihoods_are_those_of_the_formula_however_pairs_are_batched() {
+fn likelihoods_match_the_formula_in_any_batch() {
     let tiny = Tiny::with_head(5);
     let model = CrossEncoder::open(tiny.folder.path()).unwrap();
-    // `a tree` with each of these; sixteen tokens are the most.
+    // Pairs of `a tree` and each of these texts; the limit is sixteen tokens.
     let texts = ["lake", "splitting a page", "", "a b a b a b note stone lake tree a b a b", "Trees"];
     let tokens: [&[u32]; 5] = [&[8], &[10, 11, 4, 12], &[], &[4, 5, 4, 5, 4, 5, 9, 13, 8, 7, 4], &[7, 6]];
     let found = model.likelihoods("a tree", &texts.repeat(4)).unwrap();
@@ -16,14 +16,14 @@ fn likelihoods_are_those_of_the_formula_however_pairs_are_batched() {
         assert!((found[at] - expected).abs() < 1e-5, "{at}: {} {expected}", found[at]);
     }
     assert!(found[0] != found[1] && model.likelihoods("a tree", &[]).unwrap().is_empty());
-    // Both too long: half for each, the odd one for the second.
+    // If both are too long, each gets half, and the second gets the odd token.
     let long = model.likelihoods(&"tree ".repeat(30), &["lake ".repeat(30).as_str()]).unwrap();
     let pair = [[2].as_slice(), &[7; 6], &[3], &[8; 7], &[3]].concat();
     assert!((long[0] - tiny.likelihood(&pair, 8)).abs() < 1e-5);
 }
 
 #[test]
-fn what_judges_no_pairs_is_told() {
+fn models_that_are_not_cross_encoders_are_reported() {
     let told = |break_it: &dyn Fn(&Path)| {
         let tiny = Tiny::with_head(3);
         break_it(tiny.folder.path());
@@ -41,7 +41,7 @@ fn what_judges_no_pairs_is_told() {
         told(&edit(r#""model_type""#, r#""type_vocab_size": 1, "model_type""#)),
         told(&edit("bert", "roberta")),
         told(&|folder| {
-            // Rename in place what the classifier is called.
+            // Rename the classifier in place.
             let path = folder.join("model.safetensors");
             let mut bytes = std::fs::read(&path).unwrap();
             let at = bytes.windows(17).position(|part| part == b"classifier.weight").unwrap();
@@ -57,7 +57,7 @@ fn what_judges_no_pairs_is_told() {
 }
 
 #[test]
-fn a_model_is_read_when_it_is_first_asked() {
+fn the_model_is_loaded_on_first_use() {
     let config =
         poc_config::RerankConfig { model: "/nonexistent".into(), ..Config::defaults().unwrap().rerank };
     assert!(Reranker::from_config(&Config::defaults().unwrap().rerank).is_none());

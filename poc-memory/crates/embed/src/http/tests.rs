@@ -6,13 +6,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 
-/// What the server answers to a request: status and body.
+/// Computes the response to a request: status and body.
 type Answer = Box<dyn Fn(&Value) -> (u16, String) + Send>;
 
-/// The requests it was sent: head and body.
+/// The received requests: head and body.
 type Heard = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A server on this machine that answers each request as it is told, and keeps what it was asked.
+/// Starts a local server that gives these answers in order and records the requests.
 fn serve(answers: Vec<Answer>) -> (String, Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
@@ -51,7 +51,7 @@ fn embedder(url: &str, dimensions: usize) -> Result<HttpEmbedder> {
     HttpEmbedder::new(&config, &|name| (name == "KEY").then(|| "secret-7".to_owned()))
 }
 
-/// A vector for each text: its length and 1; the last text first.
+/// Returns the vector (length, 1) for each text, in reverse order.
 fn lengths(body: &Value) -> (u16, String) {
     let texts = body["input"].as_array().unwrap();
     let item =
@@ -61,7 +61,7 @@ fn lengths(body: &Value) -> (u16, String) {
 }
 
 #[test]
-fn texts_go_out_in_batches_and_vectors_come_back_in_order() {
+fn texts_are_sent_in_batches_and_vectors_keep_their_order() {
     let (url, asked) = serve(vec![Box::new(lengths), Box::new(lengths)]);
     let embedder = embedder(&url, 2).unwrap();
     let mut texts: Vec<String> = (1..=80).map(|count| "x".repeat(count)).collect();
@@ -82,7 +82,7 @@ fn texts_go_out_in_batches_and_vectors_come_back_in_order() {
 }
 
 #[test]
-fn what_may_pass_is_asked_again_and_what_will_not_is_told() {
+fn transient_failures_are_retried_and_permanent_ones_reported() {
     let busy = |_: &Value| (503, "busy".to_owned());
     let (url, asked) = serve(vec![Box::new(busy), Box::new(lengths)]);
     assert!(embedder(&url, 2).unwrap().embed_one("abc").is_ok());
@@ -109,7 +109,7 @@ fn what_may_pass_is_asked_again_and_what_will_not_is_told() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused() {
+fn invalid_settings_are_rejected() {
     for url in ["", "ftp://x/v1", "nonsense", "http://me:pass@host/v1"] {
         assert!(embedder(url, 2).is_err(), "{url}");
     }

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::sync::Arc;
 
-/// What a hub answers: status, further headers, body.
+/// The response of a hub: status, additional headers, body.
 type Answer = (u16, String, Vec<u8>);
 
-/// A hub on this machine that answers by path, and the heads of the requests it was sent.
+/// Starts a local hub that answers by path; returns its address and the heads of the received requests.
 fn serve(answer: impl Fn(&str) -> Answer + Send + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -24,7 +24,7 @@ fn serve(answer: impl Fn(&str) -> Answer + Send + 'static) -> (String, Arc<Mutex
             kept.lock().push(head);
             let (status, headers, body) = answer(&path);
             let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n");
-            // A client may have gone by then.
+            // The client may have disconnected.
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         }
     });
@@ -42,7 +42,7 @@ fn sent_on(to: &str) -> Answer {
 const SAID: &[u8] = br#"{"sha": "c0ffee", "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"},
     {"rfilename": "pytorch_model.bin"}, {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}]}"#;
 
-/// A whole model, `o/n`.
+/// Serves the complete model `o/n`.
 fn whole(path: &str) -> Answer {
     match path {
         "/api/models/o/n/revision/main" => ok(SAID),
@@ -80,7 +80,7 @@ impl World {
         HubClient::new(&config, &variable)?.fetch(&model.parse()?, &self.cache(), &mut |_, _, _| {})
     }
 
-    /// What is wrong, without the address.
+    /// The error message without the address.
     fn told(&self, address: &str, model: &str) -> String {
         self.fetch(address, model).unwrap_err().to_string().replace(address, "HUB")
     }
@@ -119,7 +119,7 @@ fn a_model_is_fetched_once_and_found_by_its_name() {
 }
 
 #[test]
-fn nobody_is_asked_who_was_not_named() {
+fn redirects_to_unlisted_hosts_are_rejected() {
     let (other, heard) = serve(|_| ok(b"weights"));
     let to = format!("{other}/large");
     let (address, _) = serve(move |path| match path {
@@ -133,7 +133,7 @@ fn nobody_is_asked_who_was_not_named() {
     );
     assert_eq!(heard.lock().len(), 0);
     assert!(world.cache().find(&"o/n".parse().unwrap()).is_none());
-    // From one place of the hub to another is no harm, in circles is.
+    // Redirects within the hub are followed; redirect loops are rejected.
     let (address, _) = serve(|path| match path {
         "/o/n/resolve/c0ffee/vocab.txt" => sent_on("/vocabulary"),
         "/vocabulary" => ok(b"words"),
@@ -150,7 +150,7 @@ fn nobody_is_asked_who_was_not_named() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_leaves_nothing() {
+fn failed_fetches_are_reported_and_leave_no_files() {
     let world = World::new();
     let told = |answer: fn(&str) -> Answer, model: &str| {
         let (address, _) = serve(answer);

@@ -32,13 +32,13 @@ pub struct Health {
     pub small_world: Option<f64>,
     /// Gini coefficient of the degrees, 0 (all alike) to 1 (one hub has all edges).
     pub gini: Option<f64>,
-    /// The power law the greater degrees follow.
+    /// The power law fitted to the tail of the degree distribution.
     pub power_law: Option<PowerLaw>,
 }
 
 impl Health {
-    /// The figures of a view. A shortest path is counted from a bounded number of nodes, spread
-    /// evenly over the component; in one of up to [`paths::EXACT`] nodes from all of them.
+    /// Computes the figures of a view. Shortest paths start from a bounded sample of nodes, spread evenly
+    /// over the component. Components of up to [`paths::EXACT`] nodes are computed exactly.
     pub(super) fn compute(view: &View) -> Health {
         let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
         let mut degrees: Vec<u32> = live.iter().map(|&ix| view.degree(ix)).collect();
@@ -65,7 +65,7 @@ fn mean_clustering(view: &View, nodes: &[Ix]) -> Option<f64> {
 }
 
 /// σ = (C / C_random) / (L / L_random) with C_random = k / n and L_random = ln n / ln k for n nodes
-/// of mean degree k (Watts and Strogatz 1998). Has no meaning where k is at most 1.
+/// of mean degree k (Watts and Strogatz 1998). `None` if k is at most 1.
 fn small_world(view: &View, nodes: &[Ix], path_length: f64) -> Option<f64> {
     let n = nodes.len() as f64;
     let k = nodes.iter().map(|&ix| f64::from(view.degree(ix))).sum::<f64>() / n;
@@ -89,7 +89,7 @@ mod tests {
     use crate::testing::view;
     use proptest::prelude::*;
 
-    /// The coefficient as the mean absolute difference over twice the mean.
+    /// Computes the coefficient as the mean absolute difference divided by twice the mean.
     fn gini_by_pairs(values: &[u32]) -> f64 {
         let pairs = values.iter().flat_map(|a| values.iter().map(move |b| f64::from(a.abs_diff(*b))));
         let sum: f64 = values.iter().map(|&value| f64::from(value)).sum();
@@ -110,14 +110,14 @@ mod tests {
         assert_eq!((alone.gini, alone.power_law), (None, None));
     }
 
-    /// A triangle with a tail, 0 1 2 and 2 — 3, and a node on its own.
+    /// The triangle 0 1 2 with the tail 2 — 3, and an isolated node.
     #[test]
-    fn by_hand() {
+    fn figures_match_values_computed_by_hand() {
         let found = Health::compute(&view(5, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.5), (2, 3, 0.1)]));
         assert_eq!((found.components, found.largest, found.isolated), (2, 4, 1));
-        // 1, 1, 1/3, 0, 0.
+        // Local coefficients: 1, 1, 1/3, 0, 0.
         assert!((found.clustering.unwrap() - (2.0 + 1.0 / 3.0) / 5.0).abs() < 1e-12);
-        // Ties between 4 pairs, two ties between the other 2.
+        // 4 pairs are 1 edge apart, the other 2 pairs are 2 edges apart.
         assert!((found.path_length.unwrap() - 8.0 / 6.0).abs() < 1e-12);
         // n = 4, k = 2: C = 7/12, C_random = 1/2, L = 4/3, L_random = 2.
         assert!((found.small_world.unwrap() - (7.0 / 6.0) / (2.0 / 3.0)).abs() < 1e-12);
@@ -125,14 +125,14 @@ mod tests {
         assert!((found.gini.unwrap() - gini_by_pairs(&[0, 1, 2, 2, 3])).abs() < 1e-12);
     }
 
-    /// A ring lattice where each node knows the two on either side: C = 1/2 exactly, and the mean
+    /// A ring lattice where each node is adjacent to the two on either side: C = 1/2 exactly, and the mean
     /// path grows with the ring (Watts and Strogatz 1998).
     #[test]
-    fn a_ring_lattice() {
+    fn a_ring_lattice_has_the_known_figures() {
         let found = Health::compute(&view(100, &lattice(100, 2)));
         assert_eq!((found.components, found.gini), (1, Some(0.0)));
         assert!((found.clustering.unwrap() - 0.5).abs() < 1e-12);
-        // From any node 4 others are 1 tie away, 4 are 2 away, …, 4 are 24 away, 3 are 25 away.
+        // From any node 4 others are 1 edge away, 4 are 2 away, …, 4 are 24 away, 3 are 25 away.
         let length = (4.0 * (24.0 * 25.0 / 2.0) + 3.0 * 25.0) / 99.0;
         assert!((found.path_length.unwrap() - length).abs() < 1e-12);
         let sigma = (0.5 / 0.04) / (length / (100f64.ln() / 4f64.ln()));

@@ -1,11 +1,11 @@
-//! Where to draw nodes: places in the plane and in space.
+//! Graph drawing: coordinates of nodes in two and three dimensions.
 //!
-//! The nodes that hang together start from their spectral embedding, which puts near what is near by
-//! many and strong ties (Hall 1970, Koren 2005), spread evenly along every axis, and are then moved
-//! apart by forces. What does not hang together stands side by side. The answer depends on the nodes,
-//! their ids and the ties among them alone: a small change of the graph leaves most as it was.
+//! Each connected component starts from its spectral embedding, which places strongly connected nodes
+//! close together (Hall 1970, Koren 2005). The start positions are spread evenly along every axis, and a
+//! force simulation then refines them. Components are drawn side by side. The layout depends only on
+//! the nodes, their ids and the edges among them, so a small change of the graph moves most nodes little.
 //!
-//! The work is bounded: about n · (k + 200) steps of the forces for n nodes with k ties each.
+//! The work is bounded: each step computes about n · (k + 200) forces for n nodes of degree k.
 
 mod forces;
 mod shells;
@@ -19,23 +19,23 @@ use crate::NodeId;
 use crate::View;
 use std::cmp::Reverse;
 
-/// Nodes that are nearer than this share of an axis start in an order that chance gives, not in one
-/// that the last digits of a number give: those change with every tie.
+/// Start coordinates that differ by less than this share of the axis are ordered pseudo-randomly by
+/// id. Their last digits change with every edge and would make the order unstable.
 const BLUR: f64 = 1e-3;
 
-/// Places of nodes, in the order the nodes were given. Two nodes that are tied and have room are about
-/// 1 apart; the middle of the largest part that hangs together is at 0.
+/// Positions of nodes, in the order the nodes were given. Adjacent nodes are about 1 apart if nothing
+/// else pushes them. The centre of the largest component is at 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    /// In two dimensions.
+    /// Positions in two dimensions.
     pub plane: Vec<[f64; 2]>,
-    /// In three.
+    /// Positions in three dimensions.
     pub space: Vec<[f64; 3]>,
 }
 
 impl View {
-    /// Where to draw these nodes, each given once, with the ties among them. Nothing else of the
-    /// graph plays a part, and neither does the order they are given in.
+    /// Lays out the subgraph of these nodes; each node is given once. The result depends neither on the
+    /// rest of the graph nor on the order of the nodes.
     pub fn layout(&self, nodes: &[Ix]) -> Layout {
         let mut order: Vec<(Option<NodeId>, usize)> =
             nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
@@ -49,18 +49,18 @@ impl View {
     }
 }
 
-/// Nodes that hang together.
+/// A connected component.
 struct Part {
-    /// Their places in the order by id.
+    /// Positions of the nodes in the order by id.
     members: Vec<Ix>,
     ids: Vec<Option<NodeId>>,
-    /// Among themselves, by place in `members`.
+    /// Edges among the members, by position in `members`.
     ties: Adjacency,
-    /// Coordinates in the spectral embedding, those along which the nodes are farthest apart.
+    /// The leading coordinates of the spectral embedding.
     coordinates: Vec<[f64; 3]>,
 }
 
-/// The parts of a graph, the largest first; of equals the one with the smallest id.
+/// The components of a graph, largest first; ties are broken by the smallest id.
 fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
     let mut seen = vec![false; ids.len()];
     let mut groups: Vec<Vec<Ix>> = Vec::new();
@@ -107,7 +107,7 @@ fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
     }
 }
 
-/// The places of all nodes; `back` says for each node by id where it was given.
+/// The positions of all nodes; `back` maps the order by id to the order given.
 fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
     let drawn: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(drawn).collect();
     let radii: Vec<f64> = drawn.iter().map(|(_, radius)| *radius).collect();
@@ -123,7 +123,7 @@ fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
     places
 }
 
-/// A part by itself, its middle at 0, and how far it reaches from there.
+/// Lays out one component around 0; returns the positions and the radius.
 fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     let count = part.members.len();
     let mut places = vec![[0.0; D]; count];
@@ -146,8 +146,8 @@ fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     (places, farthest + forces::SPACING / 2.0)
 }
 
-/// Sets one axis: the nodes in the order of where they start, evenly, as many to a length as fill a
-/// square or a cube. Among those that start almost at one place chance decides.
+/// Sets one axis: spaces the nodes evenly in the order of their start coordinates, so that the layout
+/// fills a square or a cube. Nodes with almost equal coordinates are ordered pseudo-randomly.
 fn spread<const D: usize>(part: &Part, start: &[[f64; D]], axis: usize, places: &mut [[f64; D]]) {
     let coordinates = || start.iter().map(|place| at(place, axis));
     let range = coordinates().fold(f64::MIN, f64::max) - coordinates().fold(f64::MAX, f64::min);
@@ -189,7 +189,7 @@ mod tests {
         pairs.map(|(a, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Three groups of ten, every pair within one tied, and a tie between each two groups.
+    /// Three cliques of ten nodes, and one edge between each two of them.
     fn groups() -> Vec<(u64, u64, f64)> {
         let within = (0..30).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| a / 10 == b / 10);
         let mut ties: Vec<(u64, u64, f64)> = within.map(|(a, b)| (a, b, 0.9)).collect();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_node_and_one_node_can_be_drawn() {
+    fn graphs_of_zero_and_one_node_have_a_layout() {
         let view = testing::view(1, &[]);
         assert_eq!(view.layout(&[]), Layout::default());
         assert_eq!(view.layout(&[0]), Layout { plane: vec![[0.0; 2]], space: vec![[0.0; 3]] });
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_and_a_clique_are_drawn_without_two_nodes_in_one_place() {
+    fn stars_and_cliques_have_distinct_positions() {
         let star: Vec<(u64, u64, f64)> = (1..300).map(|leaf| (0, leaf, 0.7)).collect();
         let clique = (0..80).flat_map(|a| (0..a).map(move |b| (a, b, 1.0))).collect::<Vec<_>>();
         for (nodes, ties) in [(300, star), (80, clique)] {
@@ -259,10 +259,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// Whatever the graph: every place is a place, no two are the same, the order the nodes are
-        /// given in does not matter, and neither does what else there is in the graph.
+        /// For any graph, positions are finite and distinct. They depend neither on the order of the
+        /// nodes nor on the rest of the graph.
         #[test]
-        fn places_are_places(
+        fn positions_are_finite_distinct_and_independent_of_order(
             ties in proptest::collection::vec((0u64..30, 0u64..30, 0.01f64..1.0), 0..60),
             order in Just((0..25).collect::<Vec<Ix>>()).prop_shuffle(),
         ) {

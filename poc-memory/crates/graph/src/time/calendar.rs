@@ -1,4 +1,4 @@
-//! The days of the week and the months, in English.
+//! The English names of weekdays and months.
 
 const DAYS_AND_MONTHS: [&str; 19] = [
     "monday",
@@ -22,7 +22,7 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "december",
 ];
 
-/// Whether a word in small letters is the name of a day or of a month, or of several (`fridays`).
+/// Whether a lower-case word is the name of a weekday or month, singular or plural (`fridays`).
 pub fn is_day_or_month(word: &str) -> bool {
     DAYS_AND_MONTHS.contains(&word.strip_suffix('s').unwrap_or(word))
 }

@@ -1,22 +1,22 @@
-//! A moment to come, as people name it: an instant, a date, or how long from now.
+//! A point in the future: an instant, a date, or a duration from now.
 
 use super::{Span, Timestamp};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A moment to come, written `2026-11-21T08:00:00Z`, `2026-11-21` (its midnight in UTC) or `7d` (in so
-/// long).
+/// A point in the future, written `2026-11-21T08:00:00Z`, `2026-11-21` (midnight UTC) or `7d` (7 days from
+/// now).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
     /// An instant.
     At(Timestamp),
-    /// So long from now.
+    /// A duration from now.
     In(Span),
 }
 
 impl Deadline {
-    /// Reads an instant, a date, or a duration with its unit.
+    /// Parses an instant, a date, or a duration with a unit.
     pub fn parse(text: &str) -> Result<Deadline> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         match (Timestamp::parse(text), Span::parse(text)) {
@@ -28,7 +28,7 @@ impl Deadline {
         }
     }
 
-    /// The instant, when it is `now`; what is further ahead than calendars reach is where they end.
+    /// The instant relative to `now`, at most [`Timestamp::LATEST`].
     pub fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Deadline::At(at) => at,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_read_back_as_they_are_written() {
+    fn deadlines_round_trip_through_text() {
         let now = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
         for (text, instant) in [
             ("2026-11-22", "2026-11-22T00:00:00.000Z"),

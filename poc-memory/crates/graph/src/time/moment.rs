@@ -1,22 +1,21 @@
-//! A moment as people name it: an instant, a date, or how long ago.
+//! A point in the past: an instant, a date, or a duration before now.
 
 use super::{Span, Timestamp};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A moment, written `2026-11-21T08:00:00Z`, `2026-11-21` (its midnight in UTC) or `7d` (so long
-/// ago).
+/// A point in time, written `2026-11-21T08:00:00Z`, `2026-11-21` (midnight UTC) or `7d` (7 days ago).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// An instant.
     At(Timestamp),
-    /// So long before now.
+    /// A duration before now.
     Ago(Span),
 }
 
 impl Moment {
-    /// Reads an instant, a date, or a duration with its unit.
+    /// Parses an instant, a date, or a duration with a unit.
     pub fn parse(text: &str) -> Result<Moment> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         match (Timestamp::parse(text), Span::parse(text)) {
@@ -27,7 +26,7 @@ impl Moment {
         }
     }
 
-    /// The instant, when it is `now`; what is longer ago than calendars reach is where they begin.
+    /// The instant relative to `now`, clamped to the earliest timestamp if it is a duration.
     pub fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Moment::At(at) => at,
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_read_back_as_they_are_written() {
+    fn moments_round_trip_through_text() {
         let now = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
         for (text, instant) in [
             ("2026-11-20", "2026-11-20T00:00:00.000Z"),

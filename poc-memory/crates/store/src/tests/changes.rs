@@ -4,7 +4,7 @@ use super::*;
 use poc_graph::Category;
 use proptest::prelude::*;
 
-/// One change; numbers are those of nodes, and the second of `Node` is that of its key.
+/// One change. Numbers select nodes; the second number of `Node` selects its key.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     Node(u64, u64, State, u32),
@@ -63,7 +63,7 @@ pub(super) fn apply_for(tx: &mut Tx<'_>, op: &Op, tenant: Tenant) -> Result<()> 
         Op::Activity(number, weight) => {
             tx.put_activity(node(number).id, &Activity::born(Timestamp(5), f64::from(weight)))
         }
-        // As undo does.
+        // Undo deletes the record in the same way.
         Op::NoActivity(number) => tx.put_raw(Table::Activity, node(number).id.as_bytes(), None),
         Op::Visit(number, linker, at) => {
             let visit = Visit { at: Timestamp(at), outcome: VisitOutcome::Processed, version: 1 };

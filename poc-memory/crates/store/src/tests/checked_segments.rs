@@ -1,4 +1,4 @@
-//! Segments that an earlier open has checked are not read again, unless their files have changed.
+//! Segments that an earlier open has checked are read again only when their files have changed.
 
 use super::*;
 use crate::log;
@@ -16,7 +16,7 @@ fn made() -> TempDir {
     store.checkpoint().unwrap();
     drop(store);
     assert_eq!(segment_files(&folder).len(), 3);
-    // Just written, they would be read again.
+    // Recently written segments would be read again.
     for segment in segment_files(&folder) {
         let file = fs::OpenOptions::new().write(true).open(segment).unwrap();
         let changed = file.metadata().unwrap().modified().unwrap();
@@ -30,7 +30,7 @@ fn changed(path: &Path) -> SystemTime {
     fs::metadata(path).unwrap().modified().unwrap()
 }
 
-/// Changes a segment's bytes and gives the file a time of last change that many seconds later.
+/// Changes a segment's bytes and shifts its modification time by `later` seconds.
 fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
     let before = changed(path);
     let mut bytes = fs::read(path).unwrap();
@@ -41,7 +41,7 @@ fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
     fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
 
-/// The last transaction and the notes of opening the log.
+/// Opens the log and returns its last transaction and the notes of the recovery.
 fn recover(folder: &TempDir) -> (u64, Vec<String>) {
     let quarantine = Quarantine::new(folder.path(), Arc::new(SystemDisk));
     let (log, notes) = log::recover(&folder.path().join("log"), false, &quarantine, &SystemDisk).unwrap();
@@ -60,7 +60,7 @@ fn a_checked_segment_is_not_read_again() {
 
 #[test]
 fn a_segment_that_was_changed_is_read_and_its_damage_reported() {
-    // Also by a clock that was set back.
+    // The time may also be earlier, because clocks can be set back.
     for later in [1, -1, -3600, 3600] {
         let folder = made();
         change(&segment_files(&folder)[0], later, |bytes| bytes[60] ^= 1);
@@ -82,7 +82,7 @@ fn a_segment_of_another_length_is_read_again() {
 }
 
 #[test]
-fn a_segment_that_was_written_just_now_is_read_again() {
+fn a_recently_written_segment_is_read_again() {
     let folder = made();
     let checked = folder.path().join("log").join("checked");
     let first = segment_files(&folder).remove(0);
@@ -93,7 +93,7 @@ fn a_segment_that_was_written_just_now_is_read_again() {
 }
 
 #[test]
-fn without_the_list_every_segment_is_read() {
+fn every_segment_is_read_when_the_list_is_missing_or_empty() {
     for harm in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()] {
         let folder = made();
         change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
@@ -112,7 +112,7 @@ fn a_missing_checked_segment_is_damage() {
     }
 }
 
-/// Damage that nothing shows is found by whoever reads it; the next open keeps what is whole.
+/// Damage that the open did not notice is reported when the record is read. The next open keeps the intact prefix.
 #[test]
 fn damage_found_while_reading_is_repaired_at_the_next_open() {
     let folder = made();

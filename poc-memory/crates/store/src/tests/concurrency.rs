@@ -1,4 +1,4 @@
-//! Many at once: shared syncs, one process, and a disk that fails.
+//! Concurrent writers, the store lock, and disk failures.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn waiting_writers_share_one_sync() {
         for number in 2..=33 {
             scope.spawn(move || put(store, number));
         }
-        // The first sync holds whoever came first; all others are built meanwhile.
+        // The first writer waits for its sync while the others build their transactions.
         while store.shared.writer.lock().borrow().seq < 33 {
             std::thread::yield_now();
         }
@@ -89,7 +89,7 @@ fn failing(break_disk: fn(&Faults), message: &str) {
     drop(store);
     let store = open_in(&folder, in_memory()).unwrap();
     let kept = numbers(&store);
-    // A record whose sync failed may be on disk or not; the third was never tried.
+    // A record whose sync failed may or may not be on disk. The third transaction was never written.
     assert!(kept == [1] || kept == [1, 2], "{kept:?}");
     put(&store, 4);
 }
@@ -111,7 +111,7 @@ fn a_sync_that_fails_makes_the_store_read_only() {
 }
 
 #[test]
-fn opening_a_held_store_names_its_holder() {
+fn opening_a_locked_store_reports_the_process_that_locks_it() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open_in(&folder, in_memory()).unwrap();
     let error = open_in(&folder, in_memory()).err().unwrap();

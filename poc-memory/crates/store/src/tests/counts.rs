@@ -1,4 +1,4 @@
-//! What a view says there is of everything is what a count of the records gives.
+//! The counts of a view equal a full scan of the records.
 
 use super::changes::{apply, op};
 use super::*;
@@ -14,8 +14,8 @@ fn at(millis: i64) -> Cause {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// After every transaction, in a view that was saved and caught up, in one made of the records,
-    /// and in the past.
+    /// Compares them after every transaction, in a saved view that has caught up, in a view built from the
+    /// records, and in past snapshots.
     #[test]
     fn counts_equal_a_full_scan(
         txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..25),
@@ -27,7 +27,7 @@ proptest! {
         let mut by_hand = Vec::new();
         for (number, ops) in txns.iter().enumerate() {
             store.transact(at(number as i64), |tx| {
-                // What cannot be done is left out.
+                // Changes that fail are skipped.
                 ops.iter().for_each(|op| drop(apply(tx, op)));
                 Ok(())
             }).unwrap();
@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn an_edge_that_is_no_tie_counts_once_and_goes_with_its_ends() {
+fn edges_outside_the_adjacency_are_counted_once_and_deleted_with_their_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     for number in 1..=3 {

@@ -1,8 +1,8 @@
-//! Damaged files: the longest valid prefix of the log is kept and everything else follows it.
+//! Damaged files: recovery keeps the longest valid prefix of the log and rebuilds everything else from it.
 
 use super::*;
 
-/// A closed store with nodes 1 to `count`, one transaction each, and where each record ends.
+/// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
 fn made(count: u64, limits: Limits) -> (TempDir, Vec<u64>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits, ..in_memory() }).unwrap();
@@ -24,7 +24,7 @@ fn quarantined(folder: &TempDir) -> Vec<u8> {
 }
 
 #[test]
-fn a_torn_tail_is_cut_off_and_kept_at_every_byte() {
+fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
     let (folder, ends) = made(3, Limits::default());
     let path = only_segment(&folder);
     let whole = fs::read(&path).unwrap();
@@ -106,7 +106,7 @@ fn a_missing_segment_is_damage() {
 }
 
 #[test]
-fn a_newer_format_is_refused_before_a_byte_is_touched() {
+fn a_newer_format_is_refused_without_changing_a_file() {
     let (folder, _) = made(2, Limits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
@@ -121,8 +121,8 @@ fn a_newer_format_is_refused_before_a_byte_is_touched() {
     assert!(!folder.path().join("lock").exists());
 }
 
-/// Opens a sled store whose `records` were changed by `harm`: everything must be as before.
-/// `rebuilt` is whether that takes a rebuild, where it is known.
+/// Checks that a sled store loses nothing when `harm` changes its `records`. `rebuilt` is whether that requires a
+/// rebuild, if known.
 fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
@@ -198,17 +198,17 @@ fn a_record_engine_cut_short_anywhere_is_caught_up_or_rebuilt() {
 }
 
 #[test]
-fn a_snapshot_of_the_record_engine_left_half_written_is_survived() {
+fn a_half_written_snapshot_of_the_record_engine_loses_nothing() {
     survives(|records| fs::write(records.join("snap.0000000000000400.generating"), "half").unwrap(), None);
 }
 
 #[test]
-fn a_flipped_byte_in_the_record_engine_is_never_taken_for_data() {
+fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     for place in 0..6 {
         let harm = |records: &Path| {
             let path = records.join("db");
             let mut bytes = fs::read(&path).unwrap();
-            // Within what was written; most of the file is zeros.
+            // Only the written part; most of the file is zeros.
             let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
             bytes[used * place / 6] ^= 0x40;
             fs::write(&path, bytes).unwrap();
@@ -233,7 +233,7 @@ fn a_record_engine_ahead_of_the_log_is_rebuilt() {
     insta::assert_snapshot!(store.recovery().notes[1], @"the record engine could not be used (it is ahead of the log): it was moved to `quarantine/records` and rebuilt from the log");
 }
 
-/// Nobody reads all records when the view is saved: damage comes to light when they are used.
+/// An open with a saved view does not read all records, so damage is found when a record is read.
 #[test]
 fn a_record_engine_that_was_found_damaged_is_rebuilt() {
     survives(|records| fs::write(records.join("damaged"), "").unwrap(), Some(true));

@@ -1,4 +1,4 @@
-//! sled and the memory engine answer alike, whatever is done to them.
+//! After the same transactions, sled and the memory engine have the same contents.
 
 use super::*;
 use crate::engine::Applier;
@@ -15,7 +15,7 @@ struct Op {
 fn txns() -> impl Strategy<Value = Vec<Vec<Op>>> {
     let key = proptest::collection::vec(0u8..3, 0..4);
     let value = proptest::option::weighted(0.7, proptest::collection::vec(any::<u8>(), 0..20));
-    // Tables whose keys have no layout: the engine must take any bytes.
+    // These tables have no key layout, because the engine must accept any bytes.
     let op = (10u8..=12, key, value).prop_map(|(table, key, value)| Op { table, key, value });
     proptest::collection::vec(proptest::collection::vec(op, 0..150), 1..6)
 }
@@ -36,7 +36,7 @@ proptest! {
             let txn = Txn { seq: at as u64 + 1, tenant: Tenant::default(), cause: cause(), writes: ops.into_iter().map(write).collect() };
             for engine in [&memory as &dyn Engine, &sled] {
                 let mut applier = Applier::new(engine);
-                // Twice: applying again changes nothing.
+                // Applying a transaction again must change nothing.
                 applier.add(&txn, 5).unwrap();
                 applier.add(&txn, 5).unwrap();
                 applier.finish().unwrap();

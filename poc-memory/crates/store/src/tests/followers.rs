@@ -1,4 +1,4 @@
-//! IndexWorkers reach the log's end from wherever they are.
+//! Followers catch up with the log from any state.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn change_things(store: &Store, from: u64) {
 }
 
 #[test]
-fn live_caught_up_and_fed_from_scratch_are_alike() {
+fn live_caught_up_and_rebuilt_followers_are_equal() {
     let folder = tempfile::tempdir().unwrap();
     let live = Arc::new(Probe::default());
     let store = with(&folder, &live);
@@ -122,7 +122,7 @@ fn live_caught_up_and_fed_from_scratch_are_alike() {
 }
 
 #[test]
-fn a_follower_ahead_of_the_log_starts_again() {
+fn a_follower_ahead_of_the_log_is_reset() {
     let folder = tempfile::tempdir().unwrap();
     let probe = Arc::new(Probe::default());
     drop(with(&folder, &probe));
@@ -134,7 +134,7 @@ fn a_follower_ahead_of_the_log_starts_again() {
 }
 
 #[test]
-fn a_follower_that_fails_is_named_and_catches_up_at_the_next_open() {
+fn a_failed_follower_is_reported_and_catches_up_at_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     let probe = Arc::new(Probe::default());
     let store = with(&folder, &probe);
@@ -153,10 +153,9 @@ fn a_follower_that_fails_is_named_and_catches_up_at_the_next_open() {
     assert_eq!((probe.applied(), probe.state.lock().bodies.len()), (3, 3));
 }
 
-/// Storing one note must not cost the writing of all indexes; opening must not cost more and more
-/// either.
+/// Storing one note must not write all indexes, and the replay at open must stay bounded.
 #[test]
-fn a_checkpoint_is_written_once_there_is_enough_in_it() {
+fn closing_writes_a_checkpoint_after_enough_changes() {
     let folder = tempfile::tempdir().unwrap();
     let saved = |probe: &Probe| probe.checkpoints.load(Ordering::SeqCst);
     let live = Arc::new(Probe::default());

@@ -1,10 +1,10 @@
-//! The view is ready at once; records and followers open in the background.
+//! A store opens with its view; the records and followers open in the background.
 
 use super::*;
 use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop};
 use poc_graph::rng::{Rng, SeededRng};
 
-/// More nodes than readers wait for.
+/// Readers do not wait for a follower that must replay this many nodes.
 const MANY: u64 = 5001;
 
 /// A closed store of nodes 1 to `count`, with its view saved.
@@ -19,7 +19,7 @@ fn closed(count: u64) -> TempDir {
 
 /// A store and its slow follower.
 struct Following {
-    // Dropped first.
+    // The first field, because it must be dropped before the store.
     _release: ResumeOnDrop,
     slow: Arc<PausableFollower>,
     store: Store,
@@ -31,7 +31,7 @@ fn following(folder: &TempDir, stop: PausePoint) -> Following {
     Following { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 
-/// The store as a killed process would leave it now.
+/// A copy of the store's files as a killed process would leave them.
 fn killed(folder: &TempDir) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for name in ["log", "view"] {
@@ -60,7 +60,7 @@ fn readers_do_not_wait_for_a_follower_with_much_to_replay() {
         || store.lagging_followers().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
-    // What is written meanwhile is there for readers and after a kill.
+    // Readers see a node written meanwhile, and the node survives a kill.
     assert_eq!(put(store, 9000).seq, 2);
     assert!(store.view().find(node(9000).id).is_some());
     assert_eq!((store.lag(2), slow.node_count()), (2, 0));
@@ -105,7 +105,7 @@ fn the_log_estimates_the_bytes_after_a_record() {
     let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
     assert_eq!(store.shared.log.bytes_after(0), 0);
     let mut ends = vec![store.shared.log.bytes()];
-    // Nothing in it comes twice, so packing does not make it shorter.
+    // Random letters, so that compression does not shorten the records.
     let rng = SeededRng::new(1);
     let letter = |_| char::from(b'!' + (rng.next_u64() % 90) as u8);
     for number in 1..=300 {
@@ -121,7 +121,7 @@ fn the_log_estimates_the_bytes_after_a_record() {
     }
 }
 
-/// Else what it has saved of a log that was cut would fit again once the log is as long.
+/// Otherwise a follower's state from before a log was cut could seem valid once the log has grown to its old length.
 #[test]
 fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let folder = closed(3);
@@ -146,12 +146,12 @@ fn closing_a_store_waits_for_a_follower_that_catches_up() {
     let following = following(&folder, PausePoint::Feed);
     following.store.shared.index_workers.wait_loaded();
     let slow = following.slow.clone();
-    // It lets the follower go on, and then closes the store.
+    // Resumes the follower and then closes the store.
     drop(following);
     assert_eq!(slow.node_count() as u64, MANY);
 }
 
-/// Held by a test while an engine is not to open.
+/// A test holds this lock to keep the engine from opening.
 static ENGINE_GATE: Mutex<()> = Mutex::new(());
 
 fn blocked_engine() -> Parts {
@@ -191,7 +191,7 @@ fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     insta::assert_snapshot!(error, @"the records cannot be opened: the disk is gone");
     drop(store);
     assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 3, 4, 5]);
-    // Without a saved view there is nothing to show.
+    // Without a saved view the open itself fails.
     fs::remove_file(folder.path().join("view")).unwrap();
     let parts = Parts { engine: |_| panic!("boom"), ..in_memory() };
     let error = open_in(&folder, parts).err().unwrap();

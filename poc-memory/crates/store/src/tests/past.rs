@@ -1,4 +1,4 @@
-//! The store as it was.
+//! Past snapshots.
 
 use super::changes::{apply, op};
 use super::*;
@@ -9,7 +9,7 @@ fn at(millis: i64) -> Cause {
     Cause { at: Timestamp(millis), ..cause() }
 }
 
-/// Everything in every table that is not derived.
+/// The contents of all tables that are not derived.
 fn records<R: Records>(records: &R) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
     for table in Table::ALL.into_iter().filter(|table| *table != Table::Changes) {
@@ -21,7 +21,7 @@ fn records<R: Records>(records: &R) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// One state as it was seen when it was the newest.
+/// A state, recorded when it was the newest.
 struct Seen {
     seq: u64,
     at: i64,
@@ -32,8 +32,8 @@ struct Seen {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The past at every instant is what was there then: the state after the last transaction that
-    /// is not later, in whatever order their times come, and whatever happens while it is read.
+    /// A snapshot at a time equals the state after the last transaction at or before it. Times of transactions may
+    /// be out of order, and the store may change while the snapshot is read.
     #[test]
     fn a_past_snapshot_equals_the_store_at_that_time(
         txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),
@@ -46,7 +46,7 @@ proptest! {
         let mut kept = None;
         for (number, (ops, millis)) in txns.iter().enumerate() {
             let done = store.transact(at(*millis), |tx| {
-                // What cannot be done is left out.
+                // Changes that fail are skipped.
                 ops.iter().for_each(|op| drop(apply(tx, op)));
                 Ok(())
             });
@@ -73,7 +73,7 @@ proptest! {
                 prop_assert_eq!(past.is_as_of(Timestamp(other)).unwrap(), same);
             }
         }
-        // One that was opened early has stayed as it was.
+        // A snapshot that was opened early has not changed.
         if let Some((number, past)) = kept {
             prop_assert_eq!(past.seq(), seen[number].seq);
             prop_assert_eq!(&records(&past), &seen[number].records);

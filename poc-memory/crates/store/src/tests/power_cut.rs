@@ -1,10 +1,10 @@
-//! The process is killed or the power goes at any moment: what was acknowledged or shown is there,
-//! and nothing without what was before it.
+//! Kills and power cuts at any moment. Every acknowledged or visible transaction survives, and the surviving
+//! transactions have no gaps.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What a disk has taken and what of it would outlive a power cut.
+/// How much of a file was written and how much of it survives a power cut.
 #[derive(Clone, Copy, Default)]
 struct Held {
     written: u64,
@@ -12,7 +12,7 @@ struct Held {
     named: bool,
 }
 
-/// A disk that stops working after so many operations.
+/// The power supply of a disk, which fails after `left` operations.
 #[derive(Default)]
 struct Power {
     left: AtomicU64,
@@ -25,8 +25,7 @@ impl Power {
         spent.map(drop).map_err(|_| std::io::Error::other("no power"))
     }
 
-    /// What is left on the disk when the power goes: of what was not synced, any part, and that as
-    /// zeros or as written.
+    /// Cuts the power. A random part of the unsynced bytes stays on disk, as written or as zeros.
     fn cut(&self, mut rng: u64) {
         let files = std::mem::take(&mut *self.files.lock());
         for (path, held) in files.iter().filter(|(path, _)| path.exists()) {
@@ -94,7 +93,7 @@ impl AppendFile for PoweredFile {
     }
 }
 
-/// Three writers, each until the store refuses; the nodes that were acknowledged.
+/// Runs three writers until the store rejects their writes, and returns the acknowledged nodes.
 fn write_until_it_fails(store: &Store, round: u64) -> Vec<u64> {
     let acknowledged = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -118,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_acknowledged_or_shown_outlives_kills_and_power_cuts(
+    fn acknowledged_and_visible_transactions_survive_kills_and_power_cuts(
         rounds in proptest::collection::vec((1u64..40, any::<bool>(), any::<u64>()), 1..5),
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -127,7 +126,7 @@ proptest! {
         for (round, (operations, cut, rng)) in rounds.into_iter().enumerate() {
             power.left.store(operations, Ordering::SeqCst);
             let disk = Arc::new(PoweredDisk(power.clone()));
-            // It may happen while the store is being opened, too.
+            // The power may also fail during the open.
             if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900 }, ..in_memory() }) {
                 expected.extend(numbers(&store));
                 expected.extend(write_until_it_fails(&store, round as u64));

@@ -1,4 +1,4 @@
-//! Tenants of one store are to each other as if each had a store of its own.
+//! Tenants of one store are isolated, as if each had its own store.
 
 use super::changes::{Op, op};
 use super::*;
@@ -18,7 +18,7 @@ fn at(millis: i64) -> Cause {
     Cause { at: Timestamp(millis), ..cause() }
 }
 
-/// One transaction; what cannot be done is left out. Also whether each could be done is compared.
+/// Applies the changes in one transaction, skips those that fail, and returns whether each succeeded.
 fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
     let tenant = store.tenant();
     let apply =
@@ -26,7 +26,7 @@ fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
     store.transact(at(millis), apply).unwrap().value
 }
 
-/// Everything a tenant can see, but the numbers of transactions, which all tenants share.
+/// Everything a tenant can see except transaction numbers, which all tenants share.
 fn seen(store: &Store) -> (Vec<String>, Vec<String>) {
     (lines(told(&store.view())), records(store))
 }
@@ -37,7 +37,7 @@ fn lines(told: Vec<String>) -> Vec<String> {
     std::iter::once(first).chain(told.into_iter().skip(1)).collect()
 }
 
-/// The records of a tenant's own tables, with what says whose they are left out.
+/// The records of a tenant's own tables, without the tenant's id.
 fn records<R: Records>(records: &R) -> Vec<String> {
     let own = Table::ALL.into_iter().filter(|table| !table.is_shared() && *table != Table::Changes);
     own.flat_map(|table| records.raw_range(table, &[]).unwrap().into_iter().map(move |row| (table, row)))
@@ -59,9 +59,9 @@ fn histories(store: &Store) -> Vec<Vec<(Timestamp, bool, bool)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Random transactions of three tenants in one store, over the same ids, keys and words, leave
-    /// each with what a store of its own would hold: now, in the past, and after opening again from
-    /// the saved views, from the records and from the log.
+    /// Random transactions of three tenants in one store use the same ids, keys and words. Each tenant must see
+    /// what it would see in its own store: now, in past snapshots, and after reopening from the saved views, from
+    /// the records and from the log.
     #[test]
     fn three_tenants_equal_three_stores(
         txns in proptest::collection::vec((0usize..3, proptest::collection::vec(op(), 1..6)), 1..24),
@@ -144,12 +144,12 @@ fn records_of_another_tenant_are_invisible() {
     assert_eq!((numbers(&store), store.edges(id).unwrap()[0].strength), (vec![1, 2], 1.0));
     let error = theirs.snapshot_at(Timestamp(9)).err().unwrap();
     insta::assert_snapshot!(error, @"there is no past: nothing was ever stored");
-    // A node is written for the tenant it names, or not at all.
+    // A node of one tenant cannot be written by another.
     assert_eq!(theirs.transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code, Code::Internal);
 }
 
 #[test]
-fn a_tenant_is_known_by_name_from_its_first_change_on() {
+fn the_first_change_of_a_tenant_records_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let names = |store: &Store| -> Vec<String> {

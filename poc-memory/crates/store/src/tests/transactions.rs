@@ -1,4 +1,4 @@
-//! What a transaction sees and leaves behind.
+//! The reads and effects of transactions.
 
 use super::*;
 
@@ -207,7 +207,7 @@ fn a_record_written_again_keeps_its_position() {
             let start = tx.write_count();
             tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 3.0))?;
             let end = tx.write_count();
-            // Back to what it was: the place stays.
+            // Restoring the old value must not move later writes.
             tx.put_node(&node(1))?;
             tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 4.0))?;
             assert_eq!(tx.write_count(), end);
@@ -257,7 +257,7 @@ fn edges_and_activity_need_their_nodes() {
 }
 
 #[test]
-fn a_node_without_a_record_of_its_activity_is_as_at_birth() {
+fn a_node_without_an_activity_record_has_the_initial_activity() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
@@ -266,7 +266,7 @@ fn a_node_without_a_record_of_its_activity_is_as_at_birth() {
     let id = node(1).id;
     store.transact(cause(), |tx| tx.put_activity(id, &Activity::born(Timestamp(9), 3.0))).unwrap();
     assert_ne!(told(), at_birth);
-    // As undo does.
+    // Undo deletes the record in the same way.
     store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
     assert_eq!(told(), at_birth);
 }

@@ -1,4 +1,4 @@
-//! The saved view: what is read back is what the records say, or nothing.
+//! The saved view. Reading it gives the same view as the records, or fails.
 
 use super::changes::{apply, op};
 use super::*;
@@ -7,7 +7,7 @@ use crate::view_file;
 use poc_graph::testing::told;
 use proptest::prelude::*;
 
-/// What the saved view, brought to the end of the log, tells; `None` when it is refused.
+/// The contents of the saved view after catching up with the log; `None` when it is rejected.
 fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
     let (views, _) = view_file::read(folder.path())?.catch_up(&store.shared.log)?;
     Some(told(&views[&store.tenant]))
@@ -22,7 +22,7 @@ fn path(folder: &TempDir) -> PathBuf {
     folder.path().join("view")
 }
 
-/// A closed store of four nodes, in which some things have gone again, with its view saved.
+/// A closed store with a saved view of four nodes. A fifth node was deleted.
 fn closed() -> (TempDir, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
@@ -47,9 +47,9 @@ fn closed() -> (TempDir, Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Saved after any transaction and caught up with the rest, it is the view of the records.
+    /// A view saved after any transaction equals the view of the records once it has caught up.
     #[test]
-    fn saved_and_caught_up_equals_the_view_of_the_records(
+    fn a_saved_view_that_has_caught_up_equals_the_view_of_the_records(
         txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..20),
         at in any::<proptest::sample::Index>(),
     ) {
@@ -58,7 +58,7 @@ proptest! {
         let at = at.index(txns.len());
         for (number, ops) in txns.iter().enumerate() {
             let done = store.transact(cause(), |tx| {
-                // What cannot be done is left out.
+                // Changes that fail are skipped.
                 ops.iter().for_each(|op| drop(apply(tx, op)));
                 Ok(())
             });
@@ -146,7 +146,7 @@ fn a_view_that_is_saved_already_is_not_written_again() {
     store.checkpoint().unwrap();
     assert_eq!(fs::read(path(&folder)).unwrap(), b"as it was");
     drop(store);
-    // One that was refused is.
+    // A view that was rejected is written again.
     let store = open_in(&folder, in_memory()).unwrap();
     store.checkpoint().unwrap();
     assert_eq!(saved(&folder, &store), Some(before));

@@ -125,7 +125,7 @@ impl Filter {
             walk.step(&now, &mut before, |step, own, before| 2.0 * scale * (step - middle * own) - before);
             std::mem::swap(&mut before, &mut now);
         }
-        walk.from_walk_space(&mut now);
+        walk.out_of_walk_space(&mut now);
         now
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
     let mut scaled = x.to_vec();
     walk.to_walk_space(&mut scaled);
     walk.step(&scaled, out, |step, _, _| step);
-    walk.from_walk_space(out);
+    walk.out_of_walk_space(out);
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -66,7 +66,7 @@ impl Walk {
     }
 
     /// Converts a vector for the random walk back to one for N: D^1/2 `x`.
-    pub(super) fn from_walk_space(&self, x: &mut [f64]) {
+    pub(super) fn out_of_walk_space(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
     }
 

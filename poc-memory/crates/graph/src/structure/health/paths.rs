@@ -4,13 +4,13 @@ use crate::Ix;
 
 use crate::View;
 
-/// Up to so many nodes shortest paths are counted from every one.
+/// Components of up to this many nodes are searched from every node.
 pub(super) const EXACT: usize = 512;
 
-/// Ties a count of shortest paths may follow in a larger component, each way counted.
+/// Edges that the searches of a larger component may follow; both directions count.
 const BUDGET: usize = 40_000_000;
 
-/// Fewest nodes paths are counted from, however large the component.
+/// The minimum number of start nodes for a component of any size.
 const FEWEST: usize = 16;
 
 /// The connected components of the nodes, each with its members.
@@ -25,8 +25,8 @@ pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
     parts
 }
 
-/// The mean number of ties between two different nodes of a component; `None` below two nodes.
-/// Counted from all its nodes or from a sample at even steps.
+/// The mean shortest-path length between two different nodes of a component; `None` below two nodes.
+/// Starts from all its nodes, or from an evenly spaced sample.
 pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     if component.len() < 2 {
         return None;
@@ -47,13 +47,13 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     Some(sum as f64 / (counted * (component.len() - 1)) as f64)
 }
 
-/// A search that can be repeated without giving its memory back.
+/// A breadth-first search that reuses its memory.
 struct FilteredSolver<'a> {
     view: &'a View,
-    // By node: the number of the search that saw it last.
+    // By node: the number of the last search that visited it.
     seen: Vec<u32>,
     number: u32,
-    // In the order they were found, and where each distance from the source ends.
+    // The nodes in the order of discovery, and the end of each distance level.
     found: Vec<Ix>,
     rings: Vec<usize>,
 }
@@ -68,7 +68,7 @@ impl<'a> FilteredSolver<'a> {
         self.seen.get(ix as usize) == Some(&self.number)
     }
 
-    /// Forgets which nodes were seen.
+    /// Marks all nodes as not visited.
     fn forget(&mut self) {
         self.number += 1;
     }
@@ -82,7 +82,7 @@ impl<'a> FilteredSolver<'a> {
         }
     }
 
-    /// Everything that hangs together with a node and was not seen yet, nearest first.
+    /// The unvisited nodes that are reachable from a node, nearest first.
     fn from(&mut self, source: Ix) -> &[Ix] {
         self.found.clear();
         self.rings.clear();
@@ -102,7 +102,7 @@ impl<'a> FilteredSolver<'a> {
         &self.found
     }
 
-    /// The sum of the distances of all that was found last.
+    /// The sum of the distances of the last search.
     fn distances(&self) -> usize {
         let rings = self.rings.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?));
         (1..).zip(rings).map(|(distance, nodes): (usize, usize)| distance * nodes).sum()
@@ -116,9 +116,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The same by Floyd and Warshall.
+        /// Compares with the Floyd–Warshall algorithm.
         #[test]
-        fn paths_and_components_by_brute_force(
+        fn paths_and_components_match_brute_force(
             links in proptest::collection::vec((0u64..9, 0u64..9, 0.1f64..1.0), 0..16)
         ) {
             let links: Vec<(u64, u64, f64)> = links.into_iter().filter(|(a, b, _)| a != b).collect();

@@ -1,8 +1,8 @@
-//! The power law that degrees follow: p(d) ∝ d^−α from some least degree on.
+//! Fits a power law to the degrees: p(d) ∝ d^−α from a minimum degree on.
 //!
 //! After Clauset, Shalizi and Newman 2009 ("Power-law distributions in empirical data", SIAM
 //! Review): α is the approximate maximum-likelihood estimate for whole numbers, their equation 3.7,
-//! and the least degree is the one from which on data and law differ least (Kolmogorov and Smirnov).
+//! and the minimum degree is the one with the smallest Kolmogorov–Smirnov distance.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 pub struct PowerLaw {
     /// The exponent α, above 1. Networks that grow around hubs have 2 to 3.
     pub alpha: f64,
-    /// The least degree it holds from.
+    /// The minimum degree of the fit.
     pub least: u32,
     /// Nodes with that degree or more.
     pub nodes: usize,
-    /// The greatest difference between the share of nodes up to a degree and what the law says, 0–1.
+    /// The Kolmogorov–Smirnov distance between data and fit, 0–1.
     pub distance: f64,
 }
 
 impl PowerLaw {
-    /// The law for ascending degrees; degrees of 0 play no part. `None` when fewer than two
-    /// different degrees are left.
+    /// Fits ascending degrees; degrees of 0 are ignored. `None` if fewer than two different degrees
+    /// remain.
     pub fn fit(ascending: &[u32]) -> Option<PowerLaw> {
         let tied = ascending.get(ascending.partition_point(|&degree| degree == 0)..).unwrap_or(&[]);
         let counts: Vec<(u32, usize)> =
             tied.chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len()))).collect();
-        // The greatest degree alone is no distribution.
+        // A fit needs at least two different degrees.
         let candidates = 0..counts.len().saturating_sub(1);
         candidates
             .filter_map(|from| law(counts.get(from..)?))
@@ -34,7 +34,7 @@ impl PowerLaw {
     }
 }
 
-/// The law for degrees with their counts, from the first on.
+/// The power law from the first degree on, for degrees with their counts.
 fn law(counts: &[(u32, usize)]) -> Option<PowerLaw> {
     let &(least, _) = counts.first()?;
     let nodes: usize = counts.iter().map(|(_, count)| count).sum();
@@ -53,8 +53,8 @@ fn law(counts: &[(u32, usize)]) -> Option<PowerLaw> {
     Some(PowerLaw { alpha, least, nodes, distance }).filter(|law| law.alpha.is_finite())
 }
 
-/// Σ 1 / (q + k)^s over k from 0, for s above 1 and q above 0: some terms, and the Euler–Maclaurin
-/// formula for the rest (DLMF 25.11.28); exact to about ten digits.
+/// Σ 1 / (q + k)^s over k from 0, for s above 1 and q above 0. Sums the first terms and approximates the
+/// rest by the Euler–Maclaurin formula (DLMF 25.11.28); exact to about ten digits.
 fn hurwitz_zeta(s: f64, q: f64) -> f64 {
     const TERMS: u32 = 12;
     let start: f64 = (0..TERMS).map(|k| (q + f64::from(k)).powf(-s)).sum();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_zeta_function_at_known_places() {
+    fn the_zeta_function_matches_known_values() {
         use std::f64::consts::PI;
         for (s, q, expected) in [
             (2.0, 1.0, PI * PI / 6.0),
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Quantiles of a law with α = 2.5 from 1 on: inverted numerically, so that the sample is the law.
+    /// Quantiles of a power law from 1 on, by numerical inversion, so that the sample follows the law exactly.
     fn quantiles(alpha: f64, nodes: usize) -> Vec<u32> {
         let whole = hurwitz_zeta(alpha, 1.0);
         let mut degree = 1;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_the_law_a_sample_follows() {
+    fn the_exponent_of_a_sample_is_recovered() {
         for alpha in [2.2, 2.5, 3.0] {
             let found = PowerLaw::fit(&quantiles(alpha, 20_000)).unwrap();
             assert!((found.alpha - alpha).abs() < 0.05, "α {alpha}: {found:?}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_degree_is_no_law() {
+    fn a_single_degree_has_no_fit() {
         assert_eq!(PowerLaw::fit(&[]), None);
         assert_eq!(PowerLaw::fit(&[0, 0, 4, 4, 4]), None);
     }

@@ -1,33 +1,32 @@
-//! Springs along the ties, and nodes that push each other away (Fruchterman and Reingold 1991).
+//! Force-directed layout: edges attract and nodes repel (Fruchterman and Reingold 1991).
 //!
-//! Nodes push only those within [`REACH`], found on a grid; where very many crowd together only some
-//! of them, so that a step costs no more than a fixed amount for each node. A tie pulls with s · d² / m,
-//! where s is its strength and m the root of the greater degree of its ends: a hub would else draw all
-//! that is tied to it into one place.
+//! A node repels only nodes within [`REACH`], which a grid finds, and at most [`CROWD`] of them. This
+//! bounds the cost of a step per node. An edge attracts with the force s · d² / m, where s is its strength
+//! and m the square root of the greater degree of its ends. Without m, a hub would pull all its
+//! neighbours to one point.
 
 use super::super::adjacency::Adjacency;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// How far two tied nodes stand apart that nothing else moves.
+/// The distance of two adjacent nodes without other forces.
 pub(super) const SPACING: f64 = 1.0;
 
-/// How far a node pushes.
+/// The distance beyond which nodes do not repel each other.
 const REACH: f64 = 2.5;
 
-/// Nodes that one is pushed by at most.
+/// The maximum number of nodes that repel one node.
 const CROWD: usize = 200;
 
 const STEPS: usize = 80;
 
-/// The farthest a node moves in the first step; it shrinks towards nothing.
+/// The maximum move in the first step; it decreases linearly to 0.
 const FIRST_MOVE: f64 = 0.5;
 
-/// Two nodes nearer than this push as if they were this far apart, in a direction that chance gives
-/// when there is none.
+/// The minimum distance used for repulsion. Nodes closer than this repel in a pseudo-random direction.
 const LEAST: f64 = 1e-3;
 
-/// Moves the nodes of a part. `jitter` is a number in −1 to 1 for a node and a turn.
+/// Moves the nodes of a component. `jitter` returns a number from −1 to 1 for a node and an index.
 pub(super) fn relax<const D: usize>(
     ties: &Adjacency,
     places: &mut [[f64; D]],
@@ -77,7 +76,7 @@ fn push<const D: usize>(
         return;
     }
     if far < LEAST {
-        // Opposite for the other one, so that they part.
+        // The two nodes get opposite directions.
         let sign = if node < other { 1.0 } else { -1.0 };
         between = std::array::from_fn(|axis| sign * LEAST * jitter(node.min(other), 16 + axis as u64));
         far = length(&between).max(LEAST);
@@ -99,9 +98,9 @@ fn add<const D: usize>(to: &mut [f64; D], by: &[f64; D], times: f64) {
     to.iter_mut().zip(by).for_each(|(to, by)| *to += times * by);
 }
 
-/// The nodes by the cell of the grid they are in.
+/// The nodes by grid cell.
 struct Grid<const D: usize> {
-    // By cell, then by number.
+    // Sorted by cell, then by number.
     nodes: Vec<usize>,
     cells: FxHashMap<[i32; D], Range<usize>>,
 }
@@ -122,7 +121,7 @@ impl<const D: usize> Grid<D> {
         Grid { nodes: sorted.into_iter().map(|(_, node)| node).collect(), cells }
     }
 
-    /// The nodes in the cell of a place and in those beside it, the own cell first.
+    /// The nodes in the cell of a position and in the adjacent cells, its own cell first.
     fn around<'a>(
         &'a self,
         places: &'a [[f64; D]],
@@ -130,7 +129,7 @@ impl<const D: usize> Grid<D> {
     ) -> impl Iterator<Item = (usize, &'a [f64; D])> {
         let own = cell(place);
         let beside = 3usize.pow(D as u32);
-        // Every axis by −1, 0 or 1; the middle one is the own cell.
+        // Each axis is offset by −1, 0 or 1; the middle combination is the cell itself.
         let cells =
             std::iter::once(beside / 2).chain((0..beside).filter(move |number| *number != beside / 2));
         cells

@@ -1,13 +1,13 @@
-//! Side by side: the largest part in the middle, the others on rings around it, in space on spheres.
+//! Arranges components: the largest in the centre, the others on rings (2D) or spheres (3D) around it.
 
-/// Free room between two parts.
+/// The gap between two components.
 const GAP: f64 = 1.0;
 
-/// How many radii of a sphere's room a part takes on it: points in a Fibonacci lattice of n stand at
-/// least 3.09/√n radii apart (Hardin, Michaels and Saff 2016), so (3.09 / 2)² would be the most.
+/// The packing constant of a sphere. The n points of a Fibonacci lattice are at least 3.09/√n radii apart
+/// (Hardin, Michaels and Saff 2016), so the upper bound is (3.09 / 2)².
 const LATTICE: f64 = 2.0;
 
-/// The middles of parts with these radii, which go down. No two parts overlap.
+/// The centres of components with these radii, given in descending order. No two components overlap.
 pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     let Some((first, mut rest)) = radii.split_first() else { return Vec::new() };
     let mut centres = vec![[0.0; D]];
@@ -32,7 +32,7 @@ fn room<const D: usize>(shell: f64, own: f64) -> usize {
     (fit as usize).max(1)
 }
 
-/// One of so many places on the ring, or the sphere, of radius 1.
+/// Position number `place` of `places` on the ring, or the sphere, of radius 1.
 fn on_shell<const D: usize>(place: usize, places: usize) -> [f64; D] {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let (angle, height) = match D {
@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_overlap(mut radii in proptest::collection::vec(0.5f64..20.0, 0..60)) {
+        fn components_do_not_overlap(mut radii in proptest::collection::vec(0.5f64..20.0, 0..60)) {
             radii.sort_by(|a, b| b.total_cmp(a));
             prop_assert_eq!(centres::<2>(&radii).len(), radii.len());
             prop_assert_eq!(overlap::<2>(&radii), None);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_that_are_alone_fit() {
+    fn thousands_of_isolated_nodes_fit() {
         let radii = vec![0.5; 2000];
         assert_eq!((overlap::<2>(&radii), overlap::<3>(&radii)), (None, None));
     }

@@ -1,16 +1,15 @@
-//! Which way a picture is turned.
+//! The orientation of a layout.
 //!
-//! The eigenvectors that the coordinates come from may point either way, and where two have the same
-//! eigenvalue any turn of them is as good: a small change of the graph would turn the whole picture. So
-//! every node has a side of its own, which its id alone decides, and the picture is turned, or mirrored,
-//! so that the nodes lie as much as possible on their own sides (the orthogonal Procrustes problem,
-//! Schönemann 1966).
+//! The sign of an eigenvector is arbitrary, and eigenvectors of equal eigenvalues may be rotated freely.
+//! A small change of the graph could therefore rotate the whole layout. To prevent this, each node has a
+//! preferred direction derived from its id. The layout is rotated or mirrored to fit these directions
+//! best (the orthogonal Procrustes problem, Schönemann 1966).
 
 use crate::NodeId;
 use crate::structure::draw::signed;
 use faer::Mat;
 
-/// Turns places around 0.
+/// Rotates or mirrors positions around 0 to fit the preferred directions best.
 pub(super) fn to_own_side<const D: usize>(places: &mut [[f64; D]], ids: &[Option<NodeId>]) {
     let mut sides = [[0.0; D]; D];
     for (place, &id) in places.iter().zip(ids) {
@@ -24,7 +23,7 @@ pub(super) fn to_own_side<const D: usize>(places: &mut [[f64; D]], ids: &[Option
     let matrix = Mat::from_fn(D, D, |row, column| {
         sides.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
     });
-    // Where there is none the places stay as they are.
+    // Without a decomposition the positions stay unchanged.
     let Ok(parts) = matrix.svd() else { return };
     let turn = parts.U() * parts.V().transpose();
     for place in places {
@@ -40,9 +39,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However it was turned before, it is turned the same way; distances stay.
+        /// The result is the same for every initial rotation, and distances are preserved.
         #[test]
-        fn every_turn_becomes_one(
+        fn the_result_does_not_depend_on_the_initial_rotation(
             places in proptest::collection::vec((-9.0f64..9.0, -9.0f64..9.0), 5..20),
             angle in 0.0f64..6.2,
             mirrored: bool,
