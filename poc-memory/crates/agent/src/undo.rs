@@ -8,8 +8,8 @@ use poc_notes::undo::{UndoItem, restore};
 use poc_store::{Cause, Record, Tx, Txn, Write};
 use std::collections::BTreeMap;
 
-/// Undoes a run, including its approved proposals: all actions, or those with the given numbers, counted from
-/// 1. Every record they wrote is restored, unless it was changed since; such an action stays and is reported.
+/// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first
+/// is 1). Every record they wrote is restored, unless it was changed since; such an action stays and is reported.
 /// Learning from use is not such a change: a weight keeps it and loses only the change by the run, and edges
 /// between notes recalled together do not protect a note of the run. When no action is left, replayed notes
 /// return to their earlier interval, too. This is reported only when nothing else was undone, or when a note

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// Reads an environment variable; an unset and an empty one are the same.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// Reads an environment variable, from any thread.
+pub(super) type VariableReader = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// The process's environment.
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())

@@ -20,14 +20,15 @@ mod replay;
 mod testing;
 #[cfg(test)]
 mod tests;
-#[cfg(all(test, feature = "local-models"))]
+#[cfg(test)]
+#[cfg(feature = "local-models")]
 #[path = "../../../../tests/support/tiny_gguf.rs"]
 mod tiny_gguf;
 mod usage;
 
 pub use command::AGENT_VARIABLE;
 
-use environment::{environment, path_of};
+use environment::{VariableReader, environment, path_of};
 use http::Http;
 use key::Key;
 use poc_agent::model::{Heuristic, Model, ModelFactory, ModelRegistry, ModelSettings, RetryAfter};
@@ -48,7 +49,7 @@ pub fn missing(config: &Config, name: &str) -> Option<String> {
 /// Builds the models of all providers.
 struct ProviderFactory {
     /// Reads an environment variable.
-    environment: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    environment: Box<VariableReader>,
 }
 
 impl ModelFactory for ProviderFactory {

@@ -6,6 +6,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::new_without_default,
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
