@@ -1,14 +1,22 @@
 //! The definition of an agent: a parsed and checked agent file.
 
+mod action_kind;
 mod file;
 pub mod keys;
+mod mode;
+mod name;
 mod read;
 mod schema;
 mod syntax;
+mod targets;
 mod test;
 mod text;
 
+pub use action_kind::ActionKind;
+pub use mode::Mode;
+pub(super) use name::{check_name, is_agent, is_of_name, provenance};
 pub use schema::schema;
+pub use targets::Targets;
 pub use test::{AgentTest, TestExpectation, TestText};
 pub(super) use text::{offset_of, value_span};
 
@@ -17,7 +25,6 @@ use poc_config::Config;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::time::Span;
 use poc_search::query::{Names, Pipeline};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Every default of an agent file.
@@ -70,33 +77,6 @@ pub struct Context<'a> {
     pub names: &'a Names,
     /// Reads a template by file name.
     pub template: &'a dyn Fn(&str) -> Result<String>,
-}
-
-/// What happens to an agent's actions.
-// Stored as the variant's index: add new variants at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
-    /// Actions are applied.
-    Apply,
-    /// Nothing is applied; the run only records the actions.
-    Observe,
-    /// Actions wait for a person's approval.
-    Propose,
-}
-
-impl Mode {
-    /// The modes with their names in TOML and output.
-    pub const NAMES: [(&'static str, Mode); 3] =
-        [("apply", Mode::Apply), ("propose", Mode::Propose), ("observe", Mode::Observe)];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Apply => "apply",
-            Mode::Observe => "observe",
-            Mode::Propose => "propose",
-        }
-    }
 }
 
 /// `[query]`.
@@ -168,20 +148,6 @@ pub struct Execution {
     pub replay: bool,
 }
 
-/// The kinds of actions.
-// Stored as the variant's index: add new variants at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum ActionKind {
-    /// `link-add`
-    LinkAdd,
-    /// `weight`
-    Weight,
-    /// `insert`
-    Insert,
-    /// `supersede`
-    Supersede,
-}
-
 /// `[schedule]`.
 #[derive(Clone, Debug)]
 pub struct ScheduleRules {
@@ -195,34 +161,6 @@ pub struct ScheduleRules {
     pub catch_up_window: Span,
     /// Minimum time between two runs.
     pub cooldown: Span,
-}
-
-/// Which nodes of a prompt may be re-weighted and superseded; every link needs one of them at one end. Each
-/// variant includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Targets {
-    /// The results of the pipeline.
-    Results,
-    /// Also the nodes that the prompt shows one step around the results: linked nodes, link candidates and
-    /// the other nodes of pairs.
-    Neighborhood,
-    /// Every node with a handle in the prompt.
-    Any,
-}
-
-impl Targets {
-    /// The targets with their names in TOML and output.
-    pub const NAMES: [(&'static str, Targets); 3] =
-        [("results", Targets::Results), ("neighborhood", Targets::Neighborhood), ("any", Targets::Any)];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Targets::Results => "results",
-            Targets::Neighborhood => "neighborhood",
-            Targets::Any => "any",
-        }
-    }
 }
 
 /// `[limits]`.
@@ -372,27 +310,6 @@ impl PromptRules {
     }
 }
 
-impl ActionKind {
-    /// Every action, in the order a reply lists and a run applies them.
-    pub const ALL: [ActionKind; 4] =
-        [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
-
-    /// Name in agent files and replies.
-    pub fn name(self) -> &'static str {
-        match self {
-            ActionKind::LinkAdd => "link-add",
-            ActionKind::Weight => "weight",
-            ActionKind::Insert => "insert",
-            ActionKind::Supersede => "supersede",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn parse(name: &str) -> Option<ActionKind> {
-        ActionKind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
 impl Limits {
     /// Maximum actions of a kind per run.
     pub fn max(&self, kind: ActionKind) -> usize {
@@ -422,28 +339,3 @@ const CATCH_UP: [(&str, bool); 2] = [("once", true), ("skip", false)];
 
 /// Values of `limits.supersede.mode`, and whether each applies supersessions.
 const SUPERSEDE_MODES: [(&str, bool); 2] = [("propose", false), ("apply", true)];
-
-/// Checks that a name is valid for an agent and its file.
-pub(super) fn check_name(name: &str) -> poc_graph::error::Result<()> {
-    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
-        return Ok(());
-    }
-    Err(Error::invalid(format!("`{name}` is not a name for an agent"))
-        .hint("a name has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
-        .field("agent"))
-}
-
-/// Whether a name may have a character.
-pub(super) fn is_of_name(character: char) -> bool {
-    character.is_alphanumeric() || "-_.".contains(character)
-}
-
-/// Whether an actor of the log is an agent.
-pub(super) fn is_agent(actor: &str) -> bool {
-    actor.starts_with("agent:")
-}
-
-/// The provenance of what an agent writes.
-pub(super) fn provenance(agent: &str) -> String {
-    format!("agent:{agent}")
-}

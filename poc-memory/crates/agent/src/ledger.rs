@@ -2,7 +2,9 @@
 
 mod cause;
 mod change_progress;
+mod claim;
 mod key;
+mod recent_spending;
 mod reservation;
 mod rows;
 mod settled_slots;
@@ -13,10 +15,11 @@ mod totals;
 mod trigger;
 
 pub use change_progress::ChangeProgress;
+pub use claim::{RowOutcome, claim, claim_for, record_unrun, record_unrun_slots};
 pub use reservation::{Account, BudgetDays, account, record_child_process, reserve};
 pub use rows::{
-    RowOutcome, abandon, agents, book_cost, claim, claim_for, close, find, interrupt_others, record_unrun,
-    record_unrun_slots, rows, running, running_since, set_change_mark, update_state, with_current_status,
+    abandon, agents, book_cost, close, find, interrupt_others, rows, running, running_since, set_change_mark,
+    update_state, with_current_status,
 };
 pub(super) use rows::{end, expect_running, get};
 pub(crate) use rows::{put_reviewed, row};

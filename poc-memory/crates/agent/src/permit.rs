@@ -1,137 +1,21 @@
 //! The permit layer: what of a reply may be done. None of it is the model's to decide.
 
+mod permitted_action;
+mod record;
 mod rejection;
 
+pub use permitted_action::PermittedAction;
+pub use record::summary;
 pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
-use super::ledger::{ActionRecord, ActionState};
-use super::reply::{cut, short};
 use super::selection::{self, Handle, Selection, Shown};
 use poc_graph::error::Result;
 use poc_graph::{ChunkRef, NodeId, Trust};
 use poc_notes::Draft;
 use poc_notes::Memory;
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
-
-/// Characters a row keeps of each thing that is said about a refused action.
-const MAX_REFUSED_SAID: usize = 300;
-
-/// An action that may be done, if nothing it names has changed since it was read.
-// Proposals keep it by the place of its variant: a new one goes to the end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum PermittedAction {
-    /// Make a link.
-    Link {
-        /// Where it starts.
-        from: NodeId,
-        /// Where it ends.
-        to: NodeId,
-        /// Above 0, at most 1.
-        strength: f64,
-        /// Why.
-        reason: String,
-    },
-    /// Move a weight.
-    Weigh {
-        /// The node.
-        node: NodeId,
-        /// By how much.
-        delta: f64,
-    },
-    /// Make a node.
-    Insert {
-        /// Its text; trust and provenance are set when it is applied.
-        draft: Box<Draft>,
-        /// What it is linked to.
-        links: Vec<NodeId>,
-        /// Why.
-        reason: String,
-    },
-    /// Replace a node by one that is there.
-    Replace {
-        /// The node.
-        old: NodeId,
-        /// What takes its place.
-        new: NodeId,
-        /// Why.
-        reason: String,
-    },
-    /// Replace a node by a new one.
-    Rewrite {
-        /// The node.
-        old: NodeId,
-        /// What takes its place.
-        draft: Box<Draft>,
-    },
-}
-
-impl PermittedAction {
-    /// The nodes it names.
-    pub fn nodes(&self) -> Vec<NodeId> {
-        match self {
-            PermittedAction::Link { from, to, .. } => vec![*from, *to],
-            PermittedAction::Weigh { node, .. } => vec![*node],
-            PermittedAction::Insert { links, .. } => links.clone(),
-            PermittedAction::Replace { old, new, .. } => vec![*old, *new],
-            PermittedAction::Rewrite { old, .. } => vec![*old],
-        }
-    }
-
-    /// Whether it would do what another one would: reasons and strengths aside.
-    pub fn is_equivalent(&self, other: &PermittedAction) -> bool {
-        let text = |draft: &Draft| (draft.key.clone(), draft.title.clone(), draft.body.clone());
-        match (self, other) {
-            (PermittedAction::Link { from, to, .. }, PermittedAction::Link { from: a, to: b, .. }) => {
-                (from, to) == (a, b) || (from, to) == (b, a)
-            }
-            (PermittedAction::Weigh { node, .. }, PermittedAction::Weigh { node: other, .. }) => {
-                node == other
-            }
-            (PermittedAction::Insert { draft, .. }, PermittedAction::Insert { draft: other, .. }) => {
-                text(draft) == text(other)
-            }
-            (PermittedAction::Replace { old, new, .. }, PermittedAction::Replace { old: a, new: b, .. }) => {
-                (old, new) == (a, b)
-            }
-            (PermittedAction::Rewrite { old, draft }, PermittedAction::Rewrite { old: other, draft: by }) => {
-                old == other && text(draft) == text(by)
-            }
-            _ => false,
-        }
-    }
-
-    /// The note it writes.
-    pub fn draft(&self) -> Option<&Draft> {
-        match self {
-            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
-            PermittedAction::Link { .. }
-            | PermittedAction::Weigh { .. }
-            | PermittedAction::Replace { .. } => None,
-        }
-    }
-
-    pub(super) fn draft_mut(&mut self) -> Option<&mut Draft> {
-        match self {
-            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
-            PermittedAction::Link { .. }
-            | PermittedAction::Weigh { .. }
-            | PermittedAction::Replace { .. } => None,
-        }
-    }
-
-    /// The node it puts out of use.
-    pub fn replaced_node(&self) -> Option<NodeId> {
-        match self {
-            PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => Some(*old),
-            PermittedAction::Link { .. } | PermittedAction::Weigh { .. } | PermittedAction::Insert { .. } => {
-                None
-            }
-        }
-    }
-}
 
 /// An action that may be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -422,60 +306,5 @@ impl<'a> Permit<'a> {
         }
         *used += 1;
         Ok(())
-    }
-}
-
-/// The action in words, with keys in place of handles.
-pub fn summary(action: &Action, selection: &Selection) -> String {
-    let key = |name: &str| match selection.get(name.trim()) {
-        Some(handle) => format!("`{}`", handle.node.key),
-        None => format!("`{}` (unknown)", name.trim()),
-    };
-    match action {
-        Action::LinkAdd(link) => {
-            format!("link {} to {} at {}", key(&link.from), key(&link.to), link.strength)
-        }
-        Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
-        Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
-        Action::Supersede(supersede) if supersede.renames() => {
-            format!("rename {} to `{}`", key(&supersede.node), supersede.key.trim())
-        }
-        Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
-            format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
-        }
-        Action::Supersede(supersede) => {
-            format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
-        }
-    }
-}
-
-impl ActionRecord {
-    /// The row of an action that is to be done.
-    pub(super) fn of(action: &Action, selection: &Selection) -> ActionRecord {
-        ActionRecord {
-            kind: Some(action.kind()),
-            summary: short(&summary(action, selection)),
-            why: action.reason().to_owned(),
-            state: ActionState::Applied,
-            rejected: None,
-            detail: None,
-            seq: None,
-            writes: (0, 0),
-        }
-    }
-
-    /// Why it is not done.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
-        Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
-    }
-
-    /// The row of an action that is not done.
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
-        self.state = ActionState::Refused;
-        self.rejected = Some(refusal.rejection.code().to_owned());
-        let about = |text: &str| cut(text, MAX_REFUSED_SAID);
-        (self.summary, self.why) = (about(&self.summary), about(&self.why));
-        self.detail = Some(about(&refusal.detail));
     }
 }

@@ -4,6 +4,7 @@ mod action_groups;
 mod agent_tests;
 mod broken_files;
 mod budgets;
+mod catalog;
 mod catch_up;
 mod concurrent_changes;
 mod concurrent_writers;

@@ -1,11 +1,10 @@
-//! Reading and writing the rows of runs: claiming, ending and pruning.
+//! Reading, ending and pruning the rows of runs.
 
 use super::cause::cause;
-use super::key::{prefix, read_key, run_key};
+use super::key::{occurrence_key, prefix, read_key, run_key};
 use super::reservation;
 use super::state::{self, AgentState};
-use super::status::{Reason, Status};
-use super::trigger::{Trigger, TriggerKind};
+use super::status::Status;
 use super::{Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
@@ -15,18 +14,7 @@ use poc_store::{Cause, Tx};
 use std::collections::BTreeSet;
 
 /// Message of an interrupted run.
-const INTERRUPTED: &str = "the process that ran it ended in the middle";
-
-/// Key of the occurrence record for a slot or a rerun; `None` for other rows. Slot and rerun keys have
-/// different lengths.
-fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
-    let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
-    match row.trigger {
-        TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
-        TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
-        TriggerKind::Manual | TriggerKind::Change => None,
-    }
-}
+pub(super) const INTERRUPTED: &str = "the process that ran it ended in the middle";
 
 /// Keys of the rows of one agent or all agents, oldest first per agent.
 fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
@@ -161,106 +149,6 @@ pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     committed.map(|_| ())
 }
 
-/// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
-/// running, a slot returns a skipped row, and a manual or change-triggered run is a conflict. A slot that was
-/// already claimed is a conflict.
-pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
-    claim_for(memory, row, Trigger::Manual)
-}
-
-/// Like [`claim`], for a trigger.
-pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
-    let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        reservation::book_orphaned(memory, tx)?;
-        let mut state = state::get(tx, &row.agent)?;
-        let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
-        // A slot is lost, but changes can still be handled after the other run has ended.
-        if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
-            return Err(
-                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
-            );
-        }
-        if !state.claim_changes(trigger) {
-            return Err(Error::conflict(format!(
-                "the changes `{}` was to look at were claimed before",
-                row.agent
-            )));
-        }
-        if overlaps {
-            row.finish(memory, Status::Skipped, Some(Reason::Overlap));
-        }
-        put_slot(tx, &state, &row)?;
-        put(tx, state, &row)
-    });
-    committed.map(|_| row)
-}
-
-/// Outcome of an occurrence that was not run.
-#[derive(Clone, Debug)]
-pub struct RowOutcome {
-    /// How it ended.
-    pub status: Status,
-    /// Why.
-    pub reason: Option<Reason>,
-    /// Details.
-    pub message: Option<String>,
-}
-
-/// Writes the row of an occurrence that was not run. `None` when it was already claimed.
-pub fn record_unrun(
-    memory: &Memory,
-    agent: &str,
-    trigger: Trigger,
-    outcome: RowOutcome,
-) -> Result<Option<Run>> {
-    write_unrun_row(memory, agent, None, trigger, outcome)
-}
-
-/// Like [`record_unrun`], for consecutive slots from `first` to the trigger's slot, which gets the row.
-pub fn record_unrun_slots(
-    memory: &Memory,
-    agent: &str,
-    first: Timestamp,
-    trigger: Trigger,
-    outcome: RowOutcome,
-) -> Result<Option<Run>> {
-    write_unrun_row(memory, agent, Some(first), trigger, outcome)
-}
-
-fn write_unrun_row(
-    memory: &Memory,
-    agent: &str,
-    first: Option<Timestamp>,
-    trigger: Trigger,
-    outcome: RowOutcome,
-) -> Result<Option<Run>> {
-    let RowOutcome { status, reason, message } = outcome;
-    let mut row = Run::due(memory, agent, trigger);
-    row.message = message;
-    row.finish(memory, status, reason);
-    let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
-        let mut state = state::get(tx, agent)?;
-        if state.is_claimed(trigger) || !state.claim_changes(trigger) {
-            return Ok(false);
-        }
-        let taken = match occurrence_key(&row) {
-            Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
-            None => false,
-        };
-        if taken || state.has_outcome(&row) {
-            return Ok(false);
-        }
-        put_slot(tx, &state, &row)?;
-        if let Trigger::Slot(last) = trigger {
-            state.settle(first.unwrap_or(last), last);
-        }
-        put(tx, state, &row)?;
-        prune(memory, tx, agent)?;
-        Ok(true)
-    })?;
-    Ok(committed.value.then_some(row))
-}
-
 /// Marks all changes up to transaction `done` as handled for an on-change agent.
 pub fn set_change_mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
     update_state(memory, agent, cause(memory, agent, None), |state| {
@@ -289,7 +177,7 @@ pub(crate) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
 }
 
 /// Writes a row and the agent's state that follows from it.
-fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
+pub(super) fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
     state.record(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)
@@ -347,7 +235,7 @@ fn end_running(
 
 /// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
 /// stay, because they prevent a second run. The agent's state still knows the settled slots.
-fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
+pub(super) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
     for key in keys {
@@ -362,25 +250,6 @@ fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
         surplus -= 1;
     }
     Ok(())
-}
-
-/// Whether the agent is running in this process. A run of a dead process is marked as interrupted.
-fn interrupt_stale_run(
-    memory: &Memory,
-    tx: &mut Tx<'_>,
-    state: &mut AgentState,
-    agent: &str,
-) -> Result<bool> {
-    let Some(id) = state.running() else { return Ok(false) };
-    let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
-    if run.boot == memory.boot {
-        return Ok(true);
-    }
-    run.finish(memory, Status::Interrupted, None);
-    run.message = Some(INTERRUPTED.to_owned());
-    state.record(&run);
-    tx.put(&run.key(), &run)?;
-    Ok(false)
 }
 
 /// Writes the row of a run after a review.
@@ -409,25 +278,4 @@ pub(crate) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
         return Ok(());
     }
     Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
-}
-
-/// Claims the slot or rerun of a row. A slot whose run was interrupted may be claimed again.
-fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
-    let Some(key) = occurrence_key(row) else { return Ok(()) };
-    let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
-        (Some(taken), Some(_)) => {
-            let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
-            before.is_some_and(|before| before.status == Status::Interrupted)
-        }
-        (Some(_), None) => false,
-        (None, slot) => !state.has_outcome(row) || slot.is_some_and(|slot| state.can_retry(slot)),
-    };
-    if !free {
-        let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));
-        return Err(Error::conflict(match row.rerun_of {
-            Some(run) => format!("the run `{run}` of `{agent}` was repeated before"),
-            None => format!("the slot {at} of `{agent}` was claimed before"),
-        }));
-    }
-    tx.put(&key, &Occurrence { run: row.id })
 }

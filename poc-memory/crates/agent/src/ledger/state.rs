@@ -3,23 +3,17 @@
 use super::Run;
 use super::change_progress::{ChangeProgress, INTERRUPTIONS};
 use super::key::prefix;
+use super::recent_spending::RecentSpending;
 use super::settled_slots::SettledSlots;
 use super::status::{Reason, Status};
 use super::totals::Totals;
 use super::trigger::{Trigger, TriggerKind};
 use poc_graph::RunId;
 use poc_graph::error::Result;
-use poc_graph::time::{Span, Timestamp};
+use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::{Record, Table, Tx};
 use serde::{Deserialize, Serialize};
-
-/// Spending is booked per quarter of an hour: the day of every time zone begins at a quarter.
-const QUARTER: Span = Span(15 * Span::MINUTE.0);
-
-/// Maximum number of quarters stored: twice as many as the longest day has. The least recently booked ones
-/// are dropped, regardless of their time, so that a wrong clock never drops the spending of today.
-const STEPS: usize = 2 * 26 * 4;
 
 /// State record of one agent, written in every transaction that writes one of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +23,7 @@ pub struct AgentState {
     running: Option<RunId>,
     last: Option<LastRun>,
     failures: u32,
-    spent: Vec<QuarterSpend>,
+    spent: RecentSpending,
     pause: Option<Pause>,
     rerun: Option<PendingRerun>,
     changes: Option<ChangeProgress>,
@@ -87,23 +81,13 @@ pub struct PendingRerun {
     started: bool,
 }
 
-/// Runs and cost of a quarter of an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct QuarterSpend {
-    /// Quarters of an hour since 1970.
-    quarter: i64,
-    runs: u32,
-    cost: f64,
-}
-
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
     const VERSION: u8 = 5;
 
     /// Version 1 had no pauses, version 2 no reruns, version 3 no changes, version 4 no totals.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
-        type First =
-            (SettledSlots, Option<Interrupted>, Option<RunId>, Option<LastRun>, u32, Vec<QuarterSpend>);
+        type First = (SettledSlots, Option<Interrupted>, Option<RunId>, Option<LastRun>, u32, RecentSpending);
         let read = |(first, pause, rerun, changes): (First, _, _, _)| {
             let (settled, interrupted, running, last, failures, spent) = first;
             let totals = Totals::default();
@@ -183,7 +167,7 @@ impl AgentState {
         }
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(LastRun { run: row.id, ended, status: row.status, reason: row.reason });
-        self.book_spending(row.started, 1, row.cost.unwrap_or(0.0));
+        self.spent.book(row.started, 1, row.cost.unwrap_or(0.0));
     }
 
     /// Updates the last run's status after a review.
@@ -285,9 +269,7 @@ impl AgentState {
     /// Number of runs that began in `from..until`, and their cost in US dollars. The bounds must be quarters
     /// of an hour, such as the bounds of a day in some time zone. Only recent spending is stored.
     pub fn spent(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
-        let (from, until) = (quarter(from), quarter(until));
-        let within = self.spent.iter().filter(|spent| (from..until).contains(&spent.quarter));
-        within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
+        self.spent.within(from, until)
     }
 
     /// Totals of its rows by status and of their cost, since totals exist.
@@ -332,125 +314,9 @@ impl AgentState {
     /// Adds the cost of a run that is not counted as a run.
     pub fn add_cost(&mut self, row: &Run) {
         self.totals.add_cost(row);
-        self.book_spending(row.started, 0, row.cost.unwrap_or(0.0));
+        self.spent.book(row.started, 0, row.cost.unwrap_or(0.0));
     }
-
-    fn book_spending(&mut self, started: Timestamp, runs: u32, cost: f64) {
-        let quarter = quarter(started);
-        let before = self.spent.iter().position(|spent| spent.quarter == quarter);
-        let before = before.map(|at| self.spent.remove(at));
-        let before = before.unwrap_or(QuarterSpend { quarter, runs: 0, cost: 0.0 });
-        let (runs, cost) = (before.runs.saturating_add(runs), before.cost + cost);
-        self.spent.push(QuarterSpend { quarter, runs, cost });
-        let surplus = self.spent.len().saturating_sub(STEPS);
-        self.spent.drain(..surplus);
-    }
-}
-
-fn quarter(at: Timestamp) -> i64 {
-    at.0.div_euclid(QUARTER.0)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{ActionRecord, ActionState};
-    use super::*;
-
-    fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
-        let mut row =
-            Run::new(RunId::from_bytes([id; 16]), "linker", slot.map(Timestamp), Timestamp(started));
-        (row.status, row.cost) = (status, cost);
-        row.finished = (status != Status::Running).then_some(Timestamp(started + 10));
-        row
-    }
-
-    #[test]
-    fn skipped_rows_do_not_count_as_runs() {
-        let mut state = AgentState::default();
-        state.record(&row(1, Some(5), Status::Running, 5, None));
-        assert_eq!((state.running(), state.last()), (Some(RunId::from_bytes([1; 16])), None));
-        // A manual request in the meantime.
-        state.record(&row(2, None, Status::Skipped, 6, None));
-        assert!(state.running().is_some());
-        state.record(&row(1, Some(5), Status::TimedOut, 5, Some(0.5)));
-        state.record(&row(3, None, Status::Failed, 20, Some(0.25)));
-        state.record(&row(4, Some(30), Status::Skipped, 30, None));
-        assert_eq!((state.running(), state.failures()), (None, 2));
-        assert_eq!(state.last().map(|last| (last.ended, last.status)), Some((Timestamp(30), Status::Failed)));
-        assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
-        state.record(&row(5, None, Status::Noop, QUARTER.0, None));
-        assert_eq!(state.failures(), 0);
-        assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
-        assert_eq!(state.spent(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), (1, 0.0));
-        state.record(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
-        assert_eq!(state.spent(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
-    }
-
-    #[test]
-    fn a_temporarily_wrong_clock_loses_no_spending_of_today() {
-        let mut state = AgentState::default();
-        let (today, quarters) = (Span::DAY.0 * 100, 26 * 4);
-        for at in 0..quarters {
-            state.record(&row(1, None, Status::Ok, today + at * QUARTER.0, Some(1.0)));
-        }
-        for at in [200, -3, 9_000, 9_002, 40_000] {
-            state.record(&row(2, None, Status::Ok, Span::DAY.0 * at, Some(1.0)));
-        }
-        state.record(&row(3, None, Status::Ok, today, Some(1.0)));
-        let day = (Timestamp(today), Timestamp(today + quarters * QUARTER.0));
-        assert_eq!(state.spent(day.0, day.1), (105, 105.0));
-        for at in 0..1_000 {
-            state.record(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
-        }
-        assert_eq!(state.spent.len(), STEPS);
-    }
-
-    #[test]
-    fn a_run_over_budget_is_not_rerun() {
-        for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
-            let mut state = AgentState::default();
-            let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
-            state.record(&failed);
-            assert!(state.pending_rerun().is_some());
-            state.record(&Run { reason: Some(Reason::OverBudget), ..failed });
-            assert_eq!(state.pending_rerun(), None);
-        }
-    }
-
-    #[test]
-    fn a_run_whose_actions_were_all_refused_counts_as_a_failure() {
-        let action = |state| ActionRecord {
-            kind: None,
-            summary: String::new(),
-            why: String::new(),
-            state,
-            rejected: None,
-            detail: None,
-            seq: None,
-            writes: (0, 0),
-        };
-        let partial = |states: &[ActionState]| Run {
-            actions: states.iter().map(|state| action(*state)).collect(),
-            ..row(1, None, Status::Partial, 5, None)
-        };
-        let mut state = AgentState::default();
-        state.record(&partial(&[ActionState::Refused, ActionState::Refused]));
-        state.record(&partial(&[ActionState::Refused]));
-        assert_eq!(state.failures(), 2);
-        state.record(&partial(&[ActionState::Refused, ActionState::Proposed]));
-        assert_eq!(state.failures(), 0);
-    }
-
-    #[test]
-    fn a_slot_can_be_retried_until_it_was_interrupted_twice() {
-        let mut state = AgentState::default();
-        state.record(&row(1, Some(5), Status::Interrupted, 5, None));
-        assert!(state.can_retry(Timestamp(5)) && !state.can_retry(Timestamp(4)));
-        state.record(&row(2, Some(5), Status::Running, 6, None));
-        let mut ended = state.clone();
-        ended.record(&row(2, Some(5), Status::Noop, 6, None));
-        assert!(!ended.can_retry(Timestamp(5)));
-        state.record(&row(2, Some(5), Status::Interrupted, 6, None));
-        assert!(!state.can_retry(Timestamp(5)));
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
 //! Forecast of a run that would start now. Nothing is written and no model is called.
 
-use super::{BudgetStatus, RunAttempt, RunOptions, models};
+use super::{RunAttempt, RunOptions, models};
 use crate::Definition;
 use crate::action;
-use crate::budget::Allowed;
+use crate::budget::{Allowed, BudgetStatus};
 use crate::ledger::{Reason, Run};
 use crate::permit::Permit;
 use crate::prompt;

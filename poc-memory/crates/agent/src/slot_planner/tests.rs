@@ -1,5 +1,7 @@
 use super::*;
+use crate::definition::ScheduleRules;
 use crate::ledger::{Run, Status};
+use crate::schedule::Schedule;
 use poc_graph::RunId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;

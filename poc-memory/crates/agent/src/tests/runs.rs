@@ -1,14 +1,15 @@
 //! Runs from claim to row.
 
+mod replies;
+mod rows;
+
 use super::world::{ScriptedModel, World, agent, draft, edit, outcomes, parse};
 use crate::Definition;
 use crate::ledger::{self, Reason, Status};
-use crate::model::{CallCost, CallError, CallFailure, Reply};
 use crate::run::{RunOptions, Trigger, run, run_with, transcript};
-use crate::run_limiter::expect_free;
 use poc_graph::error::Code;
-use poc_graph::time::{Span, Timestamp};
-use poc_graph::{EdgeKind, Trust, VisitOutcome};
+use poc_graph::time::Span;
+use poc_graph::{EdgeKind, VisitOutcome};
 use poc_notes::Draft;
 use poc_notes::link::{self, Link};
 use serde_json::json;
@@ -103,16 +104,16 @@ fn every_refused_action_has_its_reason() {
     let mut world = World::new();
     world.candidates_from(-1.0);
     let definition = two(&world);
-    world.draft(poc_notes::Draft {
+    world.draft(Draft {
         provenance: "manual".into(),
         node_type: Some("episodic".into()),
-        ..super::world::draft("by-hand", "A person wrote of the b-tree and its right sibling.")
+        ..draft("by-hand", "A person wrote of the b-tree and its right sibling.")
     });
     // Candidates that are no results: too unlike the others to be tied to them already.
     for (key, body) in
         [("lunch", "Soup was served at noon."), ("earnings", "Quarterly figures disappointed.")]
     {
-        world.draft(super::world::draft(key, body));
+        world.draft(draft(key, body));
     }
     let mut definition = Definition { limits: definition.limits.clone(), ..definition };
     definition.limits.link_add_max = 2;
@@ -221,7 +222,6 @@ fn a_dry_run_and_an_observer_write_no_action() {
     assert_eq!(world.graph(), before.0);
 }
 
-/// Whatever one note is like, the others are looked at.
 #[test]
 fn a_very_long_note_does_not_crowd_out_the_others() {
     let world = World::new();
@@ -242,140 +242,6 @@ fn a_very_long_note_does_not_crowd_out_the_others() {
     );
     let prompt = model.prompts.lock()[0].clone();
     assert!(prompt.contains("N3 is cut") && prompt.contains("N4 is cut") && prompt.len() < 40_000);
-}
-
-#[test]
-fn a_reply_is_accepted_only_as_one_whole_json_object() {
-    let good = r#"{"notes": "", "link-add": [], "weight": []}"#;
-    let text = |text: &str| Ok(Reply { text: text.into(), ..Reply::default() });
-    let check = |replies: Vec<Result<Reply, CallFailure>>| {
-        let world = World::new();
-        let definition = two(&world);
-        let run = world.run(&definition, &ScriptedModel::new(replies));
-        (run.status, run.message.unwrap_or_default(), run.visited.len())
-    };
-    assert_eq!(check(vec![text(good)]).0, Status::Noop);
-    assert_eq!(check(vec![text(&format!("Here you are:\n```json\n{good}\n```\nBye."))]).0, Status::Noop);
-    let structured =
-        Reply { structured: serde_json::from_str(good).ok(), text: "x".into(), ..Reply::default() };
-    assert_eq!(check(vec![Ok(structured)]).0, Status::Noop);
-    // A note may hold code, also in a fence, whose end need not stand in a line of its own.
-    let code = r#"{"notes": "see ```rust\nlet a = 1;\n```", "link-add": [], "weight": []}"#;
-    assert_eq!(check(vec![text(&format!("```\n{code}\n```"))]).0, Status::Noop);
-    assert_eq!(check(vec![text(&format!("So:\n```json\n{code}```"))]).0, Status::Noop);
-    // One correction turn, then it fails, and nothing counts as visited.
-    assert_eq!(check(vec![text("I would link N1 to N2."), text(good)]).0, Status::Noop);
-    let wrong = r#"{"notes": 3, "link-add": [{"from": "N1", "to": 2}], "extra": []}"#;
-    let (status, message, visited) = check(vec![text("no"), text(wrong)]);
-    assert_eq!((status, visited), (Status::Failed, 0));
-    insta::assert_snapshot!(message, @"the reply is no answer: `notes` is not text; `link-add[0].to`: invalid type: integer `2`, expected a string; `weight` is missing; give [] for none; `extra` is not a field of the answer");
-    let (status, message, _) = check(vec![Err(CallError::TimedOut(Span::MINUTE).into())]);
-    assert_eq!((status, message.as_str()), (Status::TimedOut, "no answer within 1m"));
-    assert_eq!(check(vec![Err(CallError::Refused("no".into()).into())]).0, Status::Failed);
-}
-
-#[test]
-fn a_correction_turn_lists_the_problems() {
-    let world = World::new();
-    let definition = two(&world);
-    let told = parking_lot::Mutex::new(Vec::new());
-    let read = |tokens| vec![CallCost { tokens_in: Some(tokens), ..CallCost::default() }];
-    let model = ScriptedModel::new(vec![
-        Ok(Reply { text: "no".into(), spent: read(5), ..Reply::default() }),
-        Ok(Reply {
-            text: r#"{"notes": "", "link-add": [], "weight": []}"#.into(),
-            spent: read(6),
-            ..Reply::default()
-        }),
-    ])
-    .during_call(|request| told.lock().extend(request.corrections.to_vec()));
-    let run = world.run(&definition, &model);
-    assert_eq!(run.tokens_in, Some(11));
-    drop(model);
-    let (reply, correction) = told.into_inner().remove(0);
-    assert_eq!(reply, "no");
-    assert!(correction.contains("not one JSON object"), "{correction}");
-}
-
-#[test]
-fn a_failed_run_records_the_cost_of_its_calls() {
-    let world = World::new();
-    let definition = two(&world);
-    let took = |cost| vec![CallCost { cost: Some(cost), tokens_out: Some(3), ..CallCost::default() }];
-    let model = ScriptedModel::new(vec![
-        Ok(Reply { text: "no".into(), spent: took(0.5), ..Reply::default() }),
-        Err(CallFailure { error: CallError::Refused("no".into()), spent: took(0.25) }),
-    ]);
-    let run = world.run(&definition, &model);
-    assert_eq!(
-        (run.status, run.cost, run.tokens_out, run.calls.len()),
-        (Status::Failed, Some(0.75), Some(6), 2)
-    );
-    let state = crate::ledger::state(&world.memory, "tester").unwrap();
-    let day = run.started.0 - run.started.0 % Span::DAY.0;
-    assert_eq!(state.spent(Timestamp(day), Timestamp(day + Span::DAY.0)), (1, 0.75));
-}
-
-#[test]
-fn a_slot_runs_once_and_a_late_reply_is_discarded() {
-    let world = World::new();
-    let definition = two(&world);
-    let slot = Trigger::Slot(world.memory.now());
-    let nothing = ScriptedModel::doing_nothing(&["link-add", "weight"]);
-    run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap();
-    let error = run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
-
-    let before = world.graph();
-    let late = ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}))
-        .during_call(|_| {
-            // While it runs a second one is refused, and then somebody ends it.
-            let (unused, manual) = (ScriptedModel::new(Vec::new()), Trigger::Manual);
-            let second = run_with(&world.memory, &definition, &unused, manual, &RunOptions::default());
-            let told = second.unwrap_err();
-            assert_eq!((told.code, told.message.as_str()), (Code::Conflict, "`tester` is running already"));
-            let told = expect_free(&world.memory, "tester").unwrap_err();
-            assert!(
-                told.message
-                    .starts_with("`tester` is running already, since 2026-11-21T08:00:00.000Z (run `")
-            );
-            ledger::abandon(&world.memory, |_| true, Status::Interrupted, "stopped").unwrap();
-        });
-    let forced = RunOptions { force: true, ..RunOptions::default() };
-    let error = run_with(&world.memory, &definition, &late, Trigger::Manual, &forced).unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
-    assert_eq!(world.graph(), before);
-}
-
-#[test]
-fn a_run_of_a_dead_process_is_marked_interrupted() {
-    let world = World::new();
-    let definition = two(&world);
-    let row = ledger::Run::claimed(&world.memory, "tester", None);
-    ledger::claim(&world.memory, row).unwrap();
-    // Another boot: the old process is gone.
-    world.clock.advance(Span::MINUTE);
-    let mut world = world.reopen();
-    let since = |world: &World| {
-        let state = ledger::state(&world.memory, "tester").unwrap();
-        ledger::running_since(&world.memory, "tester", &state).unwrap()
-    };
-    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
-    world.memory.boot.clone_from(&row.boot);
-    assert_eq!(
-        (since(&world), ledger::with_current_status(&world.memory, row.clone()).status),
-        (Some(row.started), Status::Running)
-    );
-    world.memory.boot = "another".into();
-    // It is told so before anybody has written it down.
-    assert_eq!(
-        (since(&world), ledger::with_current_status(&world.memory, row).status),
-        (None, Status::Interrupted)
-    );
-    let run = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
-    assert_eq!(run.status, Status::Noop);
-    let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
-    assert_eq!(rows.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Noop, Status::Interrupted]);
 }
 
 #[test]
@@ -413,36 +279,6 @@ fn the_heuristic_model_is_idempotent() {
 }
 
 #[test]
-fn new_notes_are_trusted_no_more_than_the_notes_read() {
-    let mut world = World::new();
-    two(&world);
-    world.draft(poc_notes::Draft {
-        trust: Trust::External,
-        node_type: Some("episodic".into()),
-        ..super::world::draft("from-outside", "Somebody else wrote of the b-tree.")
-    });
-    let definition = agent("\"insert\"", "");
-    let reply = json!({"notes": "", "insert": [{"reason": "recurs", "key": "btree-siblings", "title": "Siblings get lost",
-        "body": "Every change of the tree loses siblings.", "keywords": ["btree"], "links": ["N1", "N2"]}]});
-    let run = world.run(&definition, &ScriptedModel::replying(reply));
-    assert_eq!(outcomes(&run), ["insert \"Siblings get lost\": applied"]);
-    let node = world.memory.store.node(id(&world, "btree-siblings")).unwrap().unwrap();
-    assert_eq!((node.trust, node.provenance.as_str()), (Trust::External, "agent:tester"));
-    let links = world.memory.store.edges(node.id).unwrap();
-    assert_eq!(links.iter().filter(|edge| edge.kind == EdgeKind::Link).count(), 2);
-
-    // Neither than what the template asked for.
-    let mut definition = agent("\"insert\"", "");
-    definition.prompt.text.push_str("{{ node(key=\"from-outside\") }}");
-    let only = RunOptions { target: Some("btree-merge".into()), ..RunOptions::default() };
-    let reply = json!({"notes": "", "insert": [{"reason": "", "key": "again", "title": "Again", "body": "Once more.",
-        "keywords": [], "links": []}]});
-    world.config().agents.candidates = 0;
-    run_with(&world.memory, &definition, &ScriptedModel::replying(reply), Trigger::Manual, &only).unwrap();
-    assert_eq!(world.memory.store.node(id(&world, "again")).unwrap().unwrap().trust, Trust::External);
-}
-
-#[test]
 fn a_replay_moves_a_note_to_the_next_interval() {
     let world = World::new();
     let note = world.note("once", "A thing to remember.");
@@ -462,62 +298,6 @@ fn a_replay_moves_a_note_to_the_next_interval() {
 }
 
 #[test]
-fn rows_and_transcripts_beyond_the_limit_are_pruned() {
-    let mut world = World::new();
-    world.config().agents.keep_rows = 3;
-    world.config().agents.keep_bodies = 2;
-    let definition = two(&world);
-    let forced = RunOptions { force: true, ..RunOptions::default() };
-    let mut runs = Vec::new();
-    for _ in 0..5 {
-        world.clock.advance(Span::MINUTE);
-        let (nothing, slot) =
-            (ScriptedModel::doing_nothing(&["link-add", "weight"]), Trigger::Slot(world.memory.now()));
-        runs.push(run_with(&world.memory, &definition, &nothing, slot, &forced).unwrap());
-    }
-    let rows = ledger::rows(&world.memory, None, 10).unwrap();
-    assert_eq!(rows.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[4].id, runs[3].id, runs[2].id]);
-    // Its slot is known without its row.
-    let slot = Trigger::Slot(runs[0].scheduled_at.unwrap());
-    let again =
-        run_with(&world.memory, &definition, &ScriptedModel::new(Vec::new()), slot, &forced).unwrap_err();
-    assert_eq!(again.code, Code::Conflict);
-    let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
-    assert_eq!(kept, [false, false, false, true, true]);
-}
-
-#[test]
-fn a_run_that_panics_fails_and_does_not_block_its_agent() {
-    let world = World::new();
-    let definition = two(&world);
-    let broken = ScriptedModel::new(Vec::new()).during_call(|_| panic!("out of range"));
-    let error =
-        run_with(&world.memory, &definition, &broken, Trigger::Manual, &RunOptions::default()).unwrap_err();
-    assert_eq!(error.message, "a defect ended the run: out of range");
-    let row = ledger::rows(&world.memory, Some("tester"), 1).unwrap().remove(0);
-    assert_eq!((row.status, row.message), (Status::Failed, Some(error.line())));
-    assert_eq!(
-        world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"])).status,
-        Status::Noop
-    );
-}
-
-#[test]
-fn a_running_row_is_never_pruned() {
-    let mut world = World::new();
-    world.config().agents.keep_rows = 2;
-    let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
-    for hour in 1..6 {
-        let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
-        let reason = Some(Reason::Overlap);
-        let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
-        ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
-    }
-    let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
-    assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
-}
-
-#[test]
 fn nodes_missing_from_the_prompt_are_not_visited() {
     let world = World::new();
     two(&world);
@@ -526,21 +306,4 @@ fn nodes_missing_from_the_prompt_are_not_visited() {
     let definition = parse(text).unwrap();
     assert!(world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"])).visited.is_empty());
     assert_eq!(definition.warnings().len(), 1);
-}
-
-#[test]
-fn long_model_texts_are_truncated_in_rows() {
-    let world = World::new();
-    let definition = two(&world);
-    let long = "word ".repeat(100_000);
-    let run = world.run(
-        &definition,
-        &ScriptedModel::replying(json!({"notes": long,
-        "link-add": [{"reason": long, "from": "N1", "to": "N2", "strength": 0.5},
-            {"reason": "", "from": long, "to": "N2", "strength": 0.5}], "weight": []})),
-    );
-    assert_eq!(run.applied().count(), 1);
-    assert!(format!("{run:?}").len() < 20_000);
-    let edges = world.memory.store.edges(id(&world, "btree-split")).unwrap();
-    assert!(edges.iter().all(|edge| edge.reason.len() < 10_000));
 }

@@ -1,0 +1,28 @@
+//! Names of agents, and what they are called in the log.
+
+use poc_graph::error::{Error, Result};
+
+/// Checks that a name is valid for an agent and its file.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("`{name}` is not a name for an agent"))
+        .hint("a name has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
+        .field("agent"))
+}
+
+/// Whether a name may have a character.
+pub(crate) fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || "-_.".contains(character)
+}
+
+/// Whether an actor of the log is an agent.
+pub(crate) fn is_agent(actor: &str) -> bool {
+    actor.starts_with("agent:")
+}
+
+/// The provenance of what an agent writes.
+pub(crate) fn provenance(agent: &str) -> String {
+    format!("agent:{agent}")
+}

@@ -1,0 +1,29 @@
+//! Which nodes of a prompt an agent may change.
+
+/// Which nodes of a prompt may be re-weighted and superseded; every link needs one of them at one end. Each
+/// variant includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Targets {
+    /// The results of the pipeline.
+    Results,
+    /// Also the nodes that the prompt shows one step around the results: linked nodes, link candidates and
+    /// the other nodes of pairs.
+    Neighborhood,
+    /// Every node with a handle in the prompt.
+    Any,
+}
+
+impl Targets {
+    /// The targets with their names in TOML and output.
+    pub const NAMES: [(&'static str, Targets); 3] =
+        [("results", Targets::Results), ("neighborhood", Targets::Neighborhood), ("any", Targets::Any)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Targets::Results => "results",
+            Targets::Neighborhood => "neighborhood",
+            Targets::Any => "any",
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A selection of notes for the heuristic model.
+
+use crate::definition::{ActionKind, Targets};
+use crate::model::Model;
+use crate::model::heuristic::Heuristic;
+use crate::selection::{Handle, HandlePair, Selection, Shown};
+use crate::testing::request::TestRequest;
+use poc_config::Config;
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, Delta, EdgeKind, Node, View, testing};
+use poc_index::Index;
+use serde_json::Value;
+use std::sync::Arc;
+
+pub(super) const ALL: [ActionKind; 4] =
+    [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
+
+/// Nodes `N1`, `N2`, … with these texts, all chosen and whole.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<(usize, usize)>,
+    /// From, to, cosine; names that are no handles are possible.
+    pub(super) candidates: Vec<(usize, String, f64)>,
+    pub(super) pairs: Vec<(usize, usize, f64)>,
+    pub(super) now: Timestamp,
+}
+
+impl Scene {
+    pub(super) fn like(mut self, a: usize, b: usize, cosine: f64) -> Scene {
+        self.candidates.push((a, format!("N{b}"), cosine));
+        self
+    }
+
+    pub(super) fn pair(mut self, a: usize, b: usize, similarity: f64) -> Scene {
+        self.pairs.push((a, b, similarity));
+        self
+    }
+
+    pub(super) fn edge(mut self, a: usize, b: usize) -> Scene {
+        self.edges.push((a, b));
+        self
+    }
+
+    pub(super) fn selection(&self) -> Selection {
+        let mut view = View::new();
+        let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
+        let activity =
+            self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::born(node.created, 1.0)));
+        let edges = self
+            .edges
+            .iter()
+            .map(|(a, b)| Delta::Edge(testing::edge(*a as u64, *b as u64, EdgeKind::Link, 0.5)));
+        view.apply(1, &nodes.chain(activity).chain(edges).collect::<Vec<_>>());
+        let handles = self.nodes.iter().enumerate().map(|(at, node)| Handle {
+            name: format!("N{}", at + 1),
+            node: Arc::new(node.clone()),
+            ix: view.find(node.id).unwrap(),
+            reach: Targets::Results,
+            shown: Shown::Whole,
+            protected: false,
+            weight: 1.0,
+            candidates: self
+                .candidates
+                .iter()
+                .filter(|(from, ..)| *from == at + 1)
+                .map(|(_, to, cosine)| (to.clone(), *cosine))
+                .collect(),
+        });
+        let handles = handles.collect();
+        let pairs = self.pairs.iter().map(|(a, b, similarity)| HandlePair {
+            a: format!("N{a}"),
+            b: format!("N{b}"),
+            similarity: *similarity,
+        });
+        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), read: Vec::new() }
+    }
+
+    pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {
+        let config = Config::defaults().unwrap();
+        let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
+        let mut turn = TestRequest::new("linker");
+        (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
+        let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
+        turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
+        Heuristic { settings, cosines }.call(&turn.request()).unwrap().structured.unwrap()
+    }
+
+    pub(super) fn links(&self) -> Vec<String> {
+        rows(&self.answer(&[ActionKind::LinkAdd]), "link-add")
+    }
+
+    pub(super) fn supersedes(&self) -> Vec<String> {
+        rows(&self.answer(&[ActionKind::Supersede]), "supersede")
+    }
+}
+
+pub(super) fn scene(texts: &[(&str, &str)]) -> Scene {
+    let nodes = texts.iter().zip(1..).map(|((title, body), number)| Node {
+        title: (*title).into(),
+        body: (*body).into(),
+        ..testing::node(number)
+    });
+    Scene {
+        nodes: nodes.collect(),
+        edges: Vec::new(),
+        candidates: Vec::new(),
+        pairs: Vec::new(),
+        now: Timestamp(0),
+    }
+}
+
+/// The values of each row of an action, in order.
+pub(super) fn rows(answer: &Value, action: &str) -> Vec<String> {
+    let words = |row: &Value| {
+        let values = row.as_object().unwrap().values();
+        values
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    answer[action]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| words(row).join(" | ").trim_end_matches([' ', '|']).to_owned())
+        .collect()
+}

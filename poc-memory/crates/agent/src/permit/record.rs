@@ -1,0 +1,65 @@
+//! The record of an action in the ledger, before it is applied or when it is refused.
+
+use super::{Refusal, Rejection};
+use crate::action::Action;
+use crate::ledger::{ActionRecord, ActionState};
+use crate::reply::{cut, short};
+use crate::selection::Selection;
+
+/// Characters a row keeps of each thing that is said about a refused action.
+const MAX_REFUSED_SAID: usize = 300;
+
+/// The action in words, with keys in place of handles.
+pub fn summary(action: &Action, selection: &Selection) -> String {
+    let key = |name: &str| match selection.get(name.trim()) {
+        Some(handle) => format!("`{}`", handle.node.key),
+        None => format!("`{}` (unknown)", name.trim()),
+    };
+    match action {
+        Action::LinkAdd(link) => {
+            format!("link {} to {} at {}", key(&link.from), key(&link.to), link.strength)
+        }
+        Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
+        Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
+        Action::Supersede(supersede) if supersede.renames() => {
+            format!("rename {} to `{}`", key(&supersede.node), supersede.key.trim())
+        }
+        Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
+            format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
+        }
+        Action::Supersede(supersede) => {
+            format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
+        }
+    }
+}
+
+impl ActionRecord {
+    /// The row of an action that is to be done.
+    pub(crate) fn of(action: &Action, selection: &Selection) -> ActionRecord {
+        ActionRecord {
+            kind: Some(action.kind()),
+            summary: short(&summary(action, selection)),
+            why: action.reason().to_owned(),
+            state: ActionState::Applied,
+            rejected: None,
+            detail: None,
+            seq: None,
+            writes: (0, 0),
+        }
+    }
+
+    /// Why it is not done.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
+        Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
+    }
+
+    /// The row of an action that is not done.
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        self.state = ActionState::Refused;
+        self.rejected = Some(refusal.rejection.code().to_owned());
+        let about = |text: &str| cut(text, MAX_REFUSED_SAID);
+        (self.summary, self.why) = (about(&self.summary), about(&self.why));
+        self.detail = Some(about(&refusal.detail));
+    }
+}

@@ -1,0 +1,168 @@
+//! The stages of a claimed run: choose nodes, render the prompt, get a reply, apply it.
+
+use super::RunAttempt;
+use super::call::ModelCursor;
+use super::end::RunEnd;
+use super::transcript::{self, Exchange};
+use crate::action;
+use crate::apply;
+use crate::ledger::{self, Reason, Run, Status};
+use crate::model::Request;
+use crate::pause;
+use crate::prompt::{self, Prompt};
+use crate::reply::{self, ParsedReply};
+use crate::selection::{self, Choice, Selection};
+use poc_graph::error::Result;
+use serde_json::Value;
+
+impl RunAttempt<'_> {
+    /// Executes a claimed run and ends its row.
+    pub(super) fn finish(&self, row: &mut Run) -> Result<Run> {
+        let (status, reason, message) = match self.work(row) {
+            Ok(row) => return Ok(row),
+            Err(RunEnd::Broken(error)) => return Err(error),
+            Err(RunEnd::Skipped(reason, message)) => {
+                (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
+            }
+            Err(RunEnd::Failed(status, reason, message)) => {
+                (status, reason, Some(self.failure_message((status, reason), message)))
+            }
+        };
+        row.message = message;
+        row.finish(self.memory, status, reason);
+        if !self.options.dry_run {
+            ledger::close(self.memory, row)?;
+        }
+        Ok(row.clone())
+    }
+
+    /// The message of a failed run, with a notice when the agent is paused because of it.
+    fn failure_message(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
+        let message = reply::short(&message);
+        let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
+        let counts = fails && !self.options.dry_run;
+        match pause::failure_notice(self.memory, self.definition).filter(|_| counts) {
+            Some(told) => format!("{message}; {told}"),
+            None => message,
+        }
+    }
+
+    fn work(&self, row: &mut Run) -> Result<Run, RunEnd> {
+        let (memory, definition) = (self.memory, self.definition);
+        if let Some(why) = self.all_suspended() {
+            return Err(RunEnd::Skipped(Reason::ProviderDown, Some(why)));
+        }
+        if let Some(why) = self.budget_status(row)?.refuses_a_run() {
+            return Err(RunEnd::Skipped(Reason::OverBudget, Some(why)));
+        }
+        let mut selection = match selection::choose(memory, definition, self.scope)? {
+            Choice::Chosen(selection) => selection,
+            Choice::Nothing(reason) => return Err(RunEnd::Skipped(reason, None)),
+        };
+        let prompt = prompt::render(memory, definition, &mut selection)?;
+        row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
+        let mut turns = Vec::new();
+        let answer = self.request_reply(&selection, &prompt, row, &mut turns);
+        // A run without a call must not push out the transcripts of others.
+        if !self.options.dry_run && !matches!(answer, Err(RunEnd::Skipped(..))) {
+            // A full disk must not discard a reply that was paid for.
+            if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
+                tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
+            }
+        }
+        let answer = answer?;
+        let dry = self.options.dry_run;
+        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(RunEnd::Broken)
+    }
+
+    /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may
+    /// have fixed the problem.
+    pub(super) fn all_suspended(&self) -> Option<String> {
+        let now = self.memory.now();
+        let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.suspension(now)).collect();
+        why.filter(|_| self.unattended).map(|why| why.join("; "))
+    }
+
+    /// Calls the models until a reply validates, with up to `retry.repair` correction turns.
+    fn request_reply(
+        &self,
+        selection: &Selection,
+        prompt: &Prompt,
+        row: &mut Run,
+        turns: &mut Vec<Exchange>,
+    ) -> Result<ParsedReply, RunEnd> {
+        let definition = self.definition;
+        let actions = &definition.execution.actions;
+        let schema = action::schema(actions);
+        let mut corrections: Vec<(String, String)> = Vec::new();
+        let mut cursor = ModelCursor::default();
+        let claimed = row.clone();
+        let on_child_process = |program| {
+            if let Err(error) = ledger::record_child_process(self.memory, &claimed, program) {
+                tracing::warn!(agent = definition.name, "its program is not on record: {error}");
+            }
+        };
+        for turn in 0..=definition.retry.repair {
+            let reply = self.call(
+                row,
+                &mut cursor,
+                &Request {
+                    corrections: &corrections,
+                    on_child_process: &on_child_process,
+                    ..self.request(selection, prompt, &schema)
+                },
+            )?;
+            let text = match &reply.structured {
+                Some(value) if reply.text.is_empty() => value.to_string(),
+                _ => reply.text.clone(),
+            };
+            let problems = match reply::read(&reply, actions) {
+                Ok(answer) => {
+                    turns.push(Exchange { reply: text, problems: Vec::new() });
+                    return Ok(answer);
+                }
+                Err(problems) => problems,
+            };
+            turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
+            if turn == definition.retry.repair {
+                let message = format!("the reply is no answer: {}", problems.join("; "));
+                return Err(RunEnd::Failed(Status::Failed, Some(Reason::Unparseable), message));
+            }
+            corrections.push((text, correction(&problems)));
+        }
+        Err(RunEnd::Failed(Status::Failed, None, "the model was not called".to_owned()))
+    }
+
+    /// The request of the first turn.
+    pub(super) fn request<'r>(
+        &'r self,
+        selection: &'r Selection,
+        prompt: &'r Prompt,
+        schema: &'r Value,
+    ) -> Request<'r> {
+        let (memory, definition) = (self.memory, self.definition);
+        Request {
+            selection,
+            text: &memory.text,
+            actions: &definition.execution.actions,
+            max_chars: definition.limits.insert_max_chars,
+            agent: &definition.name,
+            system: &prompt.system,
+            prompt: &prompt.text,
+            stable: prompt.stable,
+            corrections: &[],
+            schema,
+            timeout: definition.execution.timeout,
+            attempts: definition.retry.attempts,
+            now: memory.now(),
+            rng: memory.rng.as_ref(),
+            cancellation: &self.options.cancellation,
+            on_child_process: &|_| {},
+        }
+    }
+}
+
+fn correction(problems: &[String]) -> String {
+    let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+    format!("That is not an answer to use:\n{list}Answer again with the whole JSON object and nothing else.")
+}

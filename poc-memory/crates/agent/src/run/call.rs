@@ -1,0 +1,114 @@
+//! Calling the models of a run in order, within the budget.
+
+use super::RunAttempt;
+use super::end::RunEnd;
+use crate::budget::{Allowed, BudgetStatus};
+use crate::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
+use crate::model::{CallCost, CallError, Reply, Request};
+use crate::reply;
+use crate::schedule::{day, local_zone};
+use poc_graph::error::Result;
+
+/// Position of a run in its list of models.
+#[derive(Default)]
+pub(super) struct ModelCursor {
+    index: usize,
+    /// Errors of the models before it.
+    errors: Vec<String>,
+}
+
+impl RunAttempt<'_> {
+    /// The budget days of a run, in the time zones of the agent and the operator.
+    fn days(&self, row: &Run) -> BudgetDays {
+        let local = self.options.zone.unwrap_or_else(local_zone);
+        let today = |zone| {
+            let (start, end) = day(row.started, zone).unwrap_or((row.started, row.started));
+            start..end
+        };
+        BudgetDays { own: today(self.definition.schedule.timezone.unwrap_or(local)), everyone: today(local) }
+    }
+
+    /// The budget and its spending according to the ledger.
+    pub(super) fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
+        Ok(self.budget_status_of(row, ledger::account(self.memory, row, &self.days(row))?))
+    }
+
+    fn budget_status_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
+        let RunAttempt { memory, definition, .. } = self;
+        let everyone_per_day = memory.config.budget.max_usd_per_day;
+        let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
+        BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
+    }
+
+    /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
+    /// positive cost is reserved.
+    fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, RunEnd> {
+        let decide = |account: Account| -> Result<(Allowed, f64), String> {
+            let budget_status = self.budget_status_of(row, account);
+            let allowed = budget_status.allows(most, attempts)?;
+            Ok((allowed, budget_status.run + allowed.most))
+        };
+        let (memory, days) = (self.memory, self.days(row));
+        let decided = match most.is_some_and(|most| most > 0.0) {
+            true => ledger::reserve(memory, row, &days, decide)?,
+            false => decide(ledger::account(memory, row, &days)?).map(|(allowed, _)| allowed),
+        };
+        decided.map_err(|why: String| match row.calls.is_empty() {
+            true => RunEnd::Skipped(Reason::OverBudget, Some(why)),
+            false => RunEnd::Failed(Status::Failed, Some(Reason::OverBudget), why),
+        })
+    }
+
+    /// Calls the models in order until one replies. Models that failed are not tried again in this run.
+    pub(super) fn call(
+        &self,
+        row: &mut Run,
+        cursor: &mut ModelCursor,
+        request: &Request<'_>,
+    ) -> Result<Reply, RunEnd> {
+        while let Some((name, model)) = self.models.get(cursor.index) {
+            row.model = (*name).to_owned();
+            let suspended = model.suspension(request.now).filter(|_| self.unattended);
+            let called = match suspended {
+                Some(why) => Err(CallError::Down(why).into()),
+                None => {
+                    let allowed = self.reserve_budget(row, model.max_cost(request), request.attempts)?;
+                    self.call_in_progress.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
+                        |allowed| {
+                            let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.most));
+                            Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
+                        },
+                    ));
+                    model.call(&Request { attempts: allowed.attempts, ..*request })
+                }
+            };
+            self.call_in_progress.take();
+            let mut spent =
+                called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
+            if called.is_ok() && spent.is_empty() {
+                // A reply counts as a call even when it is free.
+                spent.push(CallCost::default());
+            }
+            for CallCost { tokens_in, tokens_out, cost, estimated } in spent {
+                row.add_call(Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
+            }
+            let error = match called {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed.error,
+            };
+            let agent = &self.definition.name;
+            cursor.errors.push(format!("`{name}`: {error}"));
+            cursor.index += 1;
+            if !error.allows_fallback() || cursor.index >= self.models.len() {
+                let mut ending = RunEnd::from(error);
+                if let (RunEnd::Failed(_, _, message), true) = (&mut ending, cursor.errors.len() > 1) {
+                    *message = cursor.errors.join("; ");
+                }
+                return Err(ending);
+            }
+            tracing::info!(agent, "the model `{name}` is passed over: {error}");
+            row.message = Some(reply::short(&format!("passed over: {}", cursor.errors.join("; "))));
+        }
+        Err(RunEnd::Failed(Status::Failed, None, "no model was asked".to_owned()))
+    }
+}

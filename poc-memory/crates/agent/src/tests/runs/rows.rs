@@ -1,0 +1,128 @@
+//! Rows of runs: claimed once, ended once, pruned.
+
+use super::super::world::{ScriptedModel, World};
+use super::{link, two};
+use crate::ledger::{self, Reason, Status};
+use crate::run::{RunOptions, Trigger, run_with, transcript};
+use crate::run_limiter::expect_free;
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use serde_json::json;
+
+#[test]
+fn a_slot_runs_once_and_a_late_reply_is_discarded() {
+    let world = World::new();
+    let definition = two(&world);
+    let slot = Trigger::Slot(world.memory.now());
+    let nothing = ScriptedModel::doing_nothing(&["link-add", "weight"]);
+    run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap();
+    let error = run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+
+    let before = world.graph();
+    let late = ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}))
+        .during_call(|_| {
+            // A second run is refused, then another process ends this one.
+            let (unused, manual) = (ScriptedModel::new(Vec::new()), Trigger::Manual);
+            let second = run_with(&world.memory, &definition, &unused, manual, &RunOptions::default());
+            let told = second.unwrap_err();
+            assert_eq!((told.code, told.message.as_str()), (Code::Conflict, "`tester` is running already"));
+            let told = expect_free(&world.memory, "tester").unwrap_err();
+            assert!(
+                told.message
+                    .starts_with("`tester` is running already, since 2026-11-21T08:00:00.000Z (run `")
+            );
+            ledger::abandon(&world.memory, |_| true, Status::Interrupted, "stopped").unwrap();
+        });
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    let error = run_with(&world.memory, &definition, &late, Trigger::Manual, &forced).unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+    assert_eq!(world.graph(), before);
+}
+
+#[test]
+fn a_run_of_a_dead_process_is_marked_interrupted() {
+    let world = World::new();
+    let definition = two(&world);
+    let row = ledger::Run::claimed(&world.memory, "tester", None);
+    ledger::claim(&world.memory, row).unwrap();
+    // Another boot: the old process is gone.
+    world.clock.advance(Span::MINUTE);
+    let mut world = world.reopen();
+    let since = |world: &World| {
+        let state = ledger::state(&world.memory, "tester").unwrap();
+        ledger::running_since(&world.memory, "tester", &state).unwrap()
+    };
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    world.memory.boot.clone_from(&row.boot);
+    assert_eq!(
+        (since(&world), ledger::with_current_status(&world.memory, row.clone()).status),
+        (Some(row.started), Status::Running)
+    );
+    world.memory.boot = "another".into();
+    // Its status is reported before it is stored.
+    assert_eq!(
+        (since(&world), ledger::with_current_status(&world.memory, row).status),
+        (None, Status::Interrupted)
+    );
+    let run = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
+    assert_eq!(run.status, Status::Noop);
+    let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
+    assert_eq!(rows.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Noop, Status::Interrupted]);
+}
+
+#[test]
+fn rows_and_transcripts_beyond_the_limit_are_pruned() {
+    let mut world = World::new();
+    world.config().agents.keep_rows = 3;
+    world.config().agents.keep_bodies = 2;
+    let definition = two(&world);
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        world.clock.advance(Span::MINUTE);
+        let (nothing, slot) =
+            (ScriptedModel::doing_nothing(&["link-add", "weight"]), Trigger::Slot(world.memory.now()));
+        runs.push(run_with(&world.memory, &definition, &nothing, slot, &forced).unwrap());
+    }
+    let rows = ledger::rows(&world.memory, None, 10).unwrap();
+    assert_eq!(rows.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[4].id, runs[3].id, runs[2].id]);
+    // The state still knows the slot.
+    let slot = Trigger::Slot(runs[0].scheduled_at.unwrap());
+    let again =
+        run_with(&world.memory, &definition, &ScriptedModel::new(Vec::new()), slot, &forced).unwrap_err();
+    assert_eq!(again.code, Code::Conflict);
+    let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
+    assert_eq!(kept, [false, false, false, true, true]);
+}
+
+#[test]
+fn a_run_that_panics_fails_and_does_not_block_its_agent() {
+    let world = World::new();
+    let definition = two(&world);
+    let broken = ScriptedModel::new(Vec::new()).during_call(|_| panic!("out of range"));
+    let error =
+        run_with(&world.memory, &definition, &broken, Trigger::Manual, &RunOptions::default()).unwrap_err();
+    assert_eq!(error.message, "a defect ended the run: out of range");
+    let row = ledger::rows(&world.memory, Some("tester"), 1).unwrap().remove(0);
+    assert_eq!((row.status, row.message), (Status::Failed, Some(error.line())));
+    assert_eq!(
+        world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"])).status,
+        Status::Noop
+    );
+}
+
+#[test]
+fn a_running_row_is_never_pruned() {
+    let mut world = World::new();
+    world.config().agents.keep_rows = 2;
+    let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
+    for hour in 1..6 {
+        let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
+        let reason = Some(Reason::Overlap);
+        let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
+        ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
+    }
+    let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
+    assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
+}
