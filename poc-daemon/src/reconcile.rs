@@ -2,8 +2,9 @@
 //! broken, and what waits for a confirming scan.
 
 use poc_agent::{Catalog, CatalogEntry, EntryState};
-use poc_graph::error::Error;
+use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A new error counts only if a second scan, this much later, finds it again: a file may be half
@@ -30,11 +31,11 @@ pub(crate) struct ScanResult {
     pub(crate) settings: Option<String>,
 }
 
-/// The catalog that replaces the one in use.
+/// The outcome of a scan.
 pub(crate) struct Reconciliation {
-    /// The agents.
-    pub(crate) catalog: Catalog,
-    /// How they differ from the agents in use before.
+    /// The catalog to use from now on.
+    pub(crate) catalog: Arc<Catalog>,
+    /// How it differs from the catalog in use before.
     pub(crate) events: Vec<CatalogEvent>,
     /// Why another scan is needed soon.
     pub(crate) pending: Pending,
@@ -59,7 +60,7 @@ pub(crate) enum CatalogEvent {
     /// The file of an agent is valid again, with the same definition as before.
     Mended(String),
     /// The file of an agent is broken. The flag says whether its last valid version stays in use.
-    Broken(String, bool, Vec<Error>),
+    Broken(String, bool, Vec<FileDiagnostic>),
     /// The file of an agent is gone.
     Retired(String),
     /// A new problem that belongs to no agent.
@@ -128,7 +129,7 @@ impl Reconciler {
         }
         pending.error = !self.unconfirmed.is_empty();
         let catalog = Catalog { agents, problems, missing: scanned.missing };
-        Reconciliation { events: diff(current, &catalog), catalog, pending }
+        Reconciliation { events: diff(current, &catalog), catalog: Arc::new(catalog), pending }
     }
 }
 

@@ -4,8 +4,6 @@ use poc_config::Config;
 use poc_graph::time::Timestamp;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// The agents' folder, the catalog in use, and the time.
 struct World {
@@ -75,14 +73,13 @@ impl World {
         self.now += Duration::from_millis(after_millis);
         let scan = self.scan();
         let reconciled = self.reconciler.reconcile(&self.current, scan, confirmed, self.now);
-        self.current = reconciled.catalog;
+        self.current = Arc::unwrap_or_clone(reconciled.catalog);
         let mut words: Vec<String> = reconciled
             .events
             .into_iter()
             .map(|event| match event {
                 CatalogEvent::Broken(name, last_good, errors) => {
-                    let at = errors[0].at.clone().unwrap();
-                    format!("broken {name} (last good: {last_good}) line {}", at.line.unwrap())
+                    format!("broken {name} (last good: {last_good}) line {}", errors[0].line.unwrap())
                 }
                 other => format!("{other:?}"),
             })

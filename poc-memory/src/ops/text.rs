@@ -1,59 +1,21 @@
 //! Text output of common parts of answers.
 
-use poc_graph::error::{Error, PipelineDiagnostics};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// An error or warning about an agent file or a pipeline.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct Diagnostic {
-    /// What is wrong.
-    pub(in crate::ops) message: String,
-    /// How to fix it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::ops) hint: Option<String>,
-    /// The file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::ops) file: Option<String>,
-    /// Line, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::ops) line: Option<u32>,
-    /// Column in characters, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::ops) column: Option<u32>,
-    /// The invalid pipelines, with the positions of all errors.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::ops) pipelines: Vec<PipelineDiagnostics>,
-}
-
-impl From<&Error> for Diagnostic {
-    fn from(error: &Error) -> Diagnostic {
-        let at = error.at.clone().unwrap_or_default();
-        Diagnostic {
-            message: error.message.clone(),
-            hint: error.hint.clone(),
-            file: at.file,
-            line: at.line,
-            column: at.column,
-            pipelines: at.pipelines,
-        }
-    }
-}
 
 /// `FILE:LINE:COLUMN: MESSAGE`, then the hint on a line of its own.
-pub(in crate::ops) fn diagnostic_text(problem: &Diagnostic) -> String {
+pub(in crate::ops) fn diagnostic_text(diagnostic: &FileDiagnostic) -> String {
     let place: Vec<String> = [
-        problem.file.clone(),
-        problem.line.map(|line| line.to_string()),
-        problem.column.map(|column| column.to_string()),
+        diagnostic.file.clone(),
+        diagnostic.line.map(|line| line.to_string()),
+        diagnostic.column.map(|column| column.to_string()),
     ]
     .into_iter()
     .flatten()
     .collect();
     let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(":")) };
-    let hint = problem.hint.as_ref().map_or_else(String::new, |hint| format!("\n  hint: {hint}"));
-    format!("{place}{}{hint}\n", problem.message)
+    let hint = diagnostic.hint.as_ref().map_or_else(String::new, |hint| format!("\n  hint: {hint}"));
+    format!("{place}{}{hint}\n", diagnostic.message)
 }
 
 /// A time to the minute in UTC; `-` for none.

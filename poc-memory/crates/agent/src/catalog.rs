@@ -10,6 +10,7 @@ use super::{Context, Definition};
 use crate::embedded;
 use folder::Folder;
 pub(super) use folder::template;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -38,8 +39,8 @@ pub struct CatalogEntry {
     pub definition: Option<Arc<Definition>>,
     /// State of the file.
     pub state: EntryState,
-    /// Problems found in the file.
-    pub errors: Vec<Error>,
+    /// The diagnostics of the file.
+    pub errors: Vec<FileDiagnostic>,
     /// When the agent was first seen with its current schedule; earlier slots do not count. An agent whose
     /// file was deleted and restored counts as new.
     pub since: Timestamp,
@@ -285,7 +286,7 @@ impl FolderScan<'_> {
     }
 
     /// The catalog of all files and of the bundled agents without a file.
-    fn read(&mut self, files: BTreeMap<String, Result<String, Error>>) -> Catalog {
+    fn read(&mut self, files: BTreeMap<String, Result<String, FileDiagnostic>>) -> Catalog {
         let mut catalog = Catalog::default();
         for (name, stored) in self.stored.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
             stored.mark_missing(self.memory.now(), self.sure);
@@ -330,7 +331,12 @@ impl FolderScan<'_> {
     }
 
     /// One agent: its file if that is valid, else its last valid version.
-    fn load(&mut self, name: &str, text: Result<String, Error>, origin: AgentOrigin) -> CatalogEntry {
+    fn load(
+        &mut self,
+        name: &str,
+        text: Result<String, FileDiagnostic>,
+        origin: AgentOrigin,
+    ) -> CatalogEntry {
         let (now, config) = (self.memory.now(), &self.memory.config);
         let parsed = text.map_err(|error| vec![error]).and_then(|text| self.definition(name, &text));
         let stored = self.stored.entry(name.to_owned()).or_insert_with(|| StoredAgent::new(now, origin));
@@ -361,7 +367,7 @@ impl FolderScan<'_> {
 
     /// Parses the text of an agent, or reuses the earlier definition when neither the text nor a template
     /// changed.
-    fn definition(&self, name: &str, text: &str) -> Result<Arc<Definition>, Vec<Error>> {
+    fn definition(&self, name: &str, text: &str) -> Result<Arc<Definition>, Vec<FileDiagnostic>> {
         let template = |file: &str| template(&self.prompts, file);
         let shown = self.shown.agents.get(name).filter(|entry| entry.state == EntryState::Ok);
         let shown = shown.and_then(|entry| entry.definition.as_ref());

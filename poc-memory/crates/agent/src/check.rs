@@ -3,16 +3,17 @@
 use super::definition::{ActionKind, Definition, PromptRules, offset_of};
 use super::template::{self, VARIABLES};
 use poc_config::Config;
-use poc_graph::error::{Error, ErrorLocation};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::ErrorLocation;
 use poc_graph::similar;
 use std::collections::BTreeMap;
 
 /// Result of checking a template.
 #[derive(Debug, Default)]
 pub(super) struct TemplateCheck {
-    /// Its problems.
-    pub(super) errors: Vec<Error>,
-    /// The variables it uses; `None` when it has errors.
+    /// Its diagnostics.
+    pub(super) diagnostics: Vec<FileDiagnostic>,
+    /// The variables it uses; `None` when it cannot be parsed.
     pub(super) variables: Option<Vec<Variable>>,
     /// The names under `vars` that it requires.
     pub(super) vars: Vec<Variable>,
@@ -31,7 +32,7 @@ pub(super) struct Variable {
 pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> TemplateCheck {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
-        Err(errors) => return TemplateCheck { errors, ..TemplateCheck::default() },
+        Err(diagnostics) => return TemplateCheck { diagnostics, ..TemplateCheck::default() },
     };
     let sources = || {
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -56,30 +57,30 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
             }
         }
     }
-    TemplateCheck { errors: Vec::new(), variables: Some(variables), vars }
+    TemplateCheck { diagnostics: Vec::new(), variables: Some(variables), vars }
 }
 
 impl Definition {
     /// Warnings: probable mistakes that do not keep the agent from running.
-    pub fn warnings(&self) -> Vec<Error> {
+    pub fn warnings(&self) -> Vec<FileDiagnostic> {
         let mut found = unpermitted(&self.prompt, &self.execution.actions);
-        for error in &mut found {
+        for warning in &mut found {
             // Positions in an inline template are relative to its text in the agent file.
-            let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
-            if let Some((false, Some(line), Some(column))) = line_and_column {
+            if let (None, Some(line), Some(column)) = (&warning.file, warning.line, warning.column) {
                 let within = offset_of(&self.prompt.text, line, column);
-                error.at = Some(Box::new(self.location("prompt.inline", within)));
+                *warning = warning.clone().at(self.location("prompt.inline", within));
             }
         }
         let schedule = self.execution.schedule.warning();
         found.extend(
-            schedule.map(|warning| Error::config(warning).at(self.location("execution.schedule", 0))),
+            schedule.map(|warning| FileDiagnostic::new(warning).at(self.location("execution.schedule", 0))),
         );
         if !self.prompt.shows_nodes() {
-            let error =
-                Error::config("the template does not show the nodes, so none of them counts as visited");
+            let diagnostic = FileDiagnostic::new(
+                "the template does not show the nodes, so none of them counts as visited",
+            );
             let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
-            found.push(error.hint(hint).at(self.location("prompt.placeholders", 0)));
+            found.push(diagnostic.hint(hint).at(self.location("prompt.placeholders", 0)));
         }
         found
     }
@@ -87,7 +88,7 @@ impl Definition {
 
 /// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
 /// an action cannot be answered. But the model is told what it cannot do.
-fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<Error> {
+fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<FileDiagnostic> {
     let template = (prompt.template.as_ref(), &prompt.text);
     let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
     let sources: Vec<_> = std::iter::once(template).chain(included).collect();
@@ -101,12 +102,14 @@ fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<Error> {
             let quoted = quoted.iter().find_map(|quoted| text.find(quoted));
             if let Some(offset) = quoted.or_else(|| bare.then(|| word_at(text, name)).flatten()) {
                 found.push(
-                    Error::config(format!("the template names the action `{name}`, which is not permitted"))
-                        .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
-                        .at(ErrorLocation {
-                            file: file.map(|name| format!("prompts/{name}")),
-                            ..ErrorLocation::offset(text, offset)
-                        }),
+                    FileDiagnostic::new(format!(
+                        "the template names the action `{name}`, which is not permitted"
+                    ))
+                    .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
+                    .at(ErrorLocation {
+                        file: file.map(|name| format!("prompts/{name}")),
+                        ..ErrorLocation::offset(text, offset)
+                    }),
                 );
             }
         }
@@ -126,7 +129,7 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
 }
 
 /// That a declared placeholder is a variable.
-pub(super) fn check_placeholder(placeholder: &str) -> Result<(), Error> {
+pub(super) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic> {
     match is_variable(placeholder) {
         true => Ok(()),
         false => Err(unknown_variable("placeholder", placeholder)),
@@ -134,45 +137,45 @@ pub(super) fn check_placeholder(placeholder: &str) -> Result<(), Error> {
 }
 
 /// That a declared placeholder is a variable and is used.
-pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
+pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagnostic> {
     check_placeholder(name)?;
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
-    Err(Error::config(format!("the template does not use the placeholder `{name}`"))
+    Err(FileDiagnostic::new(format!("the template does not use the placeholder `{name}`"))
         .hint(format!("write `{{{{ {name} }}}}` in the template or remove it here")))
 }
 
 /// What is wrong with a variable that no placeholder declares.
-pub(super) fn undeclared(variable: &Variable) -> Error {
+pub(super) fn undeclared(variable: &Variable) -> FileDiagnostic {
     let name = &variable.name;
-    let error = if is_variable(name) {
-        Error::config(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
+    let diagnostic = if is_variable(name) {
+        FileDiagnostic::new(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
             .hint(format!("add \"{}\" to `prompt.placeholders`", name.to_uppercase()))
     } else {
         unknown_variable("variable", name)
     };
-    error.at(variable.at.clone())
+    diagnostic.at(variable.at.clone())
 }
 
 /// What is wrong with a name behind `vars.`, if the agent's file does not give it.
 pub(super) fn missing_var<'v>(
     used: &Variable,
     given: impl Iterator<Item = &'v str> + Clone,
-) -> Option<Error> {
+) -> Option<FileDiagnostic> {
     let name = &used.name;
     if given.clone().any(|known| known == name) {
         return None;
     }
-    let error =
-        Error::config(format!("the template uses `vars.{name}`, which `[prompt.vars]` does not have"));
-    let error = match similar::closest(name, given) {
-        Some(near) => error.hint(format!("did you mean `vars.{near}`?")),
-        None => error.hint(format!(
+    let diagnostic =
+        FileDiagnostic::new(format!("the template uses `vars.{name}`, which `[prompt.vars]` does not have"));
+    let diagnostic = match similar::closest(name, given) {
+        Some(near) => diagnostic.hint(format!("did you mean `vars.{near}`?")),
+        None => diagnostic.hint(format!(
             "put `{name} = \"…\"` under `[prompt.vars]`, or write `vars.{name} | default(value=\"…\")`"
         )),
     };
-    Some(error.at(used.at.clone()))
+    Some(diagnostic.at(used.at.clone()))
 }
 
 /// Whether a template may use a name: it is written in upper or in lower case.
@@ -180,13 +183,12 @@ fn is_variable(name: &str) -> bool {
     VARIABLES.iter().any(|known| *known == name || known.to_lowercase() == name)
 }
 
-fn unknown_variable(what: &str, name: &str) -> Error {
-    let error = Error::config(format!("unknown {what} `{name}`"));
+fn unknown_variable(what: &str, name: &str) -> FileDiagnostic {
+    let diagnostic = FileDiagnostic::new(format!("unknown {what} `{name}`"));
     match similar::closest(&name.to_uppercase(), VARIABLES.into_iter()) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => {
-            error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", ")))
-        }
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic
+            .hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", "))),
     }
 }
 
@@ -206,17 +208,19 @@ fn word_in_tag(text: &str, word: &str) -> Option<usize> {
 }
 
 /// An error when the settings have no model of this name.
-pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
+pub(super) fn model(name: &str, config: &Config) -> Option<FileDiagnostic> {
     if config.models.contains_key(name) {
         return None;
     }
     if name.trim().is_empty() {
-        return Some(Error::config("the name of the model is empty").hint("name one, such as `default`"));
+        return Some(
+            FileDiagnostic::new("the name of the model is empty").hint("name one, such as `default`"),
+        );
     }
-    let error = Error::config(format!("unknown model `{name}`"));
+    let diagnostic = FileDiagnostic::new(format!("unknown model `{name}`"));
     Some(match similar::closest(name, config.models.keys().map(String::as_str)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint(format!(
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint(format!(
             "add a section `[models.{name}]` to config.toml; a daemon reads it when it starts"
         )),
     })

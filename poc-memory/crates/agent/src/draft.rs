@@ -7,6 +7,7 @@ use super::{Context, Definition};
 use crate::embedded;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_search::query::Names;
@@ -77,7 +78,7 @@ impl AgentDraft {
         let context = Context { config, names: &names, template: &template };
         let parsed = Definition::parse(other, &format!("agents/{other}.toml"), &text, &context);
         let definition = parsed.map_err(|errors| {
-            let first = errors.first().map_or_else(String::new, Error::line);
+            let first = errors.first().map_or_else(String::new, FileDiagnostic::line);
             Error::config(format!("the agent `{other}` is broken: {first}"))
                 .hint(format!("`poc-memory agent check {other}` lists everything that is wrong"))
         })?;
@@ -256,7 +257,7 @@ fn comment(text: &mut String, sentence: &str) {
 mod tests {
     use super::*;
 
-    fn parse(name: &str, draft: &AgentDraft) -> Result<Definition, Vec<Error>> {
+    fn parse(name: &str, draft: &AgentDraft) -> Result<Definition, Vec<FileDiagnostic>> {
         let config = Config::defaults().unwrap();
         let prompt = draft.prompt.clone().unwrap_or_default();
         let template = |file: &str| Ok((file == prompt.0).then(|| prompt.1.clone()).unwrap());

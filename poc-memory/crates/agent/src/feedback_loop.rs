@@ -13,12 +13,12 @@ use super::Definition;
 use super::definition::{ActionKind, Mode, provenance};
 use super::schedule::Schedule;
 use poc_graph::NodeType;
-use poc_graph::error::Error;
+use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 /// A warning for every agent in a feedback loop, by agent name. `types` are the configured note types.
-pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
+pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, FileDiagnostic> {
     let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
     let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
     let feeds = |from: &Definition, to: &Definition| {
@@ -44,8 +44,8 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
             shown.join(" → ")
         );
         let hint = format!("leave the other's notes out, with `!provenance:{last}` in the pipeline");
-        let error = Error::config(message).hint(hint).at(agent.location("query.pipeline", 0));
-        Some((agent.name.clone(), error))
+        let warning = FileDiagnostic::new(message).hint(hint).at(agent.location("query.pipeline", 0));
+        Some((agent.name.clone(), warning))
     });
     warned.collect()
 }

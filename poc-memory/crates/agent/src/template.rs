@@ -5,6 +5,7 @@ mod tags;
 
 pub(super) use tags::head;
 
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path};
@@ -82,12 +83,13 @@ pub(super) fn engine(
     text: &str,
     includes: &BTreeMap<String, String>,
     node: impl Fn(&str) -> TeraResult<String> + Send + Sync + 'static,
-) -> Result<Tera, Vec<Error>> {
+) -> Result<Tera, Vec<FileDiagnostic>> {
     let sources = || {
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         included.chain([(name, text)])
     };
-    let unbounded: Vec<Error> = sources().flat_map(|(name, text)| bounds::problems(name, text)).collect();
+    let unbounded: Vec<FileDiagnostic> =
+        sources().flat_map(|(name, text)| bounds::diagnostics(name, text)).collect();
     if !unbounded.is_empty() {
         return Err(unbounded);
     }
@@ -99,7 +101,7 @@ pub(super) fn engine(
     });
     match tera.add_raw_templates(sources()) {
         Ok(()) => Ok(tera),
-        Err(error) => Err(errors(&error)),
+        Err(error) => Err(diagnostics(&error)),
     }
 }
 
@@ -129,7 +131,7 @@ pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) 
 }
 
 /// What tera reports, one error for each thing that is wrong.
-pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
+pub(super) fn diagnostics(error: &tera::Error) -> Vec<FileDiagnostic> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
             let span = report.span();
@@ -139,18 +141,18 @@ pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
                 column: u32::try_from(span.start_col + 1).ok(),
                 ..ErrorLocation::default()
             };
-            vec![Error::config(sentence(report.message())).at(at)]
+            vec![FileDiagnostic::new(sentence(report.message())).at(at)]
         }
         ErrorKind::Msg(reports) => reports.split("\n\n").map(report).collect(),
-        other => vec![Error::config(sentence(&other.to_string()))],
+        other => vec![FileDiagnostic::new(sentence(&other.to_string()))],
     }
 }
 
 /// One of tera's printed reports: `error: MESSAGE`, then ` --> FILE:LINE:COLUMN` and the line.
-fn report(text: &str) -> Error {
+fn report(text: &str) -> FileDiagnostic {
     let mut lines = text.lines();
     let message = lines.next().unwrap_or("");
-    let error = Error::config(sentence(message.strip_prefix("error: ").unwrap_or(message)));
+    let diagnostic = FileDiagnostic::new(sentence(message.strip_prefix("error: ").unwrap_or(message)));
     let place = || {
         let place = lines.next()?.trim().strip_prefix("--> ")?;
         let (rest, column) = place.rsplit_once(':')?;
@@ -164,8 +166,8 @@ fn report(text: &str) -> Error {
     };
     let mut place = place;
     match place() {
-        Some(at) => error.at(at),
-        None => error,
+        Some(at) => diagnostic.at(at),
+        None => diagnostic,
     }
 }
 

@@ -18,7 +18,8 @@ use super::catalog;
 use super::definition::{AgentTest, Definition, TestText};
 use fixture::Fixture;
 use poc_config::Config;
-use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::{ErrorLocation, Result};
 use poc_graph::similar;
 use poc_notes::Memory;
 
@@ -37,9 +38,9 @@ pub struct TestResult {
 ///
 /// # Errors
 /// The errors of [`check`], or what kept a test from being results at all.
-pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestResult>, Vec<Error>> {
+pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestResult>, Vec<FileDiagnostic>> {
     let ready = prepare(memory, definition)?;
-    let config = settings(&memory.config).map_err(|error| vec![error])?;
+    let config = settings(&memory.config).map_err(|error| vec![error.into()])?;
     let results = ready.into_iter().map(|(test, fixture, reply)| {
         let sandbox = sandbox::Sandbox::new(&config, &fixture, test.now)?;
         let outcome = sandbox.run(definition, reply.as_deref())?;
@@ -47,65 +48,67 @@ pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestRes
         Ok(TestResult { test: test.name.clone(), differences, handles: outcome.handles })
     });
     let results: Result<Vec<TestResult>> = results.collect();
-    results.map_err(|error| vec![error])
+    results.map_err(|error| vec![error.into()])
 }
 
 /// Problems in the tests of an agent beyond their syntax: fixtures and replies that are missing or
 /// unreadable, and keys that no fixture has.
-pub fn check_tests(memory: &Memory, definition: &Definition) -> Vec<Error> {
+pub fn check_tests(memory: &Memory, definition: &Definition) -> Vec<FileDiagnostic> {
     prepare(memory, definition).err().unwrap_or_default()
 }
 
 type PreparedTest<'a> = (&'a AgentTest, Fixture, Option<String>);
 
-fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<PreparedTest<'a>>, Vec<Error>> {
-    let mut problems = Vec::new();
+fn prepare<'a>(
+    memory: &Memory,
+    definition: &'a Definition,
+) -> Result<Vec<PreparedTest<'a>>, Vec<FileDiagnostic>> {
+    let mut diagnostics = Vec::new();
     let mut ready = Vec::new();
     let at = |offset| ErrorLocation {
         file: Some(format!("agents/{}.toml", definition.name)),
         ..ErrorLocation::offset(&definition.source, offset)
     };
     let text = |quoted: &TestText| match quoted.file() {
-        Some(file) => catalog::test_file(memory, file).map_err(|error| error.at(at(quoted.offset))),
+        Some(file) => catalog::test_file(memory, file)
+            .map_err(|error| FileDiagnostic::from(error).at(at(quoted.offset))),
         None => Ok(quoted.text.clone()),
     };
     for test in &definition.tests {
         let reply = test.response.as_ref().map(text).transpose();
         let fixture = text(&test.fixture).map_err(|error| vec![error]).and_then(|lines| {
-            let placed = |(line, error): (u32, Error)| match test.fixture.file() {
-                Some(file) => {
-                    let file = Some(format!("agents/{file}"));
-                    error.at(ErrorLocation { file, line: Some(line), ..ErrorLocation::default() })
-                }
-                None => {
-                    let message = format!("{} (line {line} of the fixture)", error.message);
-                    Error { message, ..error }.at(at(test.fixture.offset))
+            let located = |found: FileDiagnostic| match (test.fixture.file(), found.line) {
+                (Some(file), _) => found.file(format!("agents/{file}")),
+                (None, line) => {
+                    let line = line.unwrap_or_default();
+                    let message = format!("{} (line {line} of the fixture)", found.message);
+                    FileDiagnostic { message, ..found }.at(at(test.fixture.offset))
                 }
             };
             Fixture::read(&lines, test.now)
-                .map_err(|wrong| wrong.into_iter().map(placed).collect::<Vec<Error>>())
+                .map_err(|found| found.into_iter().map(located).collect::<Vec<FileDiagnostic>>())
         });
         if let Ok(fixture) = &fixture {
             let selected = test.expect.selected.iter().flatten();
             for key in selected.filter(|key| !fixture.keys.contains(&key.text)) {
-                let error = Error::config(format!("the fixture has no note `{}`", key.text));
+                let diagnostic = FileDiagnostic::new(format!("the fixture has no note `{}`", key.text));
                 let near = similar::closest(&key.text, fixture.keys.iter().map(String::as_str));
-                let error = match near {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint("name a `key` of the fixture"),
+                let diagnostic = match near {
+                    Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                    None => diagnostic.hint("name a `key` of the fixture"),
                 };
-                problems.push(error.at(at(key.offset)));
+                diagnostics.push(diagnostic.at(at(key.offset)));
             }
         }
         match (fixture, reply) {
             (Ok(fixture), Ok(reply)) => ready.push((test, fixture, reply)),
             (fixture, reply) => {
-                problems.extend(fixture.err().into_iter().flatten());
-                problems.extend(reply.err());
+                diagnostics.extend(fixture.err().into_iter().flatten());
+                diagnostics.extend(reply.err());
             }
         }
     }
-    if problems.is_empty() { Ok(ready) } else { Err(problems) }
+    if diagnostics.is_empty() { Ok(ready) } else { Err(diagnostics) }
 }
 
 /// The configuration of a test: the defaults, so that results are the same everywhere, with the configured

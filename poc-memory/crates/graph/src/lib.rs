@@ -5,6 +5,7 @@
 mod closest_key;
 mod column;
 mod delta;
+pub mod diagnostic;
 mod edge;
 pub mod error;
 mod id;

@@ -1,10 +1,11 @@
 //! `agent check`
 
-use crate::ops::text::{Diagnostic, diagnostic_text};
+use crate::ops::text::diagnostic_text;
 use crate::ops::{Access, Ctx, Op};
 use poc_agent::feedback_loop::feedback_loops;
 use poc_agent::{Catalog, test_runner};
-use poc_graph::error::{Error, Exit, Result};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +30,9 @@ pub(crate) struct AgentCheckOutput {
 struct CheckedAgent {
     name: String,
     /// Errors that prevent the file from being used or its tests from running.
-    errors: Vec<Diagnostic>,
+    errors: Vec<FileDiagnostic>,
     /// Valid, but probably not intended.
-    warnings: Vec<Diagnostic>,
+    warnings: Vec<FileDiagnostic>,
 }
 
 impl Op for AgentCheck {
@@ -52,16 +53,16 @@ impl Op for AgentCheck {
             let warnings = good.map_or_else(Vec::new, |definition| {
                 let models = definition.execution.models().filter_map(|name| {
                     let key = if *name == definition.execution.model { "model" } else { "fallback" };
-                    let missing = Error::config(poc_models::missing(&ctx.memory.config, name)?);
+                    let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, name)?);
                     Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
                 });
                 let circle = circles.get(name).cloned();
                 let all = definition.warnings().into_iter().chain(models).chain(circle);
-                all.map(|warning| Diagnostic::from(&warning)).collect()
+                all.collect()
             });
             let tests =
                 good.map_or_else(Vec::new, |definition| test_runner::check_tests(ctx.memory, definition));
-            let errors = entry.errors.iter().chain(&tests).map(Diagnostic::from).collect();
+            let errors = entry.errors.iter().cloned().chain(tests).collect();
             CheckedAgent { name: name.clone(), errors, warnings }
         });
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })

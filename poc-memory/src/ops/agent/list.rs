@@ -1,11 +1,12 @@
 //! `agent list`
 
-use crate::ops::text::{Diagnostic, diagnostic_text, minute, table};
+use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger::{AgentState, PendingRerun};
 use poc_agent::schedule::local_zone;
 use poc_agent::{CatalogEntry, ledger, scheduler, selection, slot_planner};
-use poc_graph::error::{Error, Result};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_notes::freshness::{self, AsOf, Freshness};
@@ -63,7 +64,7 @@ pub(super) struct AgentRow {
     /// What keeps it from running, in one line.
     pub(super) error: Option<String>,
     /// All errors in its file.
-    pub(super) errors: Vec<Diagnostic>,
+    pub(super) errors: Vec<FileDiagnostic>,
 }
 
 impl Op for AgentList {
@@ -133,7 +134,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
         let all: Option<Vec<_>> = definition?.execution.models().map(missing).collect();
         all?.into_iter().next()
     };
-    let first = entry.errors.first().map(Error::line);
+    let first = entry.errors.first().map(FileDiagnostic::line);
     Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
@@ -148,7 +149,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
         stale,
         error: first.or_else(missing),
         model,
-        errors: entry.errors.iter().map(Diagnostic::from).collect(),
+        errors: entry.errors.clone(),
     })
 }
 

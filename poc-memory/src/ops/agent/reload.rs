@@ -1,8 +1,9 @@
 //! `agent reload`
 
-use crate::ops::text::{Diagnostic, diagnostic_text, plural};
+use crate::ops::text::{diagnostic_text, plural};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::CatalogChange;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ struct BrokenAgent {
     agent: String,
     /// Whether its last valid version is used; otherwise it does not run.
     last_good: bool,
-    errors: Vec<Diagnostic>,
+    errors: Vec<FileDiagnostic>,
 }
 
 impl Op for AgentReload {
@@ -65,7 +66,7 @@ impl Op for AgentReload {
         let broken = broken.map(|(agent, entry)| BrokenAgent {
             agent: agent.clone(),
             last_good: entry.definition.is_some(),
-            errors: entry.errors.iter().map(Diagnostic::from).collect(),
+            errors: entry.errors.clone(),
         });
         Ok(AgentReloadOutput {
             agents: catalog.agents.len(),

@@ -8,6 +8,7 @@ use poc_agent::ledger::{Reason, Status};
 use poc_agent::permit::Rejection;
 use poc_agent::run::{self, RunOptions, Trigger};
 use poc_agent::test_runner;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,7 @@ impl Op for AgentRun {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRunOutput> {
         let catalog = ctx.host.catalog()?;
-        let outdated = catalog.entry(&self.agent)?.errors.first().map(Error::line);
+        let outdated = catalog.entry(&self.agent)?.errors.first().map(FileDiagnostic::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         if propose && definition.mode == Mode::Observe {

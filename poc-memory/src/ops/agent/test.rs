@@ -1,10 +1,11 @@
 //! `agent test`
 
-use crate::ops::text::{Diagnostic, diagnostic_text, plural};
+use crate::ops::text::{diagnostic_text, plural};
 use crate::ops::{Access, Ctx, Op};
 use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
-use poc_graph::error::{Error, Exit, Result};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::{Exit, Result};
 use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ struct AgentTests {
     name: String,
     tests: Vec<TestResult>,
     /// Errors that prevent its tests from running.
-    errors: Vec<Diagnostic>,
+    errors: Vec<FileDiagnostic>,
 }
 
 /// One test.
@@ -59,7 +60,7 @@ impl Op for AgentTest {
         for (name, entry) in catalog.named(self.agent.as_deref())? {
             let (tests, errors) = match entry.valid_definition() {
                 Some(definition) => played(ctx.memory, definition),
-                None => (Vec::new(), entry.errors.iter().map(Diagnostic::from).collect()),
+                None => (Vec::new(), entry.errors.clone()),
             };
             let passed = tests.iter().filter(|test| test.ok).count() as u64;
             report.passed += passed;
@@ -109,7 +110,7 @@ impl Op for AgentTest {
     }
 }
 
-fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<Diagnostic>) {
+fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
     match test_runner::run_tests(memory, definition) {
         Ok(played) => {
             let one = |played: test_runner::TestResult| TestResult {
@@ -120,7 +121,7 @@ fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<Dia
             };
             (played.into_iter().map(one).collect(), Vec::new())
         }
-        Err(errors) => (Vec::new(), errors.iter().map(|error: &Error| Diagnostic::from(error)).collect()),
+        Err(errors) => (Vec::new(), errors),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `pipeline check`
 
-use crate::ops::text::{Diagnostic, diagnostic_text};
+use crate::ops::text::diagnostic_text;
 use crate::ops::{Access, Ctx, Op};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
 use poc_search::query::Pipeline;
 use schemars::JsonSchema;
@@ -39,7 +40,7 @@ struct CheckedPipeline {
     pipeline: Option<String>,
     /// What is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    problem: Option<Diagnostic>,
+    problem: Option<FileDiagnostic>,
 }
 
 impl CheckedPipeline {
@@ -49,7 +50,7 @@ impl CheckedPipeline {
             saved: saved.map(str::to_owned),
             sound: parsed.is_ok(),
             pipeline: parsed.as_ref().ok().map(ToString::to_string),
-            problem: parsed.as_ref().err().map(Diagnostic::from),
+            problem: parsed.as_ref().err().cloned().map(FileDiagnostic::from),
         }
     }
 }

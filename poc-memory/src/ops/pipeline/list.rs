@@ -1,7 +1,8 @@
 //! `pipeline list`
 
-use crate::ops::text::{Diagnostic, diagnostic_text, table};
+use crate::ops::text::{diagnostic_text, table};
 use crate::ops::{Access, Ctx, Op};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ struct SavedPipelineRow {
     pipeline: Option<String>,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    problem: Option<Diagnostic>,
+    problem: Option<FileDiagnostic>,
 }
 
 impl Op for PipelineList {
@@ -50,7 +51,7 @@ impl Op for PipelineList {
                 text: text.to_owned(),
                 sound: checked.is_ok(),
                 pipeline: checked.as_ref().ok().map(ToString::to_string),
-                problem: checked.as_ref().err().map(Diagnostic::from),
+                problem: checked.as_ref().err().cloned().map(FileDiagnostic::from),
             }
         };
         let saved = names.all_saved().iter().map(|(name, saved)| (name, saved.text.as_str()));

@@ -2,6 +2,7 @@
 
 use crate::embedded;
 use poc_config::paths;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::similar;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Result of reading the `agents` folder.
 pub(super) enum Folder {
     /// The agent files by name, each with its text or why it cannot be read.
-    Read(BTreeMap<String, Result<String, Error>>),
+    Read(BTreeMap<String, Result<String, FileDiagnostic>>),
     /// The folder does not exist.
     Missing,
     /// The folder exists but cannot be read.
@@ -46,12 +47,12 @@ pub(super) fn read(folder: &Path) -> Folder {
             // The file was deleted between listing and reading.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                let problem = Error::config(format!("cannot be read: {error}"));
-                files.insert(name.to_owned(), Err(problem.file(format!("agents/{name}.toml"))));
+                let unreadable = FileDiagnostic::new(format!("cannot be read: {error}"));
+                files.insert(name.to_owned(), Err(unreadable.file(format!("agents/{name}.toml"))));
             }
             Ok(text) => {
                 let file = format!("agents/{name}.toml");
-                files.insert(name.to_owned(), text.map_err(|error| error.file(file)));
+                files.insert(name.to_owned(), text.map_err(|diagnostic| diagnostic.file(file)));
             }
         }
     }
@@ -89,7 +90,7 @@ fn inside(
             let real =
                 |path: &Path| path.canonicalize().map_err(|error| wrong(format!("cannot be read: {error}")));
             if real(&path)?.starts_with(real(folder)?) {
-                return text.map_err(|error| error.file(name));
+                return text.map_err(|diagnostic| diagnostic.file(name).into());
             }
             Err(wrong(format!("lies outside the folder of {whose}")).hint("copy it into the folder"))
         }
@@ -107,8 +108,8 @@ fn inside(
     }
 }
 
-/// The text of a file, or an error with the position of the first byte that is not UTF-8.
-fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
+/// The text of a file, or a diagnostic with the position of the first byte that is not UTF-8.
+fn text(path: &Path) -> std::io::Result<Result<String, FileDiagnostic>> {
     let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
     // Opening a pipe would wait for a writer, and a device may never end.
     if !about.is_file() {
@@ -123,7 +124,7 @@ fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
         let good = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
         let byte = error.as_bytes().get(good).copied().unwrap_or_default();
-        Error::config(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
+        FileDiagnostic::new(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
             .hint("save the file as UTF-8")
             .at(ErrorLocation::offset(&before, before.len()))
     }))

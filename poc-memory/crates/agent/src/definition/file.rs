@@ -1,9 +1,10 @@
 //! Typed access to the tables of an agent file. Every value is looked up in the file, then in the defaults;
-//! every problem is collected with its line and column.
+//! every diagnostic is collected with its line and column.
 
 use super::keys::{self, Bound, KeySpec, ValueType};
 use super::text;
-use poc_graph::error::{Error, ErrorLocation};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::ErrorLocation;
 use poc_graph::similar;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,48 +15,49 @@ use toml::de::{DeTable, DeValue};
 /// Defaults for tables without any.
 static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
-/// An agent file being read, with the problems found so far.
+/// An agent file being read, with the diagnostics so far.
 pub(super) struct SourceFile<'a> {
     name: &'a str,
     text: &'a str,
-    problems: RefCell<Vec<Error>>,
+    diagnostics: RefCell<Vec<FileDiagnostic>>,
 }
 
 impl<'a> SourceFile<'a> {
     pub(super) fn new(name: &'a str, text: &'a str) -> Self {
-        SourceFile { name, text, problems: RefCell::default() }
+        SourceFile { name, text, diagnostics: RefCell::default() }
     }
 
-    /// Adds a problem at a byte offset of the file.
-    pub(super) fn problem(&self, offset: usize, error: Error) {
-        let at =
-            ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, offset) };
-        self.problems.borrow_mut().push(error.at(at));
+    /// Adds a diagnostic at a byte offset of the file.
+    pub(super) fn report(&self, offset: usize, diagnostic: impl Into<FileDiagnostic>) {
+        let at = ErrorLocation::offset(self.text, offset);
+        self.report_located(diagnostic.into().at(at).file(self.name));
     }
 
-    /// Adds a problem at a character index within the string that starts at a byte offset.
-    pub(super) fn problem_within(&self, offset: usize, characters: usize, error: Error) {
-        self.problem(text::place(self.text, offset, characters), error);
+    /// Adds a diagnostic at a character index within the string that starts at a byte offset.
+    pub(super) fn report_within(
+        &self,
+        offset: usize,
+        characters: usize,
+        diagnostic: impl Into<FileDiagnostic>,
+    ) {
+        self.report(text::place(self.text, offset, characters), diagnostic);
     }
 
-    /// Adds a problem that already has a position.
-    pub(super) fn placed(&self, error: Error) {
-        self.problems.borrow_mut().push(error);
+    /// Adds a diagnostic that already has a position.
+    pub(super) fn report_located(&self, diagnostic: FileDiagnostic) {
+        self.diagnostics.borrow_mut().push(diagnostic);
     }
 
-    /// The problems ordered by position: those of this file first, then those of its templates.
-    pub(super) fn into_problems(self) -> Vec<Error> {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(|error| {
-            let at = error.at.clone().unwrap_or_default();
-            (at.file.as_deref() != Some(self.name), at.line, at.column)
-        });
-        problems.dedup();
-        problems
+    /// The diagnostics ordered by position: those of this file first, then those of its templates.
+    pub(super) fn into_diagnostics(self) -> Vec<FileDiagnostic> {
+        let mut diagnostics = self.diagnostics.into_inner();
+        diagnostics.sort_by_key(|one| (one.file.as_deref() != Some(self.name), one.line, one.column));
+        diagnostics.dedup();
+        diagnostics
     }
 }
 
-/// A value with the position to report problems at.
+/// A value with the position for diagnostics.
 #[derive(Clone, Debug)]
 pub(super) struct Located<T> {
     /// The value.
@@ -113,8 +115,9 @@ impl<'a> Section<'a> {
         for item in items.iter() {
             let table = item.get_ref().as_table();
             if table.is_none() {
-                let error = mistyped(&self.path_of(key), "holds", item.get_ref().type_str(), self.takes(key));
-                self.file.problem(item.span().start, error);
+                let diagnostic =
+                    mistyped(&self.path_of(key), "holds", item.get_ref().type_str(), self.takes(key));
+                self.file.report(item.span().start, diagnostic);
                 continue;
             }
             let (path, offset) = (self.path_of(key), item.span().start);
@@ -138,8 +141,8 @@ impl<'a> Section<'a> {
         for (name, _) in self.table.into_iter().flatten() {
             let key = name.get_ref().as_ref();
             if keys::find(&self.path_of(key)).is_none() {
-                let error = Error::config(format!("unknown key `{}`", self.path_of(key)));
-                self.file.problem(name.span().start, error.hint(self.instead_of(key)));
+                let diagnostic = FileDiagnostic::new(format!("unknown key `{}`", self.path_of(key)));
+                self.file.report(name.span().start, diagnostic.hint(self.instead_of(key)));
             }
         }
     }
@@ -172,8 +175,9 @@ impl<'a> Section<'a> {
         for (name, value) in self.table.into_iter().flatten() {
             let (key, offset) = (name.get_ref().as_ref(), name.span().start);
             if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || "-_".contains(c)) {
-                let error = Error::config(format!("`{key}` is not a name under `[{}]`", self.path));
-                self.file.problem(offset, error.hint("a name has letters, digits, `-` and `_`"));
+                let diagnostic =
+                    FileDiagnostic::new(format!("`{key}` is not a name under `[{}]`", self.path));
+                self.file.report(offset, diagnostic.hint("a name has letters, digits, `-` and `_`"));
                 continue;
             }
             let text = match value.get_ref() {
@@ -182,8 +186,8 @@ impl<'a> Section<'a> {
                 DeValue::Float(number) => number.to_string(),
                 DeValue::Boolean(flag) => flag.to_string(),
                 other => {
-                    let error = mistyped(&self.path_of(key), "is", other.type_str(), ValueType::Text);
-                    self.file.problem(value.span().start, error);
+                    let diagnostic = mistyped(&self.path_of(key), "is", other.type_str(), ValueType::Text);
+                    self.file.report(value.span().start, diagnostic);
                     continue;
                 }
             };
@@ -205,10 +209,10 @@ impl<'a> Section<'a> {
                 }
                 Err(ReadError::Type) => self.mistyped(key, value, value.get_ref()),
                 Err(ReadError::Item(offset, item)) => {
-                    self.file.problem(offset, mistyped(&self.path_of(key), "holds", item, takes));
+                    self.file.report(offset, mistyped(&self.path_of(key), "holds", item, takes));
                 }
                 Err(ReadError::Range) => self.out_of_range(key, value),
-                Err(ReadError::Value(error)) => self.file.problem(offset, error),
+                Err(ReadError::Value(diagnostic)) => self.file.report(offset, diagnostic),
             }
         }
         let value = T::read(self.defaults.get(key)?.get_ref()).ok()?;
@@ -225,10 +229,10 @@ impl<'a> Section<'a> {
 
     /// Reports a missing key with an example.
     pub(super) fn missing(&self, key: &str, example: &str) {
-        let error = Error::config(format!("`{}` is missing", self.path_of(key)));
+        let diagnostic = FileDiagnostic::new(format!("`{}` is missing", self.path_of(key)));
         let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
         let hint = format!("add `{key} = {example}` under `{open}{}{close}`", self.path);
-        self.file.problem(self.offset, error.hint(hint));
+        self.file.report(self.offset, diagnostic.hint(hint));
     }
 
     /// The value of a key that takes one of a few names, mapped to what the name stands for.
@@ -236,13 +240,14 @@ impl<'a> Section<'a> {
         let said = self.get::<String>(key)?;
         let found = names.iter().find(|(name, _)| *name == said.value);
         if found.is_none() {
-            let error = Error::config(format!("`{}` cannot be `{}`", self.path_of(key), said.value));
+            let diagnostic =
+                FileDiagnostic::new(format!("`{}` cannot be `{}`", self.path_of(key), said.value));
             let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
-            self.file.problem(
+            self.file.report(
                 said.offset,
                 match similar::closest(&said.value, names.iter().map(|(name, _)| *name)) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint(format!("write {}", known.join(" or "))),
+                    Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                    None => diagnostic.hint(format!("write {}", known.join(" or "))),
                 },
             );
         }
@@ -263,8 +268,8 @@ impl<'a> Section<'a> {
     }
 
     fn mistyped(&self, key: &str, value: &Spanned<DeValue<'_>>, found: &DeValue<'_>) {
-        let error = mistyped(&self.path_of(key), "is", found.type_str(), self.takes(key));
-        self.file.problem(value.span().start, error);
+        let diagnostic = mistyped(&self.path_of(key), "is", found.type_str(), self.takes(key));
+        self.file.report(value.span().start, diagnostic);
     }
 
     fn out_of_range(&self, key: &str, value: &Spanned<DeValue<'_>>) {
@@ -274,20 +279,20 @@ impl<'a> Section<'a> {
             DeValue::String(text) => text.to_string(),
             other => other.type_str().to_owned(),
         };
-        let error = match value.get_ref() {
+        let diagnostic = match value.get_ref() {
             DeValue::Array(items) => {
-                Error::config(format!("`{}` cannot have {} items", self.path_of(key), items.len()))
+                FileDiagnostic::new(format!("`{}` cannot have {} items", self.path_of(key), items.len()))
             }
-            _ => Error::config(format!("`{}` cannot be `{said}`", self.path_of(key))),
+            _ => FileDiagnostic::new(format!("`{}` cannot be `{said}`", self.path_of(key))),
         };
         let hint = format!("give {}", self.takes(key).words());
-        self.file.problem(value.span().start, error.hint(hint));
+        self.file.report(value.span().start, diagnostic.hint(hint));
     }
 }
 
-fn mistyped(path: &str, does: &str, found: &str, takes: ValueType) -> Error {
+fn mistyped(path: &str, does: &str, found: &str, takes: ValueType) -> FileDiagnostic {
     let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
-    Error::config(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
+    FileDiagnostic::new(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
 }
 
 /// Why a value could not be read.
@@ -299,7 +304,7 @@ pub(super) enum ReadError {
     /// Right type, but out of range.
     Range,
     /// Right type, but an invalid value.
-    Value(Error),
+    Value(FileDiagnostic),
 }
 
 /// Types that a key can have.
@@ -355,8 +360,7 @@ impl FromToml for f64 {
 impl FromToml for poc_graph::time::Span {
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
         let text = value.as_str().ok_or(ReadError::Type)?;
-        poc_graph::time::Span::parse(text)
-            .map_err(|error| ReadError::Value(Error { code: poc_graph::error::Code::InvalidConfig, ..error }))
+        poc_graph::time::Span::parse(text).map_err(|error| ReadError::Value(error.into()))
     }
 
     fn fits(&self, takes: ValueType) -> bool {

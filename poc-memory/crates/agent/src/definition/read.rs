@@ -12,48 +12,48 @@ use super::{
 };
 use crate::check;
 use crate::schedule::Schedule;
-use poc_graph::error::{Code, Error};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::similar;
 use poc_graph::time::Span;
 use poc_search::query::Pipeline;
 use std::collections::BTreeMap;
 use toml::de::DeTable;
 
-type Checked<T> = Result<T, Vec<Error>>;
-
 impl Definition {
-    /// Parses and checks an agent file. `file` names it in messages. All problems are reported
-    /// together, each with file, line and column.
+    /// Parses and checks an agent file. `file` names it in messages.
+    ///
+    /// # Errors
+    /// All diagnostics of the file and its templates, each with file, line and column.
     pub fn parse(
         name: &str,
         file: &str,
         text: &str,
         context: &Context<'_>,
-    ) -> Result<Definition, Vec<Error>> {
+    ) -> Result<Definition, Vec<FileDiagnostic>> {
         let defaults = tables("defaults/agent.toml", DEFAULTS)?;
         let document = tables(file, text)?;
         let file = SourceFile::new(file, text);
         if let Err(error) = check_name(name) {
-            file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
+            file.report(0, error);
         }
         let definition =
             Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
-        let problems = file.into_problems();
+        let diagnostics = file.into_diagnostics();
         match definition {
-            Some(definition) if problems.is_empty() => Ok(definition),
-            _ => Err(problems),
+            Some(definition) if diagnostics.is_empty() => Ok(definition),
+            _ => Err(diagnostics),
         }
     }
 }
 
 /// Parses a TOML text. Syntax errors are reported alone, because further problems would only follow from
 /// them.
-fn tables<'a>(file: &str, text: &'a str) -> Checked<DeTable<'a>> {
+fn tables<'a>(file: &str, text: &'a str) -> Result<DeTable<'a>, Vec<FileDiagnostic>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(table.into_inner());
     }
-    Err(syntax::problems(file, text, errors))
+    Err(syntax::diagnostics(file, text, errors))
 }
 
 struct Reader<'a> {
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
         let text = text?;
         let used = Pipeline::parameters(&text.value);
         for (name, placed) in params.iter().filter(|(name, _)| !used.contains(*name)) {
-            let error = Error::config(format!("the pipeline does not use the parameter `{name}`"));
-            self.file.problem(
+            let diagnostic = FileDiagnostic::new(format!("the pipeline does not use the parameter `{name}`"));
+            self.file.report(
                 placed.offset,
-                error.hint(format!("write `${{{name}}}` in the pipeline or remove it here")),
+                diagnostic.hint(format!("write `${{{name}}}` in the pipeline or remove it here")),
             );
         }
         let params = params.into_iter().map(|(name, placed)| (name, placed.value)).collect();
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
                 let own =
                     error.at.as_ref().and_then(|at| at.pipelines.iter().find(|own| own.saved.is_none()));
                 let first = own.and_then(|own| own.problems.first()).map_or(0, |problem| problem.offset);
-                self.file.problem_within(text.offset, first, Error { code: Code::InvalidConfig, ..error });
+                self.file.report_within(text.offset, first, error);
                 None
             }
         }
@@ -158,9 +158,9 @@ impl<'a> Reader<'a> {
         section.refuse_unknown();
         let model: Option<Located<String>> = section.required("model");
         if let Some(model) = &model
-            && let Some(error) = check::model(&model.value, self.context.config)
+            && let Some(diagnostic) = check::model(&model.value, self.context.config)
         {
-            self.file.problem(model.offset, error);
+            self.file.report(model.offset, diagnostic);
         }
         let fallback: Located<Vec<Located<String>>> = section.get("fallback")?;
         let fallback = self.fallback(&fallback.value, model.as_ref());
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         let schedule = match Schedule::parse(&text.value, self.name) {
             Ok(schedule) => Some(schedule),
             Err(error) => {
-                self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                self.file.report(text.offset, error);
                 None
             }
         };
@@ -190,10 +190,10 @@ impl<'a> Reader<'a> {
         let mut asked: Vec<&str> = model.map(|model| model.value.as_str()).into_iter().collect();
         for name in names {
             if asked.contains(&name.value.as_str()) {
-                let error = Error::config(format!("the model `{}` is named twice", name.value));
-                self.file.problem(name.offset, error.hint("name it once"));
-            } else if let Some(error) = check::model(&name.value, self.context.config) {
-                self.file.problem(name.offset, error);
+                let diagnostic = FileDiagnostic::new(format!("the model `{}` is named twice", name.value));
+                self.file.report(name.offset, diagnostic.hint("name it once"));
+            } else if let Some(diagnostic) = check::model(&name.value, self.context.config) {
+                self.file.report(name.offset, diagnostic);
             }
             asked.push(&name.value);
         }
@@ -208,20 +208,20 @@ impl<'a> Reader<'a> {
         for name in names {
             match ActionKind::parse(&name.value) {
                 Some(kind) if actions.contains(&kind) => {
-                    let error = Error::config(format!("the action `{}` is named twice", name.value));
-                    self.file.problem(name.offset, error.hint("name it once"));
+                    let diagnostic =
+                        FileDiagnostic::new(format!("the action `{}` is named twice", name.value));
+                    self.file.report(name.offset, diagnostic.hint("name it once"));
                 }
                 Some(kind) => actions.push(kind),
                 None => {
                     all_known = false;
-                    let error = Error::config(format!("unknown action `{}`", name.value));
-                    self.file.problem(
+                    let diagnostic = FileDiagnostic::new(format!("unknown action `{}`", name.value));
+                    self.file.report(
                         name.offset,
                         match similar::closest(&name.value, known()) {
-                            Some(near) => error.hint(format!("did you mean `{near}`?")),
-                            None => {
-                                error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`")
-                            }
+                            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                            None => diagnostic
+                                .hint("the actions are `link-add`, `weight`, `insert` and `supersede`"),
                         },
                     );
                 }
@@ -240,13 +240,13 @@ impl<'a> Reader<'a> {
             name => match chrono_tz::Tz::from_str_insensitive(name) {
                 Ok(zone) => Some(zone),
                 Err(_) => {
-                    let error = Error::config(format!("unknown time zone `{name}`"));
+                    let diagnostic = FileDiagnostic::new(format!("unknown time zone `{name}`"));
                     let near = similar::closest(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
-                    self.file.problem(
+                    self.file.report(
                         zone.offset,
                         match near {
-                            Some(near) => error.hint(format!("did you mean `{near}`?")),
-                            None => error.hint("write `local` or a name such as `Europe/Vienna`"),
+                            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                            None => diagnostic.hint("write `local` or a name such as `Europe/Vienna`"),
                         },
                     );
                     None
@@ -270,8 +270,9 @@ impl<'a> Reader<'a> {
                 && !actions.contains(&kind)
             {
                 let name = kind.name();
-                let error = Error::config(format!("`limits.{name}` limits an action that is not permitted"));
-                self.file.problem(offset, error.hint(format!("add \"{name}\" to `execution.actions`")));
+                let diagnostic =
+                    FileDiagnostic::new(format!("`limits.{name}` limits an action that is not permitted"));
+                self.file.report(offset, diagnostic.hint(format!("add \"{name}\" to `execution.actions`")));
             }
         }
         let targets = section.one_of("targets", &Targets::NAMES)?;
@@ -304,8 +305,8 @@ impl<'a> Reader<'a> {
         if pipeline.only_filters() {
             return Some(pipeline);
         }
-        let error = Error::config(format!("`{}` does more than filter", text.value));
-        self.file.problem(text.offset, error.hint("give filters alone, such as `provenance:manual`"));
+        let diagnostic = FileDiagnostic::new(format!("`{}` does more than filter", text.value));
+        self.file.report(text.offset, diagnostic.hint("give filters alone, such as `provenance:manual`"));
         None
     }
 
@@ -323,9 +324,9 @@ impl<'a> Reader<'a> {
         let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
         if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
             let section = root.section("budget");
-            let error = Error::config("an agent that runs `on-change` needs a bound on its runs");
-            let error = error.hint("give `budget.max-runs-per-day` a number from 1 up");
-            self.file.problem(section.place("max-runs-per-day").unwrap_or_default(), error);
+            let diagnostic = FileDiagnostic::new("an agent that runs `on-change` needs a bound on its runs");
+            let diagnostic = diagnostic.hint("give `budget.max-runs-per-day` a number from 1 up");
+            self.file.report(section.place("max-runs-per-day").unwrap_or_default(), diagnostic);
         }
     }
 
@@ -346,12 +347,12 @@ impl<'a> Reader<'a> {
             match Span::parse(&text.value) {
                 Ok(span) if (Span::SECOND..=LONGEST_WAIT).contains(&span) => waits.push(span),
                 Ok(_) => {
-                    let error = Error::config(format!("`{}` is out of range", text.value));
+                    let diagnostic = FileDiagnostic::new(format!("`{}` is out of range", text.value));
                     let rule = format!("give a duration from `1s` to `{LONGEST_WAIT}`");
-                    self.file.problem(text.offset, error.hint(rule));
+                    self.file.report(text.offset, diagnostic.hint(rule));
                 }
                 Err(error) => {
-                    self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                    self.file.report(text.offset, error);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Syntax errors of a file, each with its position and a hint.
 
-use poc_graph::error::{Error, ErrorLocation};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::ErrorLocation;
 
 /// Prefixes of the parser's messages, each with a hint.
 const HINTS: &[(&str, &str)] = &[
@@ -24,33 +25,33 @@ const HINTS: &[(&str, &str)] = &[
 ];
 
 /// The syntax errors ordered by position, without follow-up errors.
-pub(super) fn problems(file: &str, text: &str, errors: Vec<toml::de::Error>) -> Vec<Error> {
-    let mut problems: Vec<Error> = errors.into_iter().map(|error| problem(text, &error)).collect();
-    problems.sort_by_key(|error| error.at.as_ref().map(|at| (at.line, at.column)));
+pub(super) fn diagnostics(file: &str, text: &str, errors: Vec<toml::de::Error>) -> Vec<FileDiagnostic> {
+    let mut found: Vec<FileDiagnostic> = errors.iter().map(|error| diagnostic(text, error)).collect();
+    found.sort_by_key(|one| (one.line, one.column));
     // One mistake can cause more errors on the same line, and an unclosed bracket errors on every following
     // line. Only the first is kept.
-    problems.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
+    found.dedup_by_key(|one| one.line);
     let mut open = false;
-    problems.retain(|error| {
-        let follows = open && error.message.starts_with("missing ");
-        open |= error.message.starts_with("missing ");
+    found.retain(|one| {
+        let follows = open && one.message.starts_with("missing ");
+        open |= one.message.starts_with("missing ");
         !follows
     });
-    problems.into_iter().map(|error| error.file(file)).collect()
+    found.into_iter().map(|one| one.file(file)).collect()
 }
 
-fn problem(text: &str, error: &toml::de::Error) -> Error {
+fn diagnostic(text: &str, error: &toml::de::Error) -> FileDiagnostic {
     let span = error.span().unwrap_or(0..0);
     let at = ErrorLocation::offset(text, span.start);
     let message = error.message();
     let said = text.get(span).map(str::trim).filter(|said| !said.is_empty() && said.len() <= 60);
     if let (true, Some(key)) = (message == "duplicate key", said) {
-        let twice = Error::config(format!("`{key}` is there twice"));
+        let twice = FileDiagnostic::new(format!("`{key}` is there twice"));
         return twice.hint("keep one of the two; a table has one `[…]` line for all of its keys").at(at);
     }
-    let error = Error::config(message.to_owned()).at(at);
+    let diagnostic = FileDiagnostic::new(message).at(at);
     match HINTS.iter().find(|(begins, _)| message.starts_with(begins)) {
-        Some((_, hint)) => error.hint(*hint),
-        None => error,
+        Some((_, hint)) => diagnostic.hint(*hint),
+        None => diagnostic,
     }
 }

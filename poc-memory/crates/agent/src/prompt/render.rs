@@ -87,8 +87,8 @@ fn engine(definition: &Definition, say: Sender<RenderMessage>) -> Result<Tera> {
         say.send(RenderMessage::NodeRequested(key.to_owned(), answer)).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?.map_err(tera::Error::message)
     };
-    template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|errors| {
-        let first = errors.into_iter().next();
+    template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|diagnostics| {
+        let first = diagnostics.into_iter().next().map(Error::from);
         first.unwrap_or_else(|| Error::config(format!("the template of `{}` is broken", definition.name)))
     })
 }
@@ -137,9 +137,10 @@ impl BoundedPage {
                 Err(Error::config(format!("the prompt grew beyond {most} bytes"))
                     .hint("look for loops in the template, or lower `max-node-chars`"))
             }
-            Err(error) => Err(template::errors(&error)
+            Err(error) => Err(template::diagnostics(&error)
                 .into_iter()
                 .next()
+                .map(Error::from)
                 .unwrap_or_else(|| Error::config("the template cannot be rendered"))),
         }
     }

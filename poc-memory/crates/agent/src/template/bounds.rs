@@ -5,7 +5,8 @@
 //! given is refused when the template loads, or has bounds of its own.
 
 use super::tags::{Kind, tags};
-use poc_graph::error::{Error, ErrorLocation};
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::ErrorLocation;
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 /// `~` in one template: each puts together two texts of at most a prompt's size.
@@ -17,14 +18,14 @@ const MAX_RANGE: i64 = 1000;
 const MAX_BYTES: usize = 1 << 20;
 
 /// What is wrong with a template, each with its place.
-pub(super) fn problems(name: &str, text: &str) -> Vec<Error> {
+pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
     let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0usize);
     for tag in tags(text) {
         let bare = unquoted(tag.inside);
         let mut refuse = |message: String, hint: &str| {
             let place =
                 ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, tag.start) };
-            found.push(Error::config(message).hint(hint).at(place));
+            found.push(FileDiagnostic::new(message).hint(hint).at(place));
         };
         let word = if tag.kind == Kind::Block { first_word(&bare) } else { "" };
         match word {
@@ -137,9 +138,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> String {
-        let lines: Vec<String> = problems("p.md", text)
+        let lines: Vec<String> = diagnostics("p.md", text)
             .iter()
-            .map(|error| format!("{} ({})", error.message, error.at.as_ref().unwrap().line.unwrap()))
+            .map(|found| format!("{} ({})", found.message, found.line.unwrap()))
             .collect();
         lines.join("\n")
     }

@@ -1,7 +1,7 @@
 //! The fixture of a test: JSON Lines in the format of `import`, with ages and visits relative to the time of
 //! the test.
 
-use poc_graph::error::{Error, Result};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::normal_key;
 use poc_graph::similar;
 use poc_graph::time::{Span, Timestamp};
@@ -24,31 +24,40 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// Parses a fixture for a test that runs at `now`. The error lists the problems with line numbers from 1.
-    pub(super) fn read(text: &str, now: Timestamp) -> Result<Fixture, Vec<(u32, Error)>> {
+    /// Parses a fixture for a test that runs at `now`.
+    ///
+    /// # Errors
+    /// All diagnostics with their lines.
+    pub(super) fn read(text: &str, now: Timestamp) -> Result<Fixture, Vec<FileDiagnostic>> {
         let mut fixture = Fixture::default();
-        let mut problems = Vec::new();
+        let mut diagnostics = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-            if let Err(error) = fixture.take(line, now) {
-                problems.push((number, error));
+            if let Err(diagnostic) = fixture.add(line, now) {
+                diagnostics.push(FileDiagnostic { line: Some(number), ..diagnostic });
             }
         }
-        if problems.is_empty() { Ok(fixture) } else { Err(problems) }
+        if diagnostics.is_empty() { Ok(fixture) } else { Err(diagnostics) }
     }
 
-    fn take(&mut self, line: &str, now: Timestamp) -> Result<()> {
+    fn add(&mut self, line: &str, now: Timestamp) -> Result<(), FileDiagnostic> {
         let parsed: Value = serde_json::from_str(line).map_err(|error| {
-            Error::config(format!("not JSON: {error}")).hint("write one note a line: {\"key\": \"…\"}")
+            FileDiagnostic::new(format!("not JSON: {error}")).hint("write one note a line: {\"key\": \"…\"}")
         })?;
         let Value::Object(mut note) = parsed else {
-            return Err(Error::config("not a JSON object").hint("write one note a line: {\"key\": \"…\"}"));
+            return Err(
+                FileDiagnostic::new("not a JSON object").hint("write one note a line: {\"key\": \"…\"}")
+            );
         };
         let named = note.get("key").or_else(|| note.get("id")).and_then(Value::as_str);
         let Some(key) = named.map(|key| normal_key(key).into_owned()) else {
-            return Err(Error::config("the note has no `key`").hint("give each note one: the test names it"));
+            return Err(
+                FileDiagnostic::new("the note has no `key`").hint("give each note one: the test names it")
+            );
         };
         if self.keys.contains(&key) {
-            return Err(Error::config(format!("two notes have the key `{key}`")).hint("give each its own"));
+            return Err(
+                FileDiagnostic::new(format!("two notes have the key `{key}`")).hint("give each its own")
+            );
         }
         // Exported notes contain their own times and visits.
         if !note.contains_key("schema_version") {
@@ -56,11 +65,11 @@ impl Fixture {
             self.visits(&mut note, &key)?;
             let unknown = note.keys().find(|name| !import::fields().any(|known| known == *name)).cloned();
             if let Some(name) = unknown {
-                let error = Error::config(format!("unknown field `{name}`"));
+                let diagnostic = FileDiagnostic::new(format!("unknown field `{name}`"));
                 let known = import::fields().chain([AGE, VISITS]);
                 return Err(match similar::closest(&name, known) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint("a fixture has the fields of `import`, `age` and `visits`"),
+                    Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+                    None => diagnostic.hint("a fixture has the fields of `import`, `age` and `visits`"),
                 });
             }
         }
@@ -71,7 +80,7 @@ impl Fixture {
     }
 
     /// `"age": "3d"`: created and last changed this long before the test.
-    fn age(&self, note: &mut Map<String, Value>, now: Timestamp) -> Result<()> {
+    fn age(&self, note: &mut Map<String, Value>, now: Timestamp) -> Result<(), FileDiagnostic> {
         let at = match note.remove(AGE) {
             Some(age) => now.minus(span(&age, AGE)?),
             None => now,
@@ -85,10 +94,10 @@ impl Fixture {
     }
 
     /// `"visits": {"linker": "2d"}`: visited by the agent this long before the test.
-    fn visits(&mut self, note: &mut Map<String, Value>, key: &str) -> Result<()> {
+    fn visits(&mut self, note: &mut Map<String, Value>, key: &str) -> Result<(), FileDiagnostic> {
         let Some(visits) = note.remove(VISITS) else { return Ok(()) };
         let Value::Object(visits) = visits else {
-            return Err(Error::config("`visits` is not an object").hint("write {\"linker\": \"2d\"}"));
+            return Err(FileDiagnostic::new("`visits` is not an object").hint("write {\"linker\": \"2d\"}"));
         };
         for (agent, ago) in visits {
             self.visits.push((key.to_owned(), agent, span(&ago, VISITS)?));
@@ -97,9 +106,10 @@ impl Fixture {
     }
 }
 
-fn span(value: &Value, field: &str) -> Result<Span> {
-    let wrong =
-        |what: String| Error::config(format!("`{field}`: {what}")).hint("write \"3d\", \"12h\" or \"0s\"");
+fn span(value: &Value, field: &str) -> Result<Span, FileDiagnostic> {
+    let wrong = |what: String| {
+        FileDiagnostic::new(format!("`{field}`: {what}")).hint("write \"3d\", \"12h\" or \"0s\"")
+    };
     let text = value.as_str().ok_or_else(|| wrong(format!("{value} is not a duration")))?;
     Span::parse(text).map_err(|error| wrong(error.message))
 }

@@ -155,7 +155,7 @@ impl Recording {
         for reach in [FixtureScope::Named, FixtureScope::Shown, FixtureScope::Neighbors] {
             let lines = self.fixture(reach, &definition.name)?;
             let fixture = Fixture::read(&lines, self.now)
-                .map_err(|wrong| wrong.into_iter().next().map_or_else(lost, |(_, error)| error))?;
+                .map_err(|found| found.into_iter().next().map_or_else(lost, Error::from))?;
             let sandbox = |fixture: &Fixture| Sandbox::new(&config, fixture, self.now);
             let seen = sandbox(&fixture)?.run(definition, None)?;
             // The order may change the handles; the reply is rewritten to match.

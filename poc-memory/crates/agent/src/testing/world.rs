@@ -9,6 +9,7 @@ use crate::run::{RunOptions, Trigger, run_with};
 use parking_lot::Mutex;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
@@ -143,7 +144,15 @@ pub fn agent(actions: &str, more: &str) -> Definition {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-pub fn parse(text: &str) -> Result<Definition, Vec<Error>> {
+/// The diagnostics, each with its hint on a line of its own.
+pub fn report(diagnostics: &[FileDiagnostic]) -> String {
+    let hint = |hint: &String| format!("\n  {hint}");
+    let line = |one: &FileDiagnostic| format!("{one}{}\n", one.hint.as_ref().map_or_else(String::new, hint));
+    diagnostics.iter().map(line).collect()
+}
+
+/// The definition in the text of an agent file.
+pub fn parse(text: &str) -> Result<Definition, Vec<FileDiagnostic>> {
     let template = |name: &str| Err(Error::config(format!("the template `{name}` is missing")));
     let config = Config::defaults().unwrap();
     let context = Context { config: &config, names: &Names::of(&config), template: &template };

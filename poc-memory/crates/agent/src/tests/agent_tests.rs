@@ -1,12 +1,11 @@
-//! `[[tests]]` of agent files: what is wrong with them, how they are played, and runs that become one.
+//! `[[tests]]` of agent files: their diagnostics, their results, and recording a run as a test.
 
-use super::world::{ScriptedModel, World, parse};
+use super::world::{ScriptedModel, World, parse, report};
 use crate::Catalog;
 use crate::definition::Definition;
 use crate::model::Model;
 use crate::run::RunOptions;
 use crate::test_runner;
-use poc_graph::error::Error;
 use poc_graph::time::Span;
 use serde_json::json;
 use std::sync::Arc;
@@ -19,10 +18,6 @@ const NOTES: &str = r#"{"key": "monday", "type": "episodic", "age": "2d", "body"
 {"key": "tuesday", "type": "episodic", "age": "1d", "body": "The split is journaled."}
 {"key": "seen", "type": "episodic", "age": "3d", "visits": {"tester": "6d", "other": "1h"}, "body": "Old news."}
 "#;
-
-fn report(errors: &[Error]) -> String {
-    errors.iter().map(|error| format!("{error}\n  {}\n", error.hint.as_deref().unwrap_or("-"))).collect()
-}
 
 /// The tests behind a usual agent.
 fn tests(text: &str) -> Definition {

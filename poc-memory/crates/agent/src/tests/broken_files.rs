@@ -6,7 +6,7 @@ mod values;
 
 use super::world::{World, parse};
 use crate::Catalog;
-use poc_graph::error::Error;
+use poc_graph::diagnostic::FileDiagnostic;
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -27,16 +27,13 @@ actions = [\"link-add\", \"weight\"]
 schedule = \"daily\"
 ";
 
-fn report(errors: &[Error]) -> String {
-    let place = |error: &Error| {
-        let at = error.at.clone().unwrap_or_default();
-        let line = |at: Option<u32>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
-        format!("{}:{}", line(at.line), line(at.column))
-    };
-    errors.iter().fold(String::new(), |mut text, error| {
-        let message = error.message.replace('\n', "\n     ");
-        writeln!(text, "  {}: {message}", place(error)).unwrap();
-        if let Some(hint) = &error.hint {
+/// The diagnostics with their positions, without the name of the file.
+fn positions(diagnostics: &[FileDiagnostic]) -> String {
+    diagnostics.iter().fold(String::new(), |mut text, one| {
+        let number = |at: Option<u32>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let message = one.message.replace('\n', "\n     ");
+        writeln!(text, "  {}:{}: {message}", number(one.line), number(one.column)).unwrap();
+        if let Some(hint) = &one.hint {
             writeln!(text, "     → {hint}").unwrap();
         }
         text
@@ -50,7 +47,7 @@ fn table(rows: &[(&str, &str)]) -> String {
         let broken = GOOD.replacen(from, to, 1);
         let said = match parse(&broken) {
             Ok(_) => "  nothing\n".to_owned(),
-            Err(errors) => report(&errors),
+            Err(errors) => positions(&errors),
         };
         write!(text, "{}\n{said}", to.lines().last().unwrap_or_default()).unwrap();
         text
@@ -72,10 +69,10 @@ fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
         let read = parse(&text);
         assert_eq!(read.is_ok(), expected, "{name}: {:?}", read.map(|_| ()));
         for error in read.err().into_iter().flatten() {
-            assert!(error.at.is_some_and(|at| at.line.is_some()), "{name}");
+            assert!(error.line.is_some(), "{name}");
         }
     }
-    insta::assert_snapshot!([("", "a"), ("# nothing\n", "b"), ("\r\n\r\n", "c")].map(|(text, _)| report(&parse(text).unwrap_err())).concat(), @r#"
+    insta::assert_snapshot!([("", "a"), ("# nothing\n", "b"), ("\r\n\r\n", "c")].map(|(text, _)| positions(&parse(text).unwrap_err())).concat(), @r#"
     1:1: `query.pipeline` is missing
        → add `pipeline = "all | type:episodic | limit:20"` under `[query]`
     1:1: `execution.model` is missing
@@ -108,9 +105,9 @@ fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
        → add `template = "linker.md"` under `[prompt]`
     "#);
     let crlf = GOOD.replace("daily", "dayly").replace('\n', "\r\n");
-    assert!(report(&parse(&crlf).unwrap_err()).starts_with("  13:12:"), "lines are counted over CRLF");
+    assert!(positions(&parse(&crlf).unwrap_err()).starts_with("  13:12:"), "lines are counted over CRLF");
     let bom = format!("\u{feff}{}", GOOD.replace("description", "descripton"));
-    insta::assert_snapshot!(report(&parse(&bom).unwrap_err()), @r#"
+    insta::assert_snapshot!(positions(&parse(&bom).unwrap_err()), @r#"
     1:2: unknown key `descripton`
        → did you mean `description`?
     "#);
@@ -119,12 +116,11 @@ fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
 #[test]
 fn all_problems_are_reported_together() {
     let text = "mode = \"aply\"\n[query]\npipeline = \"all | tpye:x\"\nmin-results = -1\n[promt]\n";
-    let lines: Vec<Option<u32>> =
-        parse(text).unwrap_err().iter().map(|error| error.at.as_ref()?.line).collect();
+    let lines: Vec<Option<u32>> = parse(text).unwrap_err().iter().map(|error| error.line).collect();
     for line in [1, 3, 4, 5] {
         assert!(lines.contains(&Some(line)), "nothing of line {line}: {lines:?}");
     }
-    assert!(report(&parse(text).unwrap_err()).contains("did you mean `apply`?"));
+    assert!(positions(&parse(text).unwrap_err()).contains("did you mean `apply`?"));
 }
 
 #[test]
@@ -192,9 +188,8 @@ proptest! {
         if let Err(errors) = parse(&text) {
             prop_assert!(!errors.is_empty());
             for error in errors {
-                let at = error.at.unwrap();
-                prop_assert!(at.line.unwrap() as usize <= text.matches('\n').count() + 1);
-                prop_assert!(at.column.is_some() && at.file.is_some() && !error.message.is_empty());
+                prop_assert!(error.line.unwrap() as usize <= text.matches('\n').count() + 1);
+                prop_assert!(error.column.is_some() && error.file.is_some() && !error.message.is_empty());
             }
         }
     }
@@ -202,7 +197,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_reported(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Err(errors) = parse(&String::from_utf8_lossy(&bytes)) {
-            prop_assert!(errors.iter().all(|error| error.at.as_ref().unwrap().line.is_some()));
+            prop_assert!(errors.iter().all(|error| error.line.is_some()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The catalog follows the files: edits, broken versions, deletions.
 
-use super::files::{SEED, report};
-use super::world::World;
+use super::files::SEED;
+use super::world::{World, report};
 use crate::{Catalog, CatalogEntry, CatalogScan, EntryState, GRACE, embedded};
 use poc_config::SavedPipeline;
 use poc_graph::time::Span;

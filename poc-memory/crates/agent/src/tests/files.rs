@@ -1,8 +1,7 @@
 //! Whole agent files and their diagnostics.
 
-use super::world::{World, parse};
+use super::world::{World, parse, report};
 use crate::{Catalog, EntryState};
-use poc_graph::error::Error;
 
 /// The seed's file, as it was written before there was any code.
 pub(super) const SEED: &str = r#"# agents/linker.toml            (this file, unchanged, must work: it is the seed's)
@@ -18,11 +17,6 @@ model = "sonnet"
 actions = ["link-add", "weight"]
 schedule = "daily"
 "#;
-
-pub(super) fn report(errors: &[Error]) -> String {
-    let hint = |error: &Error| error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
-    errors.iter().map(|error| format!("{error}{}\n", hint(error))).collect()
-}
 
 /// What is said about an agent file.
 fn problems_of(text: &str) -> String {

@@ -1,8 +1,8 @@
 //! Parameters of an agent's pipeline: the file's values, and those of one run.
 
-use super::world::{ScriptedModel, World, parse};
+use super::world::{ScriptedModel, World, parse, report};
 use crate::run::{RunOptions, Trigger, run_with};
-use poc_graph::error::{Code, Error};
+use poc_graph::error::Code;
 use std::collections::BTreeMap;
 
 const FILE: &str = "[query]\npipeline = \"all | type:${kind} | age:<${span}\"\nparams = { kind = \"episodic\", span = \"7d\" }\n\
@@ -11,11 +11,6 @@ const FILE: &str = "[query]\npipeline = \"all | type:${kind} | age:<${span}\"\np
 
 fn set(values: &[(&str, &str)]) -> BTreeMap<String, String> {
     values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
-fn report(errors: &[Error]) -> String {
-    let hint = |error: &Error| error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
-    errors.iter().map(|error| format!("{error}{}\n", hint(error))).collect()
 }
 
 #[test]

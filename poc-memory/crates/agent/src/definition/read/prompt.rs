@@ -4,7 +4,7 @@ use super::{Located, Reader, Section};
 use crate::check;
 use crate::definition::{ON_OVERFLOW, PromptRules, text};
 use crate::template;
-use poc_graph::error::{Error, ErrorLocation};
+use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
             let checked = source.as_ref().is_some_and(|source| self.check_template(source, &names, &vars));
             // Report unknown names even if the template could not be checked.
             for (name, offset) in names.iter().filter(|_| !checked) {
-                check::check_placeholder(name).unwrap_or_else(|error| self.file.problem(*offset, error));
+                check::check_placeholder(name).unwrap_or_else(|error| self.file.report(*offset, error));
             }
         }
         let source = source?;
@@ -47,8 +47,8 @@ impl<'a> Reader<'a> {
                 return None;
             }
             (Some(_), Some(second)) => {
-                let error = Error::config("`prompt.template` and `prompt.inline` exclude each other");
-                self.file.problem(second, error.hint("leave one of them out"));
+                let message = "`prompt.template` and `prompt.inline` exclude each other";
+                self.file.report(second, FileDiagnostic::new(message).hint("leave one of them out"));
                 return None;
             }
             (Some(_), None) => {
@@ -56,16 +56,14 @@ impl<'a> Reader<'a> {
                 match template::checked_name(&name.value).and_then(|()| (self.context.template)(&name.value))
                 {
                     Ok(text) => (Some(name.value), text, name.offset),
-                    // A file that is no text is wrong at a place of its own.
+                    // A template that is not UTF-8 has its own position.
                     Err(error) if error.at.as_ref().is_some_and(|at| at.line.is_some()) => {
-                        let at = error.at.clone().unwrap_or_default();
-                        self.file.placed(
-                            error.at(ErrorLocation { file: Some(format!("prompts/{}", name.value)), ..*at }),
-                        );
+                        let file = format!("prompts/{}", name.value);
+                        self.file.report_located(FileDiagnostic::from(error).file(file));
                         return None;
                     }
                     Err(error) => {
-                        self.file.problem(name.offset, error);
+                        self.file.report(name.offset, error);
                         return None;
                     }
                 }
@@ -77,11 +75,12 @@ impl<'a> Reader<'a> {
         };
         let mut source = Source { file, text, offset, includes: BTreeMap::new() };
         let found = template::includes(source.name(), &source.text, self.context.template);
-        source.includes = found.map_err(|error| self.at_template(&source, error)).ok()?;
+        source.includes = found.map_err(|error| self.at_template(&source, error.into())).ok()?;
         Some(source)
     }
 
-    /// Checks a template against what the file says of it; whether its variables are known.
+    /// Checks a template against the placeholders and variables of the file. Returns whether the template is
+    /// valid by itself.
     fn check_template(
         &self,
         source: &Source,
@@ -89,18 +88,18 @@ impl<'a> Reader<'a> {
         vars: &BTreeMap<String, String>,
     ) -> bool {
         let checked = check::template(source.name(), &source.text, &source.includes);
-        for error in checked.errors {
-            self.at_template(source, error);
+        for diagnostic in checked.diagnostics {
+            self.at_template(source, diagnostic);
         }
         let Some(variables) = checked.variables else { return false };
         for used in &checked.vars {
-            if let Some(error) = check::missing_var(used, vars.keys().map(String::as_str)) {
-                self.at_template(source, error);
+            if let Some(diagnostic) = check::missing_var(used, vars.keys().map(String::as_str)) {
+                self.at_template(source, diagnostic);
             }
         }
         for &(name, offset) in placeholders {
-            if let Err(error) = check::placeholder(name, &variables) {
-                self.file.problem(offset, error);
+            if let Err(diagnostic) = check::placeholder(name, &variables) {
+                self.file.report(offset, diagnostic);
             }
         }
         for variable in &variables {
@@ -111,24 +110,24 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Notes a problem of a template, at its place there.
-    fn at_template(&self, source: &Source, mut error: Error) {
-        let at = error.at.take().unwrap_or_default();
-        match (&at.file, at.line) {
-            (Some(file), Some(line)) if file == template::INLINE => {
-                let within = text::offset_of(&source.text, line, at.column.unwrap_or(1));
-                self.file.problem_within(source.offset, within, error);
+    /// Reports a diagnostic of a template at its position in the template, or in the agent file for an inline
+    /// template.
+    fn at_template(&self, source: &Source, diagnostic: FileDiagnostic) {
+        match (diagnostic.file.as_deref(), diagnostic.line) {
+            (Some(template::INLINE), Some(line)) => {
+                let within = text::offset_of(&source.text, line, diagnostic.column.unwrap_or(1));
+                self.file.report_within(source.offset, within, diagnostic);
             }
             (Some(file), _) if file != template::INLINE => {
-                let file = Some(format!("prompts/{file}"));
-                self.file.placed(error.at(ErrorLocation { file, ..*at }));
+                let file = format!("prompts/{file}");
+                self.file.report_located(diagnostic.file(file));
             }
-            _ => self.file.problem(source.offset, error),
+            _ => self.file.report(source.offset, diagnostic),
         }
     }
 }
 
-/// A template as it was found.
+/// A template with its includes.
 struct Source {
     file: Option<String>,
     text: String,

@@ -3,7 +3,7 @@
 
 use super::{Located, Reader, Section};
 use crate::definition::{AgentTest, TestExpectation, TestText};
-use poc_graph::error::{Code, Error};
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ impl<'a> Reader<'a> {
             let (now, expect) = (self.instant(&section), self.expect(&section.section("expect")));
             if let Some(name) = &name {
                 if name.value.trim().is_empty() {
-                    let error = Error::config("the test has an empty name");
-                    self.file.problem(name.offset, error.hint("say in a few words what it shows"));
+                    let diagnostic = FileDiagnostic::new("the test has an empty name");
+                    self.file.report(name.offset, diagnostic.hint("say in a few words what it shows"));
                 } else if !names.insert(name.value.clone()) {
-                    let error = Error::config(format!("two tests are called `{}`", name.value));
-                    self.file.problem(name.offset, error.hint("give each a name of its own"));
+                    let diagnostic = FileDiagnostic::new(format!("two tests are called `{}`", name.value));
+                    self.file.report(name.offset, diagnostic.hint("give each a name of its own"));
                 }
             }
             if let (Some(name), Some(fixture), Some(now), Some(expect)) = (name, fixture, now, expect) {
@@ -40,17 +40,15 @@ impl<'a> Reader<'a> {
     fn instant(&self, section: &Section<'a>) -> Option<Timestamp> {
         let said: Option<Located<String>> = section.get("now");
         let (text, offset) = said.map_or_else(|| (USUAL.to_owned(), 0), |said| (said.value, said.offset));
-        Timestamp::parse(&text)
-            .map_err(|error| self.file.problem(offset, Error { code: Code::InvalidConfig, ..error }))
-            .ok()
+        Timestamp::parse(&text).map_err(|error| self.file.report(offset, error)).ok()
     }
 
     fn expect(&self, section: &Section<'a>) -> Option<TestExpectation> {
         section.refuse_unknown();
         if section.is_empty() {
-            let error = Error::config("the test expects nothing, so it cannot fail");
+            let diagnostic = FileDiagnostic::new("the test expects nothing, so it cannot fail");
             let hint = "add `expect.selected = [\"KEY\"]` or `expect.applied = []` to it";
-            self.file.problem(section.offset(), error.hint(hint));
+            self.file.report(section.offset(), diagnostic.hint(hint));
             return None;
         }
         let list = |key: &str| section.get::<Vec<Located<String>>>(key).map(|list| list.value);
