@@ -33,57 +33,57 @@ fn run(document: &str) {
 }
 
 #[test]
-fn readme() {
+fn the_readme_prints_what_it_shows() {
     run("README.md");
 }
 
 #[test]
-fn guide_to_agents() {
+fn the_guide_to_agents_prints_what_it_shows() {
     run("docs/agents.md");
 }
 
 #[test]
-fn guide_to_assistants() {
+fn the_guide_to_assistants_prints_what_it_shows() {
     run("docs/assistants.md");
 }
 
 #[test]
-fn guide_to_configuration() {
+fn the_guide_to_configuration_prints_what_it_shows() {
     run("docs/configuration.md");
 }
 
 #[test]
-fn guide_to_the_daemon() {
+fn the_guide_to_the_daemon_prints_what_it_shows() {
     run("docs/daemon.md");
 }
 
 #[test]
-fn guide_to_models() {
+fn the_guide_to_models_prints_what_it_shows() {
     run("docs/models.md");
 }
 
 #[test]
-fn guide_to_notes_and_vaults() {
+fn the_guide_to_notes_and_vaults_prints_what_it_shows() {
     run("docs/notes-and-vaults.md");
 }
 
 #[test]
-fn guide_to_operations() {
+fn the_guide_to_operations_prints_what_it_shows() {
     run("docs/operations.md");
 }
 
 #[test]
-fn guide_to_profiles_and_sync() {
+fn the_guide_to_profiles_and_sync_prints_what_it_shows() {
     run("docs/profiles-and-sync.md");
 }
 
 #[test]
-fn guide_to_rest() {
+fn the_guide_to_rest_prints_what_it_shows() {
     run("docs/rest.md");
 }
 
 #[test]
-fn guide_to_search() {
+fn the_guide_to_search_prints_what_it_shows() {
     run("docs/search.md");
 }
 

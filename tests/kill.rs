@@ -44,11 +44,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
             acknowledged.extend(
                 (0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()),
             );
-            let sent = std::process::Command::new("kill")
-                .args(["-9", &world.daemon_pid().to_string()])
-                .status()
-                .unwrap();
-            assert!(sent.success());
+            world.signal_daemon("-9");
             killed.store(true, Ordering::SeqCst);
             runner.kill().ok();
             runner.wait().unwrap();

@@ -1,6 +1,7 @@
-//! A scheduled run when its daemon process ends. The schedule itself is tested in the daemon, with a clock
-//! of its own.
+//! What happens to a scheduled run when the process of its daemon ends. The tests in the daemon cover the schedule
+//! itself, with a clock that only they move.
 
+use crate::support::slow_agent::{self, agent, count, runs};
 use crate::support::{WAIT_LIMIT, World};
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -8,49 +9,15 @@ use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
 use poc_graph::time::{Clock, ManualClock, Span, SystemClock};
 use poc_notes::Memory;
-use serde_json::Value;
 use std::sync::Arc;
-
-/// A model that answers with no actions once the file `answer` exists.
-const SLOW: &str = r#"
-[daemon]
-shutdown-grace = "1s"
-[agents]
-max-concurrent-runs = 2
-catch-up-spread = "0s"
-[models.slow]
-provider = "slow"
-id = "slow"
-[providers.slow]
-kind = "command"
-command = ["sh", "-c", "while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\"notes\":\"\",\"link-add\":[]}'"]
-"#;
-
-fn agent(model: &str, schedule: &str) -> String {
-    format!(
-        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
-         [execution]\nmodel = \"{model}\"\nactions = [\"link-add\"]\nschedule = \"{schedule}\"\n\
-         [freshness]\nwindow = \"1d\"\n"
-    )
-}
 
 /// A world with a note and the slow model.
 fn world() -> World {
     let world = World::new();
-    let home = world.home().display().to_string();
-    world.write("config.toml", &SLOW.replace("HOME", &home));
+    let settings = slow_agent::settings(world.home());
+    world.write("config.toml", &format!("[daemon]\nshutdown-grace = \"1s\"\n{settings}"));
     world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
     world
-}
-
-fn runs(history: &Value) -> Vec<(String, String, String)> {
-    let text = |run: &Value, field: &str| run[field].as_str().unwrap_or_default().to_owned();
-    let runs = history["runs"].as_array().unwrap().iter();
-    runs.map(|run| (text(run, "scheduled_at"), text(run, "status"), text(run, "reason"))).collect()
-}
-
-fn count(history: &Value, status: &str) -> usize {
-    runs(history).iter().filter(|run| run.1 == status).count()
 }
 
 /// The hours of a day, and the milliseconds of an hour.

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_by_hand() {
+    fn percentiles_are_values_of_the_sample() {
         let values: Vec<f64> = (1..=200).rev().map(f64::from).collect();
         assert_eq!((median(values.clone()), percentile(values.clone(), 0.99)), (100.0, 198.0));
         assert_eq!((percentile(values.clone(), 0.0), percentile(values, 1.0)), (1.0, 200.0));

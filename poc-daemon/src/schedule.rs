@@ -1,12 +1,15 @@
 //! Runs the agents that are due.
 //!
 //! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an
-//! agent can be due, which costs nothing. Only when that time has come does it read the ledger and call
-//! the pure function [`due`](poc_agent::slot_planner::plan). It records the slots that are skipped and
+//! agent can be due, which costs nothing. When that time has come, it reads the ledger and calls the pure
+//! function [`plan`](poc_agent::slot_planner::plan). It records the slots that are skipped and
 //! starts the others.
 
 mod heartbeat;
 mod runs;
+#[cfg(test)]
+#[path = "../../tests/support/slow_agent.rs"]
+mod slow_agent;
 #[cfg(test)]
 mod tests;
 

@@ -61,7 +61,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// Reloads agents and prompts now, without waiting for a second scan to confirm errors. Blocks while
 /// it reads.
 pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
-    let ScanOutcome { catalog, events, .. } = scan(shared, true)?;
+    let Reconciliation { catalog, events, .. } = scan(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
     let change = |event| match event {
         CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
@@ -72,13 +72,6 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
         CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
     Ok((catalog, events.into_iter().filter_map(change).collect()))
-}
-
-/// The outcome of a scan: the catalog in use after it, what changed, and what is pending.
-struct ScanOutcome {
-    catalog: Arc<Catalog>,
-    events: Vec<CatalogEvent>,
-    pending: Pending,
 }
 
 /// Watches the folders through the operating system.
@@ -124,7 +117,7 @@ impl FolderWatcher {
 }
 
 /// Reads all files and replaces the catalog in use if anything changed.
-fn scan(shared: &Shared, confirmed: bool) -> Result<ScanOutcome> {
+fn scan(shared: &Shared, confirmed: bool) -> Result<Reconciliation> {
     let mut reconciler = shared.reconciler.lock();
     // Settings come first, because agents may use the pipelines that are saved there.
     let settings = reload_pipelines(shared);
@@ -132,21 +125,20 @@ fn scan(shared: &Shared, confirmed: bool) -> Result<ScanOutcome> {
     let scan = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
     let folder_exists = shared.memory.paths.agents().is_dir();
     let result = ScanResult { catalog: scan.catalog.clone(), folder_exists, settings };
-    let Reconciliation { catalog, events, pending } =
-        reconciler.reconcile(&current, result, confirmed, Instant::now());
-    scan.remember(&shared.memory, &catalog)?;
-    if confirmed || !events.is_empty() {
+    let reconciled = reconciler.reconcile(&current, result, confirmed, Instant::now());
+    scan.remember(&shared.memory, &reconciled.catalog)?;
+    if confirmed || !reconciled.events.is_empty() {
         *shared.reloaded.lock() = Some(shared.memory.now());
     }
-    if events.is_empty() {
-        return Ok(ScanOutcome { catalog: current, events, pending });
+    if reconciled.events.is_empty() {
+        return Ok(Reconciliation { catalog: current, ..reconciled });
     }
-    let catalog = Arc::new(catalog);
-    shared.catalog.store(catalog.clone());
+    shared.catalog.store(reconciled.catalog.clone());
     shared.wake.notify_one();
-    events.iter().for_each(log);
-    events.iter().filter_map(CatalogEvent::change).for_each(|change| shared.metrics.count_reload(change));
-    Ok(ScanOutcome { catalog, events, pending })
+    reconciled.events.iter().for_each(log);
+    let changes = reconciled.events.iter().filter_map(CatalogEvent::change);
+    changes.for_each(|change| shared.metrics.count_reload(change));
+    Ok(reconciled)
 }
 
 /// Applies the saved pipelines of the settings file as it is now. Returns the problem when the file is

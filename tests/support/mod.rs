@@ -1,7 +1,8 @@
-//! What the end-to-end tests share: temporary homes, HTTP clients, mock models, and a reader of console transcripts.
+//! What the end-to-end tests share: temporary homes, HTTP clients, mock models, and a runner of console transcripts.
 
 pub(crate) mod http;
 pub(crate) mod mock_model;
+pub(crate) mod slow_agent;
 pub(crate) mod tiny_bert;
 #[cfg(feature = "local-models")]
 pub(crate) mod tiny_gguf;

@@ -78,8 +78,8 @@ impl AgentMetrics {
         }
         for (name, entry) in &catalog.agents {
             let (agent, state) = (AgentLabels { agent: name.clone() }, ledger::state(memory, name)?);
-            let standing = entry.status(entry.paused(&state, now).as_ref());
-            self.states.get_or_create(&StateLabels { agent: name.clone(), state: standing }).set(1);
+            let status = entry.status(entry.paused(&state, now).as_ref());
+            self.states.get_or_create(&StateLabels { agent: name.clone(), state: status }).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
             let backlog = entry
                 .definition

@@ -10,6 +10,7 @@ use poc_graph::time::{ManualClock, Span, Timestamp};
 use poc_memory::ops::{self, Actor, Ctx};
 use poc_notes::Memory;
 use serde_json::{Value, json};
+use slow_agent::{agent, count, runs};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tokio::runtime::Runtime;
@@ -18,21 +19,6 @@ use tokio::task::JoinHandle;
 
 /// Until a test that waits for something gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A model that answers with no actions once the file `answer` exists.
-const SETTINGS: &str = r#"
-[embedder]
-kind = "hash"
-[agents]
-max-concurrent-runs = 2
-catch-up-spread = "0s"
-[models.slow]
-provider = "slow"
-id = "slow"
-[providers.slow]
-kind = "command"
-command = ["sh", "-c", "while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\"notes\":\"\",\"link-add\":[]}'"]
-"#;
 
 /// A home with a clock, and the schedule that runs there once it is started.
 struct World {
@@ -55,7 +41,7 @@ struct Daemon {
 impl World {
     fn new() -> World {
         let home = tempfile::tempdir().unwrap();
-        let settings = SETTINGS.replace("HOME", &home.path().display().to_string());
+        let settings = format!("[embedder]\nkind = \"hash\"\n{}", slow_agent::settings(home.path()));
         // Noon, when no bundled agent is due.
         let noon = Timestamp::parse("2026-03-02T12:00:00Z").unwrap();
         World { home, clock: Arc::new(ManualClock::new(noon)), settings, daemon: None }
@@ -140,25 +126,6 @@ impl World {
             std::thread::yield_now();
         }
     }
-}
-
-fn agent(model: &str, schedule: &str) -> String {
-    format!(
-        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
-         [execution]\nmodel = \"{model}\"\nactions = [\"link-add\"]\nschedule = \"{schedule}\"\n\
-         [freshness]\nwindow = \"1d\"\n"
-    )
-}
-
-/// The slot, the status and the reason of each run, the latest first.
-fn runs(history: &Value) -> Vec<(String, String, String)> {
-    let text = |run: &Value, field: &str| run[field].as_str().unwrap_or_default().to_owned();
-    let runs = history["runs"].as_array().unwrap().iter();
-    runs.map(|run| (text(run, "scheduled_at"), text(run, "status"), text(run, "reason"))).collect()
-}
-
-fn count(history: &Value, status: &str) -> usize {
-    runs(history).iter().filter(|run| run.1 == status).count()
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub(super) struct Endpoint {
 impl Endpoint {
     /// Serves an op at a route.
     pub(super) fn new(op: &'static OpDef, route: Route) -> Endpoint {
-        Endpoint { op, route, fields: Fields::of(&(op.request_schema)().to_value()) }
+        let fields = Fields::of(&(op.request_schema)().to_value()).with_former_text(op.former_text);
+        Endpoint { op, route, fields }
     }
 
     /// Answers a request.

@@ -3,7 +3,7 @@
 
 use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
-use poc_memory::ops::tenancy;
+use poc_memory::ops::{FormerText, tenancy};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,6 +45,14 @@ impl Fields {
                 .map(|(name, property)| (name.clone(), field(property)))
                 .collect(),
         )
+    }
+
+    /// Adds the former name of the text, under which requests may still give it.
+    pub(super) fn with_former_text(mut self, former: Option<FormerText>) -> Fields {
+        if let Some(FormerText { name, repeats }) = former {
+            self.0.insert(name.to_owned(), Field { kind: Kind::Text, repeats });
+        }
+        self
     }
 
     /// Converts a field and adds it to a request.
