@@ -56,7 +56,7 @@ fn rest(stream: &mut BufReader<TcpStream>, token: &str, op: &str, args: &Value) 
     let (line, body) = match op {
         "insert" => ("POST /v1/insert".to_owned(), args.to_string()),
         "get" => (format!("GET /v1/nodes/{}", text("node")), String::new()),
-        _ => (format!("GET /v1/search?query={}&top_k=5", text("query")), String::new()),
+        _ => (format!("GET /v1/search?text={}&top_k=5", text("text")), String::new()),
     };
     let host = stream.get_ref().peer_addr()?;
     write!(
@@ -113,7 +113,7 @@ fn client(number: usize, mut connection: Connection, until: Instant) -> ClientLo
             n if n < INSERTS + GETS && !log.stored.is_empty() => {
                 ("get", json!({"node": log.stored[round % log.stored.len()]}))
             }
-            _ => ("retrieve", json!({"query": format!("{word} of client {number}"), "top_k": 5})),
+            _ => ("retrieve", json!({"text": format!("{word} of client {number}"), "top_k": 5})),
         };
         let (seconds, answer) = timed(|| connection.call(op, args));
         match answer {

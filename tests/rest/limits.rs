@@ -18,20 +18,20 @@ fn a_wrong_field_has_the_same_error_as_on_the_socket() {
         assert!(error["message"].as_str().unwrap().starts_with(message), "{line}: {error}");
     };
     check(
-        "GET /v1/search?query=x&top_k=many",
+        "GET /v1/search?text=x&top_k=many",
         None,
         Some("top_k"),
         "invalid type: string \"many\", expected a whole number",
     );
-    check("GET /v1/search?query=x&top_k=-1", None, Some("top_k"), "invalid value: integer `-1`");
-    check("GET /v1/search?query=x&top_k=1.5", None, Some("top_k"), "invalid type: string \"1.5\"");
-    check("GET /v1/search?query=x&topk=1", None, Some("topk"), "unknown field `topk`");
-    check("GET /v1/search", None, Some("query"), "missing field `query`");
-    check("GET /v1/search?query=a&query=b", None, Some("query"), "is given more than once");
-    check("GET /v1/search?query=%ff", None, Some("query"), "is not UTF-8");
+    check("GET /v1/search?text=x&top_k=-1", None, Some("top_k"), "invalid value: integer `-1`");
+    check("GET /v1/search?text=x&top_k=1.5", None, Some("top_k"), "invalid type: string \"1.5\"");
+    check("GET /v1/search?text=x&topk=1", None, Some("topk"), "unknown field `topk`");
+    check("GET /v1/search", None, Some("text"), "missing field `text`");
+    check("GET /v1/search?text=a&text=b", None, Some("text"), "is given more than once");
+    check("GET /v1/search?text=%ff", None, Some("text"), "is not UTF-8");
     check("GET /v1/nodes/%ff", None, None, "the path is not UTF-8");
     check("GET /v1/nodes/x?node=y", None, Some("node"), "is given more than once");
-    check("GET /v1/pipeline?explain=yes&terms=x", None, Some("explain"), "invalid type: string \"yes\"");
+    check("GET /v1/pipeline?explain=yes&text=x", None, Some("explain"), "invalid type: string \"yes\"");
     check("POST /v1/insert", Some(json!({"title": 5})), Some("title"), "invalid type: integer `5`");
     check("POST /v1/insert", Some(json!({"titel": "x"})), Some("titel"), "unknown field `titel`");
     check("POST /v1/insert", Some(json!([])), None, "the body is not a JSON object");

@@ -204,7 +204,7 @@ mod tests {
         let (op, request) = request(&["search", "-p", "!type:daily", "-p", "-x", "btree", "--json"]);
         assert_eq!(op, "search");
         assert_eq!(request["pipeline"], serde_json::json!(["!type:daily", "-x"]));
-        assert_eq!(request["terms"], serde_json::json!(["btree"]));
+        assert_eq!(request["text"], "btree");
     }
 
     #[test]

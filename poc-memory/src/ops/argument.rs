@@ -36,9 +36,11 @@ impl TextArgument {
     const ARGUMENT: &str = "text";
 
     /// The text; an error if it is blank.
-    pub(super) fn non_blank(&self, field: &str) -> poc_graph::error::Result<&str> {
+    pub(super) fn non_blank(&self) -> poc_graph::error::Result<&str> {
         if self.0.trim().is_empty() {
-            return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
+            return Err(Error::invalid("the text is empty")
+                .hint("give words or a sentence")
+                .field(TextArgument::ARGUMENT));
         }
         Ok(&self.0)
     }
@@ -75,6 +77,46 @@ impl clap::Args for TextArgument {
 
     fn augment_args_for_update(command: Command) -> Command {
         TextArgument::augment_args(command)
+    }
+}
+
+/// A [`TextArgument`] that may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct OptionalTextArgument(Option<String>);
+
+impl OptionalTextArgument {
+    /// The text, if it was given.
+    pub(super) fn as_deref(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// Whether it was left out.
+    pub(super) fn is_absent(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl FromArgMatches for OptionalTextArgument {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<OptionalTextArgument, clap::Error> {
+        let TextArgument(text) = TextArgument::from_arg_matches(matches)?;
+        let is_given = matches.contains_id(TextArgument::ARGUMENT);
+        Ok(OptionalTextArgument(is_given.then_some(text)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = OptionalTextArgument::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for OptionalTextArgument {
+    fn augment_args(command: Command) -> Command {
+        TextArgument::augment_args(command).mut_arg(TextArgument::ARGUMENT, |text| text.required(false))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        OptionalTextArgument::augment_args(command)
     }
 }
 

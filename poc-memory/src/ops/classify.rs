@@ -2,7 +2,7 @@
 
 use super::argument::TextArgument;
 use super::text::plural;
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_notes::classify;
 use poc_notes::freshness::{self, AsOf};
@@ -46,12 +46,12 @@ impl Op for Classify {
     const NAME: &'static str = "classify";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/classify");
-    const TOOL: Option<&'static str> = Some("graft_classify");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
     type Output = ClassifyOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ClassifyOutput> {
         let memory = ctx.memory;
-        let text = self.text.non_blank("text")?;
+        let text = self.text.non_blank()?;
         let view = memory.store.view();
         let counts = classify::classify(memory, &view, text, ctx.visibility(self.quarantined))?;
         let freshness = freshness::of(memory, &view);

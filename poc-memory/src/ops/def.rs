@@ -1,6 +1,7 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::{Ctx, schema_defaults, serde_message, tenancy};
+use super::request::{self, FormerText};
+use super::{Ctx, schema_defaults, tenancy};
 use poc_config::TenantSchema;
 use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
@@ -70,6 +71,18 @@ impl Route {
     }
 }
 
+/// What a call of a tool changes. Clients decide by it whether to ask the user first, and whether to repeat a
+/// failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolEffect {
+    /// Nothing, not even a count.
+    ReadOnly,
+    /// A second call with the same arguments changes nothing more.
+    Idempotent,
+    /// Every call changes something: a count, a weight, a new message.
+    Cumulative,
+}
+
 /// An op. The implementing type is its request: the doc comment is the help text and the schema's
 /// description, the fields are the arguments on every surface.
 pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
@@ -93,8 +106,10 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
     /// Its REST endpoint, if any.
     const ROUTE: Option<Route> = None;
-    /// Its MCP tool name, if it is offered to models.
-    const TOOL: Option<&'static str> = None;
+    /// What calls by a model change, if models may call it over MCP.
+    const TOOL: Option<ToolEffect> = None;
+    /// The former name of the field `text`, if it had another one in release 0.1.
+    const FORMER_TEXT: Option<FormerText> = None;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
@@ -184,7 +199,9 @@ pub struct OpDef {
     /// See [`Op::ROUTE`].
     pub route: Option<Route>,
     /// See [`Op::TOOL`].
-    pub tool: Option<&'static str>,
+    pub tool: Option<ToolEffect>,
+    /// See [`Op::FORMER_TEXT`].
+    pub former_text: Option<FormerText>,
     /// Adds its arguments and help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request of a parsed command line.
@@ -213,6 +230,7 @@ impl OpDef {
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
             tool: O::TOOL,
+            former_text: O::FORMER_TEXT,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =
@@ -223,10 +241,10 @@ impl OpDef {
                 if !ctx.may_write && O::ACCESS != Access::Read {
                     return Err(read_only_caller(O::NAME));
                 }
-                let mut request = require_object(request)?;
+                let mut request = request::require_object(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
                 let tenant = tenancy::take(O::NAME, O::PER_TENANT, &mut request, schema)?;
-                let request = decode_request::<O>(request)?;
+                let request = request::decode::<O>(request)?;
                 if tenant.is_default() {
                     return encode(&request.run(ctx)?);
                 }
@@ -250,17 +268,9 @@ impl OpDef {
 }
 
 /// The JSON Schema of a type with all subschemas inlined: some clients do not follow references.
-fn schema<T: JsonSchema>() -> Schema {
+pub(super) fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
-}
-
-/// Refuses a request that is no object: serde would read a list as the fields in their order.
-fn require_object(request: Value) -> Result<Value> {
-    if request.is_object() {
-        return Ok(request);
-    }
-    Err(Error::invalid("the arguments are no object").hint("give them by their names: `{\"field\": value}`"))
 }
 
 /// The error for a caller that may only read.
@@ -274,36 +284,11 @@ fn encode<T: Serialize>(value: &T) -> Result<Value> {
         .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
-/// Decodes a request; an error names the field.
-fn decode_request<T: DeserializeOwned>(value: Value) -> Result<T> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.into_inner().to_string();
-        let field = match (path.as_str(), quoted_field(&message)) {
-            (".", None) => None,
-            (".", Some(name)) => Some(name.to_owned()),
-            (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
-            (path, _) => Some(path.to_owned()),
-        };
-        let invalid = Error::invalid(serde_message::in_json_terms(&message));
-        match field {
-            Some(field) => invalid.field(field),
-            None => invalid,
-        }
-    })
-}
-
 fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
     match serde_path_to_error::deserialize(answer) {
         Ok(output) => Ok(Box::new(Decoded::<O>(output))),
         Err(error) => Err(Error::internal(format!("the answer of `{}` cannot be decoded: {error}", O::NAME))),
     }
-}
-
-/// The unknown or missing field: serde names it in the message, and the path ends above it.
-fn quoted_field(message: &str) -> Option<&str> {
-    let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("missing field `"))?;
-    rest.split('`').next()
 }
 
 #[cfg(test)]

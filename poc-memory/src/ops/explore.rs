@@ -1,7 +1,7 @@
 //! `explore`
 
 use super::argument::{self, TextArgument};
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::freshness::{self, AsOf};
@@ -88,13 +88,13 @@ impl Op for Explore {
     const NAME: &'static str = "explore";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/explore");
-    const TOOL: Option<&'static str> = Some("graft_explore");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
     type Output = ExploreOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ExploreOutput> {
         let memory = ctx.memory;
         let config = &memory.config.explore;
-        let text = self.text.non_blank("text")?;
+        let text = self.text.non_blank()?;
         let keywords = keywords::normalize(&self.keywords)?;
         let query = ExploreQuery {
             keywords: &keywords,

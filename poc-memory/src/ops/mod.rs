@@ -29,6 +29,7 @@ mod profile;
 mod query;
 mod recall;
 mod reinforce;
+mod request;
 mod retrieve;
 mod schema_defaults;
 mod search;
@@ -48,7 +49,8 @@ mod write;
 
 pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
-pub use def::{Access, Method, Op, OpDef, OpOutput, Route};
+pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
+pub use request::FormerText;
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use text::{plural, table};
 

@@ -1,9 +1,10 @@
 //! `query`
 
 use super::argument::TextArgument;
+use super::request::FormerText;
 use super::retrieve::{self, RetrieveHit};
 use super::text::degradations;
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
@@ -21,7 +22,7 @@ pub(crate) struct Query {
     /// What to look up: words or a question
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: TextArgument,
+    text: TextArgument,
     /// Only decide: return no fallback, and do not count the note as used
     #[arg(long)]
     #[serde(default)]
@@ -66,11 +67,12 @@ impl Op for Query {
     const NAME: &'static str = "query";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/match");
-    const TOOL: Option<&'static str> = Some("graft_query");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
+    const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("query"));
     type Output = QueryOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QueryOutput> {
-        let text = self.query.non_blank("query")?;
+        let text = self.text.non_blank()?;
         let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
         let known = known_note::find(memory, &view, text, visibility)?;

@@ -1,8 +1,9 @@
 //! `recall`
 
 use super::argument::{self, TextArgument};
+use super::request::FormerText;
 use super::text::{degradations, table};
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::freshness::{self, AsOf};
@@ -21,7 +22,7 @@ pub(crate) struct Recall {
     /// Words or a sentence
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: TextArgument,
+    text: TextArgument,
     /// How many notes, at most 256 [default: 8]
     #[arg(long, short, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,12 +109,13 @@ impl Op for Recall {
     const NAME: &'static str = "recall";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/recall");
-    const TOOL: Option<&'static str> = Some("memory_recall");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
+    const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("query"));
     type Output = RecallOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RecallOutput> {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
-        let text = self.query.non_blank("query")?;
+        let text = self.text.non_blank()?;
         let options = RecallOptions {
             k: argument::count("k", self.k, ("recall.k", config.k))?,
             hops: argument::count("hops", self.hops, ("recall.hops", config.hops))?,

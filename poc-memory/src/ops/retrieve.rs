@@ -1,8 +1,9 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
+use super::request::FormerText;
 use super::text::degradations;
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
 use poc_notes::freshness::{self, AsOf};
@@ -21,7 +22,7 @@ pub(crate) struct Retrieve {
     /// Words or a sentence
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: TextArgument,
+    text: TextArgument,
     /// How many notes, at most 256 [default: 25]
     #[arg(long, short = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,11 +104,12 @@ impl Op for Retrieve {
     const NAME: &'static str = "retrieve";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/search");
-    const TOOL: Option<&'static str> = Some("graft_retrieve");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("query"));
     type Output = RetrieveOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RetrieveOutput> {
-        let text = self.query.non_blank("query")?;
+        let text = self.text.non_blank()?;
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();

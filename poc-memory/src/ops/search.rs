@@ -1,7 +1,9 @@
 //! `search`
 
+use super::argument::OptionalTextArgument;
+use super::request::FormerText;
 use super::text::degradations;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, NodeId, View};
@@ -74,10 +76,11 @@ fn wrapped(signature: &str) -> String {
     after_long_help = language()
 )]
 pub(crate) struct Search {
-    /// Words to search for: the argument of the pipeline's first stage if it takes a text, otherwise of a
+    /// Words or a sentence to search for: the argument of the pipeline's first stage if it takes a text, otherwise of a
     /// `match:` stage in front
-    #[serde(default)]
-    terms: Vec<String>,
+    #[command(flatten)]
+    #[serde(default, skip_serializing_if = "OptionalTextArgument::is_absent")]
+    text: OptionalTextArgument,
     /// Stages in order; one text may contain several, separated by `|`
     #[arg(
         long = "pipeline",
@@ -147,26 +150,30 @@ impl Op for Search {
     const NAME: &'static str = "search";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline");
-    const TOOL: Option<&'static str> = Some("memory_search");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    const FORMER_TEXT: Option<FormerText> = Some(FormerText::words("terms"));
     type Output = SearchOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<SearchOutput> {
+        let text = self.text.as_deref();
         let mut stages = self.pipeline;
         let is_plain = stages.is_empty();
         if is_plain {
-            if self.terms.iter().all(|term| term.trim().is_empty()) {
+            if text.is_none_or(|text| text.trim().is_empty()) {
                 return Err(Error::invalid("there is nothing to search for")
-                    .hint("give words, or a pipeline: `poc-memory search -p 'all | limit:20'`")
-                    .field("pipeline"));
+                    .hint("give a text, or a pipeline such as `all | limit:20`")
+                    .field("text"));
             }
             stages.push(ctx.memory.config.search.pipeline.text.clone());
         }
         let names = ctx.memory.names.load();
-        let pipeline = Pipeline::from_parts(&self.terms, &stages, &names).map_err(|error| {
-            // With words alone, an invalid pipeline is the setting's fault, so report the setting.
-            let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
-            is_plain.then(plain).flatten().unwrap_or(error)
-        })?;
+        let pipeline =
+            Pipeline::from_parts(&text.map(str::to_owned).into_iter().collect::<Vec<_>>(), &stages, &names)
+                .map_err(|error| {
+                // With words alone, an invalid pipeline is the setting's fault, so report the setting.
+                let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
+                is_plain.then(plain).flatten().unwrap_or(error)
+            })?;
         let reading =
             ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;

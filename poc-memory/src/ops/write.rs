@@ -1,7 +1,8 @@
 //! `write`
 
+use super::request::FormerText;
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{MessageId, NodeId};
 use poc_notes::write::{self, MessageDraft};
@@ -18,7 +19,7 @@ pub(crate) struct Write {
     /// The text
     #[arg(value_parser = argument::text, help = "The text. `-` reads standard input")]
     #[schemars(regex(pattern = r"\S"))]
-    message: String,
+    text: String,
     /// Metadata as a JSON object: `{"session": "42"}`
     #[arg(long, value_name = "JSON", value_parser = argument::object)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,12 +42,13 @@ impl Op for Write {
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/write");
-    const TOOL: Option<&'static str> = Some("memory_write");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
+    const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("message"));
     type Output = WriteOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<WriteOutput> {
         let draft = MessageDraft {
-            text: self.message,
+            text: self.text,
             metadata: self.metadata.unwrap_or_default(),
             provenance: ctx.actor.name().to_owned(),
             trust: ctx.actor.trust(),

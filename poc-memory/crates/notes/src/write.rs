@@ -70,9 +70,9 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
 /// metadata as JSON.
 fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> Result<String> {
     if draft.text.trim().is_empty() {
-        return Err(Error::invalid("the message is blank").hint("give a text").field("message"));
+        return Err(Error::invalid("the message is blank").hint("give a text").field("text"));
     }
-    draft::no_nul(&draft.text, "message")?;
+    draft::no_nul(&draft.text, "text")?;
     if draft.text.len() > config.max_message_bytes {
         return Err(Error::invalid(format!(
             "the message has {} bytes, a message may have {}",
@@ -80,7 +80,7 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
             config.max_message_bytes
         ))
         .hint("split it into several")
-        .field("message"));
+        .field("text"));
     }
     let metadata = Value::Object(draft.metadata.clone()).to_string();
     if metadata.len() > config.max_metadata_bytes {
@@ -106,7 +106,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             chunks.len()
         ))
         .hint("split it into several")
-        .field("message"));
+        .field("text"));
     }
     let node = |(index, chunk): (usize, &str)| {
         let title = title_of(chunk)
@@ -114,7 +114,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
         check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
             Error { message: format!("chunk {} of the message: {}", index + 1, error.message), ..error }
                 .hint("end its sentences sooner: a chunk has a few whole ones")
-                .field("message")
+                .field("text")
         })?;
         let mut node = Node {
             id: memory.new_node_id(),

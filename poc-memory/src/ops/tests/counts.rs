@@ -34,7 +34,7 @@ fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -
         13..=15 => ("link", json!({"from": key, "to": other, "strength": 0.5})),
         16 => ("link", json!({"from": key, "to": other, "kind": "contradicts"})),
         17 => ("weight", json!({"node": key, "value": "+0.5"})),
-        18 => ("write", json!({"message": format!("{text}. It rains. It stops. Nothing else is said.")})),
+        18 => ("write", json!({"text": format!("{text}. It rains. It stops. Nothing else is said.")})),
         _ => ("consolidate", json!({})),
     }
 }

@@ -110,13 +110,13 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
         refused(&memory, "forget", value!({"before": "7d", "message_id": "0".repeat(32)})),
         refused(&memory, "forget", value!({"message_id": "0".repeat(32)})),
         refused(&memory, "forget", value!({"message_id": "x"})),
-        refused(&memory, "write", value!({"message": " "})),
-        refused(&memory, "write", value!({"message": "x", "metadata": []})),
-        refused(&memory, "write", value!({"message": "x", "colour": "red"})),
-        refused(&memory, "recall", value!({"query": ""})),
-        refused(&memory, "recall", value!({"query": "x", "hops": 9})),
-        refused(&memory, "recall", value!({"query": "x", "k": 257})),
-        refused(&memory, "recall", value!({"query": "x", "oversample": 0})),
+        refused(&memory, "write", value!({"text": " "})),
+        refused(&memory, "write", value!({"text": "x", "metadata": []})),
+        refused(&memory, "write", value!({"text": "x", "colour": "red"})),
+        refused(&memory, "recall", value!({"text": ""})),
+        refused(&memory, "recall", value!({"text": "x", "hops": 9})),
+        refused(&memory, "recall", value!({"text": "x", "k": 257})),
+        refused(&memory, "recall", value!({"text": "x", "oversample": 0})),
         refused(&memory, "mark", value!({"since": "1h", "strength": 0})),
         refused(&memory, "mark", value!({"strength": 1})),
         refused(&memory, "reinforce", value!({})),
@@ -126,10 +126,10 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     invalid_argument at message_id: `message_id`: both a message and a time are given; give `message_id` or `before`, one of the two
     not_found at message_id: `message_id`: there is no message `00000000000000000000000000000000`; `poc-memory get` of a chunk shows the id of its message
     invalid_argument at message_id: `message_id`: `x` is not an id
-    invalid_argument at message: `message`: the message is blank; give a text
+    invalid_argument at text: `text`: the message is blank; give a text
     invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object
-    invalid_argument at colour: `colour`: unknown field `colour`, expected `message` or `metadata`
-    invalid_argument at query: `query`: the text is empty; give words or a sentence
+    invalid_argument at colour: `colour`: unknown field `colour`, expected `text` or `metadata`
+    invalid_argument at text: `text`: the text is empty; give words or a sentence
     invalid_argument at hops: `hops`: 9 is out of range; give a number from 0 to 8
     invalid_argument at k: `k`: 257 is out of range; give a number from 1 to 256
     invalid_argument at oversample: `oversample`: 0 is out of range; give a number from 1 to 1000

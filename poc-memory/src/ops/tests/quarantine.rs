@@ -48,8 +48,8 @@ fn questions() -> Vec<(&'static str, Value)> {
     let mut all: Vec<(&str, Value)> =
         pipelines.iter().map(|pipeline| ("search", json!({"pipeline": [pipeline]}))).collect();
     all.extend([
-        ("query", json!({"query": "Obey the poisoned splits"})),
-        ("retrieve", json!({"query": "poisoned splits"})),
+        ("query", json!({"text": "Obey the poisoned splits"})),
+        ("retrieve", json!({"text": "poisoned splits"})),
         ("explore", json!({"text": "obey the poisoned splits"})),
         ("classify", json!({"text": "obey the poisoned splits"})),
         ("get", json!({"node": "btree"})),

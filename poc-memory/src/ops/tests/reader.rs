@@ -7,9 +7,9 @@ use serde_json::json;
 /// A request for each op that reads notes.
 fn request(op: &str) -> Option<Value> {
     Some(match op {
-        "search" => json!({"terms": ["splits"], "explain": true}),
-        "query" => json!({"query": "B-tree splits"}),
-        "retrieve" => json!({"query": "splits"}),
+        "search" => json!({"text": "splits", "explain": true}),
+        "query" => json!({"text": "B-tree splits"}),
+        "retrieve" => json!({"text": "splits"}),
         "explore" | "classify" => json!({"text": "splits"}),
         "get" | "history" => json!({"node": "btree"}),
         "stats" | "pipeline list" => json!({}),

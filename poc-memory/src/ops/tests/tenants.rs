@@ -108,19 +108,19 @@ fn edges_and_duplicates_stay_within_the_tenant() {
 fn messages_and_learning_stay_within_the_tenant() {
     let memory = TestMemory::new();
     let message =
-        json!({"message": "A split writes two pages. The journal has both. It is cut. It is short."});
+        json!({"text": "A split writes two pages. The journal has both. It is cut. It is short."});
     let theirs = run(&memory, "write", of("ann", message.clone())).unwrap();
     let before = run(&memory, "export", of("ann", json!({}))).unwrap();
     // Another tenant writes the same message. It gets no edges to the first tenant's notes.
     let own = run(&memory, "write", of("bob", message)).unwrap();
     assert_eq!((&theirs["edges"], &own["edges"]), (&json!(2), &json!(2)));
-    let recalled = run(&memory, "recall", of("bob", json!({"query": "A split writes two pages"}))).unwrap();
+    let recalled = run(&memory, "recall", of("bob", json!({"text": "A split writes two pages"}))).unwrap();
     let found: Vec<&str> = recalled["results"].as_array().unwrap().iter().map(id).collect();
     let mut nodes: Vec<&str> =
         own["node_ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
     nodes.sort_by_key(|id| found.iter().position(|other| other == id));
     assert_eq!(found, nodes);
-    assert_eq!(run(&memory, "recall", json!({"query": "A split"})).unwrap()["results"], json!([]));
+    assert_eq!(run(&memory, "recall", json!({"text": "A split"})).unwrap()["results"], json!([]));
     assert_eq!(run(&memory, "mark", json!({"since": "1h", "strength": 1})).unwrap()["affected"], 0);
     for user in ["", "bob"] {
         let forget = json!({"message_id": theirs["message_id"]});
@@ -281,12 +281,12 @@ fn strip(value: &mut Value) {
 fn questions() -> Vec<(&'static str, Value)> {
     let mut all = vec![
         ("stats", json!({})),
-        ("search", json!({"terms": ["journal"]})),
+        ("search", json!({"text": "journal"})),
         ("search", json!({"pipeline": ["all | sort:created"]})),
         ("search", json!({"pipeline": ["all | sort:degree | limit:3"]})),
-        ("search", json!({"terms": ["splits"], "at": "2026-11-21T08:00:05Z"})),
-        ("retrieve", json!({"query": "journal pages"})),
-        ("query", json!({"query": TEXTS[1]})),
+        ("search", json!({"text": "splits", "at": "2026-11-21T08:00:05Z"})),
+        ("retrieve", json!({"text": "journal pages"})),
+        ("query", json!({"text": TEXTS[1]})),
         ("classify", json!({"text": TEXTS[0]})),
         ("explore", json!({"text": TEXTS[0]})),
     ];
