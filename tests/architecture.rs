@@ -82,7 +82,7 @@ fn used_modules_are_found_in_every_form_of_use() {
     assert_eq!(used_modules(text).into_iter().collect::<Vec<_>>(), ["client", "mcp", "ops", "wire"]);
 }
 
-/// A type name is unambiguous in the whole workspace.
+/// A type name means one thing in the whole workspace.
 #[test]
 fn names_of_public_types_are_unique() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -105,6 +105,39 @@ fn names_of_public_types_are_unique() {
     assert!(twice.is_empty(), "public types that share a name:\n{}", twice.join("\n"));
 }
 
+/// ARCHITECTURE.md names the test modules that hold each invariant, as in "store: `past`".
+#[test]
+fn test_modules_in_the_architecture_exist() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, invariants) = text.split_once("## Invariants").unwrap();
+    let mut checked = 0;
+    for row in invariants.lines().filter(|line| line.starts_with("| ")) {
+        for holder in row.split('|').nth(2).unwrap().split(';') {
+            let Some((package, modules)) = holder.split_once(": ") else { continue };
+            let source = match package.trim() {
+                "ops" => "poc-memory/src/ops".to_owned(),
+                "daemon" => "poc-daemon/src".to_owned(),
+                name if CRATES.iter().any(|(known, _)| *known == name) => {
+                    format!("poc-memory/crates/{name}/src")
+                }
+                _ => continue,
+            };
+            let files = rust_files(&root().join(&source));
+            for module in modules.split('`').skip(1).step_by(2) {
+                let named = |path: &Path| {
+                    path.iter().any(|part| part.to_str().unwrap().trim_end_matches(".rs") == module)
+                };
+                assert!(
+                    files.iter().any(|file| named(file)),
+                    "{source} has no test module `{module}`: {row}"
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 40, "only {checked} test modules are named");
+}
+
 /// The names of the structs, enums and traits that a file declares as `pub`.
 fn public_types(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(|line| {
@@ -116,7 +149,7 @@ fn public_types(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The top-level modules a file names after `crate::`, comments apart.
+/// The top-level modules that a file names after `crate::` outside of comments.
 fn used_modules(text: &str) -> BTreeSet<String> {
     let code: String =
         text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");

@@ -23,13 +23,13 @@ pub(super) struct Field {
 pub(super) const FIELDS: &[Field] = &[
     Field {
         names: &["key"],
-        about: "The note's name; else `id`, else the path of its file, else made of the title",
+        about: "The key of the note; without it, `id`, the path of the file, or a key made from the title",
     },
-    Field { names: &["id"], about: "Its name where there is no `key`, and one that links may use" },
-    Field { names: &["title"], about: "One line; else the first line of the text" },
+    Field { names: &["id"], about: "The key if there is no `key`; links may use it in any case" },
+    Field { names: &["title"], about: "One line; without it, the first line of the text" },
     Field {
         names: &["body", "text", "content"],
-        about: "The text, in place of what stands below the front matter",
+        about: "The text; in a Markdown file, it replaces the text below the front matter",
     },
     Field {
         names: &["type"],
@@ -37,28 +37,28 @@ pub(super) const FIELDS: &[Field] = &[
     },
     Field {
         names: &["category"],
-        about: "How fast its weight fades: `core`, `general`, `technical`, `observation`, `task`",
+        about: "How fast the weight decays: `core`, `general`, `technical`, `observation` or `task`",
     },
     Field { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
-    Field { names: &["links"], about: "Notes it links to, besides `[[key]]` in the text" },
-    Field { names: &["aliases"], about: "More names that links may use for it" },
+    Field { names: &["links"], about: "Notes that it links to, in addition to `[[key]]` in the text" },
+    Field { names: &["aliases"], about: "More names that links may use" },
     Field {
         names: &["created", "date"],
-        about: "When it was first written: a date, a date and a time, or seconds since 1970",
+        about: "When it was written: a date, a date and time, or seconds since 1970",
     },
     Field { names: &["modified", "updated"], about: "When it was last changed" },
-    Field { names: &["expires"], about: "From when on no search finds it" },
+    Field { names: &["expires"], about: "When it expires: after that, no search finds it" },
     Field { names: &["author", "speaker"], about: "Who said it" },
     Field {
         names: &["session"],
-        about: "Notes of one session are tied, each to the next: in the order of lines, files in that of `created`",
+        about: "The session: each of its notes is linked to the next, in the order of lines, or for files in the order of `created`",
     },
     Field { names: &["source", "url"], about: "Where it comes from" },
     Field { names: &["emotion"], about: "0 to 10" },
-    Field { names: &["weight"], about: "How much it matters; 1 when new" },
+    Field { names: &["weight"], about: "How much it matters; 1 by default" },
     Field {
         names: &["meta"],
-        about: "An object: its `speaker` becomes the author, its `date` the time of creation, its `session` the session (within its `group`); all but the first two stand in the source",
+        about: "An object: `speaker` sets the author, `date` the creation time, `session` (with `group`) the session; all fields except the first two are written into the source",
     },
 ];
 
