@@ -94,7 +94,7 @@ fn a_provider_without_credit_is_not_called_and_status_says_so() {
     assert!(
         problems
             .iter()
-            .any(|line| line.starts_with("`first` is left alone until") && line.ends_with("pay first")),
+            .any(|line| line.starts_with("`first` is suspended until") && line.ends_with("pay first")),
         "{problems:?}"
     );
     assert_eq!(leaks(world.home()), [""; 0]);

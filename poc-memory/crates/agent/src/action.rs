@@ -113,7 +113,7 @@ impl Action {
         })
     }
 
-    /// One that says nothing, for an entry that cannot be read.
+    /// An empty action, for an entry that cannot be read.
     pub fn blank(kind: ActionKind) -> Action {
         match kind {
             ActionKind::LinkAdd => Action::LinkAdd(LinkAdd::default()),
@@ -201,7 +201,7 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
 
 fn purpose(kind: ActionKind) -> &'static str {
     match kind {
-        ActionKind::LinkAdd => "ties two notes",
+        ActionKind::LinkAdd => "links two notes",
         ActionKind::Weight => "makes a note count for more or less",
         ActionKind::Insert => "adds a note",
         ActionKind::Supersede => "replaces a note by another; the old one stays in history",
@@ -255,20 +255,20 @@ fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(V
             "additionalProperties": false,
         })
     };
-    let told = |mut schema: Value, says: &str| {
+    let described = |mut schema: Value, says: &str| {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), says.into());
         }
         schema
     };
-    let notes = told(field(Shape::Line), "what was done and why, in a sentence or two");
+    let notes = described(field(Shape::Line), "what was done and why, in a sentence or two");
     let mut properties = Map::from_iter([("notes".to_owned(), notes)]);
     for &kind in actions {
         let fields = fields(kind).iter();
         let entry = object(
-            fields.map(|(name, shape, says)| ((*name).to_owned(), told(field(*shape), says))).collect(),
+            fields.map(|(name, shape, says)| ((*name).to_owned(), described(field(*shape), says))).collect(),
         );
-        properties.insert(kind.name().to_owned(), told(list(entry), purpose(kind)));
+        properties.insert(kind.name().to_owned(), described(list(entry), purpose(kind)));
     }
     object(properties)
 }

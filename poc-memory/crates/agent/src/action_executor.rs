@@ -52,11 +52,11 @@ impl ActionExecutor<'_> {
         let done = match permitted {
             PermittedAction::Link { from, to, strength, reason } => {
                 if tx.edge(*to, EdgeKind::Link, *from)?.is_some() {
-                    return Ok(Err(present("the two are linked already")));
+                    return Ok(Err(present("the two notes are already linked")));
                 }
                 match link::add(tx, &self.link(*from, *to, *strength, reason), now) {
                     Ok(LinkOutcome::AlreadyPresent(_)) => {
-                        return Ok(Err(present("the two are linked already")));
+                        return Ok(Err(present("the two notes are already linked")));
                     }
                     other => other.map(|_| Vec::new()),
                 }
@@ -73,12 +73,14 @@ impl ActionExecutor<'_> {
                 // An existing note with the same text was not named by the reply, so it must not become the
                 // replacement.
                 if note.existing_note(tx)?.is_some() {
-                    return Ok(Err(present("a note says just this already")));
+                    return Ok(Err(present("a note with this text already exists")));
                 }
                 insert::apply(tx, note, now).map(|made| vec![made.id])
             }
             PermittedAction::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
-                Ok(made) if made.duplicate => return Ok(Err(present("a note says just this already"))),
+                Ok(made) if made.duplicate => {
+                    return Ok(Err(present("a note with this text already exists")));
+                }
                 Ok(made) => links
                     .iter()
                     .try_for_each(|&to| {

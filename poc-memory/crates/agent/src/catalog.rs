@@ -129,7 +129,7 @@ impl CatalogScan {
     /// deleted at once instead of after [`GRACE`].
     ///
     /// # Errors
-    /// Only the store's: whatever is wrong with files is told in the catalog.
+    /// Only the store's: the diagnostics of files are in the catalog.
     pub fn new(memory: &Memory, sure: bool) -> Result<CatalogScan> {
         CatalogScan::rescan(memory, sure, &Catalog::default())
     }
@@ -166,11 +166,12 @@ impl CatalogScan {
                 _ => changes.push(CatalogChange::Added(name.clone())),
             }
         }
-        let gone = |(name, stored): &(&String, &StoredAgent)| {
+        let retired = |(name, stored): &(&String, &StoredAgent)| {
             let (there, waits) = (&self.catalog.agents, &self.catalog.missing);
             stored.retired.is_none() && !there.contains_key(*name) && !waits.contains(*name)
         };
-        changes.extend(self.before.iter().filter(gone).map(|(name, _)| CatalogChange::Retired(name.clone())));
+        changes
+            .extend(self.before.iter().filter(retired).map(|(name, _)| CatalogChange::Retired(name.clone())));
         changes
     }
 
@@ -193,11 +194,11 @@ impl Catalog {
     /// Scans and stores the result at once; for processes that scan only once, and for the first scan.
     ///
     /// # Errors
-    /// Only the store's: whatever is wrong with files is told in the catalog.
+    /// Only the store's: the diagnostics of files are in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
-        let look = CatalogScan::new(memory, false)?;
-        look.remember(memory, &look.catalog)?;
-        Ok(look.catalog)
+        let scan = CatalogScan::new(memory, false)?;
+        scan.remember(memory, &scan.catalog)?;
+        Ok(scan.catalog)
     }
 
     /// Like [`Catalog::load`], but stores nothing.
@@ -209,25 +210,31 @@ impl Catalog {
     }
 
     /// The definition of the agent with this name.
+    ///
+    /// # Errors
+    /// `not_found` when there is no such agent, `invalid_config` when no version of it is valid.
     pub fn get(&self, name: &str) -> Result<&Arc<Definition>> {
         let entry = self.entry(name)?;
         entry.definition.as_ref().ok_or_else(|| {
             let first = entry.errors.first().map_or_else(String::new, |error| format!(": {error}"));
             Error::config(format!("the agent `{name}` is invalid{first}"))
-                .hint(format!("`poc-memory agent check {name}` lists everything that is wrong"))
+                .hint(format!("`poc-memory agent check {name}` lists all errors"))
         })
     }
 
     /// The agent with this name, or all agents, in order of their names.
     ///
     /// # Errors
-    /// `not_found` when there is none of the name.
+    /// `not_found` when there is no such agent.
     pub fn named(&self, name: Option<&str>) -> Result<impl Iterator<Item = (&String, &CatalogEntry)>> {
         name.map(|name| self.entry(name)).transpose()?;
         Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
     }
 
     /// The entry of the agent with this name.
+    ///
+    /// # Errors
+    /// `not_found` when there is no such agent.
     pub fn entry(&self, name: &str) -> Result<&CatalogEntry> {
         self.agents.get(name).ok_or_else(|| {
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
@@ -242,8 +249,8 @@ impl Catalog {
 /// The text of a file named by a test of an agent, relative to the `agents` folder.
 pub(super) fn test_file(memory: &Memory, name: &str) -> Result<String> {
     super::template::checked_name(name).map_err(|_| {
-        Error::config(format!("the file `{name}` lies outside the folder of agents"))
-            .hint("name a file of that folder, such as `tests/notes.jsonl`")
+        Error::config(format!("the file `{name}` is outside the `agents` folder"))
+            .hint("name a file in that folder, such as `tests/notes.jsonl`")
     })?;
     folder::test_file(&memory.paths.agents(), name)
 }
@@ -278,7 +285,7 @@ impl FolderScan<'_> {
                 catalog
             }
             Folder::Missing => self.remembered(format!(
-                "the folder `{}` is gone; its agents go on as last read",
+                "the folder `{}` is missing; its agents keep running as last read",
                 folder.display()
             )),
             Folder::Unreadable(problem) => self.remembered(problem),

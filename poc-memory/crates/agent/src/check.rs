@@ -86,8 +86,8 @@ impl Definition {
     }
 }
 
-/// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
-/// an action cannot be answered. But the model is told what it cannot do.
+/// Warnings about actions that a prompt names but the agent may not take. The reply cannot contain them, but the
+/// prompt misleads the model.
 fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<FileDiagnostic> {
     let template = (prompt.template.as_ref(), &prompt.text);
     let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
@@ -96,7 +96,7 @@ fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<FileDiagno
     for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
         let name = kind.name();
         for (file, text) in &sources {
-            // `insert` and `weight` are words that any prompt may need.
+            // `insert` and `weight` are also ordinary words.
             let bare = matches!(kind, ActionKind::LinkAdd | ActionKind::Supersede);
             let quoted = [format!("`{name}`"), format!("\"{name}\"")];
             let quoted = quoted.iter().find_map(|quoted| text.find(quoted));
@@ -117,7 +117,7 @@ fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<FileDiagno
     found
 }
 
-/// Where a word stands by itself, in whatever case.
+/// Byte offset of a whole word, ignoring case.
 fn word_at(text: &str, word: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     let part = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_');
@@ -128,7 +128,7 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// That a declared placeholder is a variable.
+/// Checks that a declared placeholder is a variable.
 pub(super) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic> {
     match is_variable(placeholder) {
         true => Ok(()),
@@ -136,7 +136,7 @@ pub(super) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic>
     }
 }
 
-/// That a declared placeholder is a variable and is used.
+/// Checks that a declared placeholder is a variable and is used.
 pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagnostic> {
     check_placeholder(name)?;
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
@@ -146,7 +146,7 @@ pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagn
         .hint(format!("write `{{{{ {name} }}}}` in the template or remove it here")))
 }
 
-/// What is wrong with a variable that no placeholder declares.
+/// The diagnostic of a variable that no placeholder declares.
 pub(super) fn undeclared(variable: &Variable) -> FileDiagnostic {
     let name = &variable.name;
     let diagnostic = if is_variable(name) {
@@ -158,7 +158,7 @@ pub(super) fn undeclared(variable: &Variable) -> FileDiagnostic {
     diagnostic.at(variable.at.clone())
 }
 
-/// What is wrong with a name behind `vars.`, if the agent's file does not give it.
+/// The diagnostic of a custom variable (`vars.NAME`) that the agent file does not define.
 pub(super) fn missing_var<'v>(
     used: &Variable,
     given: impl Iterator<Item = &'v str> + Clone,
@@ -178,7 +178,7 @@ pub(super) fn missing_var<'v>(
     Some(diagnostic.at(used.at.clone()))
 }
 
-/// Whether a template may use a name: it is written in upper or in lower case.
+/// Whether a name is a variable, in upper or lower case.
 fn is_variable(name: &str) -> bool {
     VARIABLES.iter().any(|known| *known == name || known.to_lowercase() == name)
 }
@@ -188,11 +188,11 @@ fn unknown_variable(what: &str, name: &str) -> FileDiagnostic {
     match similar::closest(&name.to_uppercase(), VARIABLES.into_iter()) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic
-            .hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", "))),
+            .hint(format!("known: {}; `vars.NAME` for variables of `prompt.vars`", VARIABLES.join(", "))),
     }
 }
 
-/// Where a word stands first inside `{{ … }}` or `{% … %}`.
+/// Byte offset of the first use of a word inside `{{ … }}` or `{% … %}`.
 fn word_in_tag(text: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).map(|(offset, _)| offset).find(|&offset| {
@@ -207,14 +207,14 @@ fn word_in_tag(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// An error when the settings have no model of this name.
+/// The diagnostic of a model name that is not configured.
 pub(super) fn model(name: &str, config: &Config) -> Option<FileDiagnostic> {
     if config.models.contains_key(name) {
         return None;
     }
     if name.trim().is_empty() {
         return Some(
-            FileDiagnostic::new("the name of the model is empty").hint("name one, such as `default`"),
+            FileDiagnostic::new("the name of the model is empty").hint("name a model, such as `default`"),
         );
     }
     let diagnostic = FileDiagnostic::new(format!("unknown model `{name}`"));

@@ -1,29 +1,28 @@
-//! Identifies a program that was started for a call, also after its process id was given to another one: the
-//! next process finds and ends what a killed process has left running.
+//! Identifies a child process that was started for a call, even after its process id was reused. A later
+//! process can find and kill children that a killed process left running.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
-/// The leader of a process group of its own.
+/// A child process that leads its own process group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildProcess {
     pid: i32,
-    /// When it began, as the system counts: with `boot` no two programs have the same.
+    /// Start time in ticks since boot. Together with `pid` and `boot` it is unique.
     born: u64,
-    /// The boot of the machine.
+    /// Boot id of the machine.
     boot: String,
 }
 
 impl ChildProcess {
-    /// The running program with a number; `None` where the system does not tell when it began (it does on
-    /// Linux).
+    /// The running process with this id; `None` where its start time is unknown. It is known on Linux.
     pub fn of(pid: u32) -> Option<ChildProcess> {
         let pid = i32::try_from(pid).ok()?;
         Some(ChildProcess { pid, born: born(pid)?, boot: boot()? })
     }
 
-    /// Kills it with all of its group, if it still runs. Whether it did.
+    /// Kills its process group if it is still running. Returns whether it was.
     pub fn end(&self) -> bool {
         let runs = boot().as_ref() == Some(&self.boot) && born(self.pid) == Some(self.born);
         let group = Pid::from_raw(self.pid).filter(|_| runs);
@@ -31,10 +30,10 @@ impl ChildProcess {
     }
 }
 
-/// Ticks from the machine's boot to the beginning of a process, field 22 of `/proc/PID/stat` (proc(5)).
+/// Start time of a process in ticks since boot, field 22 of `/proc/PID/stat` (proc(5)).
 fn born(pid: i32) -> Option<u64> {
     let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before, in brackets, may hold anything.
+    // The name in parentheses before it may contain any character.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 

@@ -249,7 +249,7 @@ impl Definition {
             return Err(match poc_graph::similar::closest(unknown, params.keys().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => {
-                    error.hint("it has none; parameters stand under `[query.params]` of the agent's file")
+                    error.hint("it has none; define parameters under `[query.params]` in the agent file")
                 }
                 None => error.hint(format!("it has {}", known.join(", "))),
             });

@@ -80,7 +80,7 @@ impl AgentDraft {
         let definition = parsed.map_err(|errors| {
             let first = errors.first().map_or_else(String::new, FileDiagnostic::line);
             Error::config(format!("the agent `{other}` is broken: {first}"))
-                .hint(format!("`poc-memory agent check {other}` lists everything that is wrong"))
+                .hint(format!("`poc-memory agent check {other}` lists all errors"))
         })?;
         let mut edits = Vec::new();
         let pipeline = value_span(&text, "query.pipeline");

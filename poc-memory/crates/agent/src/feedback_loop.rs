@@ -40,10 +40,12 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
         let shown: Vec<String> = path.iter().chain(path.first()).map(|name| format!("`{name}`")).collect();
         let last = path.last().copied().unwrap_or_default();
         let message = format!(
-            "agents feed each other in a circle: {}; each writes notes that the next one looks at",
+            "these agents trigger each other: {}; each writes notes that the next one reads",
             shown.join(" → ")
         );
-        let hint = format!("leave the other's notes out, with `!provenance:{last}` in the pipeline");
+        let hint = format!(
+            "add `!provenance:{last}` to the pipeline, so that it does not return the other agent's notes"
+        );
         let warning = FileDiagnostic::new(message).hint(hint).at(agent.location("query.pipeline", 0));
         Some((agent.name.clone(), warning))
     });
@@ -122,8 +124,8 @@ mod tests {
     fn agents_that_read_each_others_notes_are_warned_about() {
         let pair = [agent("a", "all | limit:5", ""), agent("b", "type:semantic", "")];
         insta::assert_snapshot!(warnings(&pair), @r#"
-        agents/a.toml:2:13: agents feed each other in a circle: `a` → `b` → `a`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:b` in the pipeline
-        agents/b.toml:2:13: agents feed each other in a circle: `b` → `a` → `b`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:a` in the pipeline
+        agents/a.toml:2:13: these agents trigger each other: `a` → `b` → `a`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
+        agents/b.toml:2:13: these agents trigger each other: `b` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
         "#);
         let three = [
             agent("a", "all | !provenance:b", ""),
@@ -131,9 +133,9 @@ mod tests {
             agent("c", "all | !provenance:a", ""),
         ];
         insta::assert_snapshot!(warnings(&three), @r#"
-        agents/a.toml:2:13: agents feed each other in a circle: `a` → `b` → `c` → `a`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:c` in the pipeline
-        agents/b.toml:2:13: agents feed each other in a circle: `b` → `c` → `a` → `b`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:a` in the pipeline
-        agents/c.toml:2:13: agents feed each other in a circle: `c` → `a` → `b` → `c`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:b` in the pipeline
+        agents/a.toml:2:13: these agents trigger each other: `a` → `b` → `c` → `a`; each writes notes that the next one reads; add `!provenance:c` to the pipeline, so that it does not return the other agent's notes
+        agents/b.toml:2:13: these agents trigger each other: `b` → `c` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
+        agents/c.toml:2:13: these agents trigger each other: `c` → `a` → `b` → `c`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
         "#);
     }
 

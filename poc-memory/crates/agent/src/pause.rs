@@ -77,11 +77,11 @@ pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String
 /// Pauses an agent.
 ///
 /// # Errors
-/// `invalid` when the end is past already.
+/// `invalid_argument`, at the field `until`, when the end of the pause is past.
 pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Result<()> {
     if let Some(until) = pause.until.filter(|_| !pause.is_active(cause.at)) {
         return Err(Error::invalid(format!("the end of the pause, {until}, is past"))
-            .hint("give a time to come: `2h`, `2030-01-31`, `2030-01-31T08:00:00Z`")
+            .hint("give a time in the future: `2h`, `2030-01-31`, `2030-01-31T08:00:00Z`")
             .field("until"));
     }
     ledger::update_state(memory, agent, cause, |state| {
@@ -105,5 +105,5 @@ fn is_enough(after: u32, failures: u32) -> bool {
 }
 
 fn ends(agent: &str) -> String {
-    format!("`poc-memory agent resume {agent}` lets it go on")
+    format!("`poc-memory agent resume {agent}` resumes it")
 }

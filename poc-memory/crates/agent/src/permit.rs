@@ -1,4 +1,4 @@
-//! The permit layer: what of a reply may be done. None of it is the model's to decide.
+//! The permit layer: decides which actions of a reply may be applied. The model has no say in it.
 
 mod permitted_action;
 mod record;
@@ -17,16 +17,16 @@ use poc_notes::Draft;
 use poc_notes::Memory;
 use std::collections::{HashMap, HashSet};
 
-/// An action that may be done.
+/// A permitted action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PermitDecision {
-    /// What is to be done.
+    /// The action.
     pub permitted: PermittedAction,
-    /// Whether a person has to decide first.
+    /// Whether it needs a person's approval.
     pub proposed: bool,
 }
 
-/// The rules of one run and what it has used of its limits.
+/// The rules of one run and the used part of its limits.
 pub struct Permit<'a> {
     definition: &'a Definition,
     mode: Mode,
@@ -35,7 +35,7 @@ pub struct Permit<'a> {
     trust: Trust,
     used: HashMap<ActionKind, usize>,
     links: HashSet<(NodeId, NodeId)>,
-    /// Links of new notes so far.
+    /// Number of links of new notes so far.
     new_note_links: usize,
     reweighted: HashSet<NodeId>,
     replaced: HashSet<NodeId>,
@@ -44,12 +44,15 @@ pub struct Permit<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
-    /// How many of the chosen nodes may be linked and nothing else.
+    /// Number of chosen nodes that are protected: they may only be linked.
     pub fn protected(&self) -> usize {
         self.selection.chosen().filter(|handle| self.protected.contains(&handle.node.id)).count()
     }
 
-    /// The rules over a selection. Protection and trust are judged on the newest graph.
+    /// The rules for a selection. Protection and trust follow from the current graph.
+    ///
+    /// # Errors
+    /// The store's.
     pub fn new(
         memory: &Memory,
         definition: &'a Definition,
@@ -65,7 +68,7 @@ impl<'a> Permit<'a> {
             mode,
             selection,
             protected,
-            // What an agent writes is trusted no more than anything it has read.
+            // New notes are trusted no more than the notes that were read.
             trust: Trust::Agent.min(selection.trust(&view)),
             used: HashMap::new(),
             links: HashSet::new(),
@@ -75,7 +78,10 @@ impl<'a> Permit<'a> {
         })
     }
 
-    /// Judges an action, and counts it when it may be done.
+    /// Decides about an action, and counts it if it is permitted.
+    ///
+    /// # Errors
+    /// Why it is refused.
     pub fn check(&mut self, action: &Action) -> Verdict<PermitDecision> {
         let kind = action.kind();
         if !self.definition.execution.actions.contains(&kind) {
@@ -118,16 +124,16 @@ impl<'a> Permit<'a> {
         }
         if from.node.id == to.node.id {
             return Err(
-                Rejection::SelfLink.because(format!("{} and {} are one node", action.from, action.to))
+                Rejection::SelfLink.because(format!("{} and {} are the same node", action.from, action.to))
             );
         }
         if !(action.strength > 0.0 && action.strength <= 1.0) {
-            let why = format!("a strength of {} is not above 0 and at most 1", action.strength);
+            let why = format!("the strength {} is not above 0 and at most 1", action.strength);
             return Err(Rejection::InvalidValue.because(why));
         }
         let (from, to) = (from.node.id, to.node.id);
         if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
-            return Err(Rejection::AlreadyPresent.because("the reply asks for it twice"));
+            return Err(Rejection::AlreadyPresent.because("the reply contains it twice"));
         }
         let reason = action.reason.clone();
         Ok(PermittedAction::Link { from, to, strength: action.strength, reason })
@@ -147,7 +153,7 @@ impl<'a> Permit<'a> {
             );
         }
         if self.reweighted.contains(&node.node.id) {
-            return Err(Rejection::AlreadyPresent.because("the reply moves this weight twice"));
+            return Err(Rejection::AlreadyPresent.because("the reply changes this weight twice"));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
     }
@@ -157,11 +163,7 @@ impl<'a> Permit<'a> {
         for name in &action.links {
             let handle = self.handle(name)?;
             if !self.in_targets(handle) {
-                let why = format!(
-                    "it is to be linked to {}, which is not {}",
-                    handle.name,
-                    self.targets_in_words()
-                );
+                let why = format!("it links to {}, which is not {}", handle.name, self.targets_in_words());
                 return Err(Rejection::OutOfScope.because(why));
             }
             if !links.contains(&handle.node.id) {
@@ -170,7 +172,7 @@ impl<'a> Permit<'a> {
         }
         let most = self.definition.limits.link_add_max;
         if self.new_note_links + links.len() > most {
-            let why = format!("new notes with more than {most} links in all");
+            let why = format!("new notes with more than {most} links in total");
             return Err(Rejection::OverLimit.because(why));
         }
         self.fits(&action.title, &action.keywords, &action.body)?;
@@ -182,36 +184,36 @@ impl<'a> Permit<'a> {
     fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {
         let old = self.changeable(&action.node)?;
         if old.shown != Shown::Whole {
-            let why = format!("{} does not stand whole in the prompt", old.name);
+            let why = format!("the prompt does not show {} in full", old.name);
             return Err(Rejection::OutOfScope.because(why));
         }
         if self.replaced.contains(&old.node.id) {
             return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
         }
         let reason = action.reason.clone();
-        let brings = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
-        match (action.by.trim().is_empty(), brings) {
+        let has_new = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
+        match (action.by.trim().is_empty(), has_new) {
             (false, false) => {
                 let new = self.handle(&action.by)?;
                 if new.node.id == old.node.id {
                     return Err(Rejection::SelfLink.because(format!("{} cannot replace itself", action.node)));
                 }
                 if self.replaced.contains(&new.node.id) {
-                    let why = format!("{} is replaced by this reply itself", action.by);
+                    let why = format!("the reply itself replaces {}", action.by);
                     return Err(Rejection::InvalidValue.because(why));
                 }
                 Ok(PermittedAction::Replace { old: old.node.id, new: new.node.id, reason })
             }
             (true, true) => {
                 let (was, id) = (&old.node, old.node.id);
-                // What is left out stays: a new key alone renames.
+                // Empty fields keep the old value: a new key alone renames the note.
                 let kept = |text: &str, was: &str| {
                     if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
                 };
                 self.fits(&action.title, &[], &action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
-                // A chunk's source is its place in a message, which is nobody else's.
+                // The source of a chunk is its place in a message, which belongs to that chunk only.
                 let source =
                     was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
                 let draft = Draft {
@@ -233,18 +235,18 @@ impl<'a> Permit<'a> {
         }
     }
 
-    /// That what the model writes is not too long: neither the text nor what is said about it.
+    /// Checks the length of a new note: its body, and its title and keywords.
     fn fits(&self, title: &str, keywords: &[String], body: &str) -> Verdict<()> {
         let most = self.definition.limits.insert_max_chars;
         let about = title.chars().count() + keywords.iter().map(|word| word.chars().count()).sum::<usize>();
         if about > most {
-            let why = format!("title and keywords of {about} characters are more than {most}");
+            let why = format!("title and keywords have {about} characters, more than {most}");
             return Err(Rejection::OverLimit.because(why));
         }
         let chars = body.chars().count();
         if chars > most {
             return Err(
-                Rejection::OverLimit.because(format!("a body of {chars} characters is more than {most}"))
+                Rejection::OverLimit.because(format!("the body has {chars} characters, more than {most}"))
             );
         }
         Ok(())
@@ -266,7 +268,7 @@ impl<'a> Permit<'a> {
             .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
     }
 
-    /// The node behind a handle, when it may be re-weighted.
+    /// The node of a handle, if it may be re-weighted and superseded.
     fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
         let handle = self.handle(name)?;
         if !self.in_targets(handle) {
@@ -284,11 +286,11 @@ impl<'a> Permit<'a> {
         handle.reach <= self.definition.limits.targets
     }
 
-    /// The targets in words.
+    /// The permitted targets, for messages.
     fn targets_in_words(&self) -> &'static str {
         match self.definition.limits.targets {
             Targets::Results => "among the results",
-            Targets::Neighborhood => "among the results or beside one",
+            Targets::Neighborhood => "among the results or their neighbors",
             Targets::Any => "a node of the prompt",
         }
     }

@@ -1,8 +1,8 @@
-//! When an agent is due: the instants a schedule names.
+//! Schedules of agents and their slots.
 //!
-//! A calendar rule names times on the wall clock. Each of them is one instant: the first of two
-//! when the clock is set back over it, the first that exists after it when the clock is set forward
-//! over it. A slot is therefore never named twice, and slots are strictly increasing.
+//! A calendar rule gives local times. Each local time is one instant: the first of two when the clock is set
+//! back, and the end of the gap when the clock is set forward. No slot occurs twice, and slots are strictly
+//! increasing.
 
 mod parse;
 mod zone;
@@ -15,37 +15,37 @@ use croner::Cron;
 use poc_graph::time::{Span, Timestamp};
 use std::fmt;
 
-/// Steps after which a search for a slot gives up: more than the minutes of the longest time a
-/// clock was ever set back by, a day.
+/// Maximum steps of a search for a slot. A clock was never set back by more than a day, which has fewer
+/// minutes.
 const SEARCH: usize = 2000;
 
 /// A parsed `schedule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Only when asked.
+    /// Only on request.
     OnDemand,
-    /// When notes that concern the agent were made or edited.
+    /// When relevant notes were created or edited.
     OnChange,
-    /// Times on the wall clock.
+    /// Local times.
     Calendar {
         /// As written in the file.
         text: String,
         /// Minute, hour, day of month, month, day of week.
         cron: Box<Cron>,
     },
-    /// A fixed period, counted from the epoch so that it needs no memory.
+    /// A fixed period, counted from the epoch, so that no state is needed.
     Every {
         /// As written in the file.
         text: String,
-        /// From one slot to the next.
+        /// Time between two slots.
         period: Span,
-        /// From the epoch to the first slot after it, shorter than the period.
+        /// Time from the epoch to the first slot; shorter than the period.
         phase: Span,
     },
 }
 
 impl Schedule {
-    /// The first slot after an instant in a time zone; `None` when it names none, or beyond the calendar.
+    /// The first slot after an instant in a time zone; `None` when there is none or it is out of range.
     pub fn next_after(&self, after: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -55,7 +55,7 @@ impl Schedule {
             }
             Schedule::Calendar { cron, .. } => {
                 let mut local = zone::wall_clock(after, zone)?;
-                // On the second pass over the same hour the wall clock names slots that were.
+                // In a repeated hour, local times may belong to slots that are already past.
                 for _ in 0..SEARCH {
                     local = cron.find_next_occurrence(&local, false).ok()?;
                     let slot = zone::instant(local, zone)?;
@@ -68,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// The last slot at or before an instant in a time zone; `None` when it names none, or beyond the calendar.
+    /// The last slot at or before an instant in a time zone; `None` when there is none or it is out of range.
     pub fn latest(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -78,7 +78,7 @@ impl Schedule {
             }
             Schedule::Calendar { cron, .. } => {
                 let shown = zone::wall_clock(now, zone)?;
-                // On the second pass over the same hour everything the first pass showed has been.
+                // In a repeated hour, all slots of the first pass are already past.
                 let repeated = now.0.saturating_sub(zone::instant(shown, zone)?.0).max(0);
                 let mut local = shown.checked_add_signed(chrono::TimeDelta::milliseconds(repeated))?;
                 for inclusive in std::iter::once(true).chain(std::iter::repeat_n(false, SEARCH)) {
@@ -93,9 +93,9 @@ impl Schedule {
         }
     }
 
-    /// The least time from one slot to the next on a wall clock that is never set; `None` when it names no instants.
+    /// The minimum time between two slots, ignoring clock changes; `None` for schedules without slots.
     pub fn period(&self) -> Option<Span> {
-        /// Enough to see every gap of a rule that repeats weekly at a few times a day.
+        /// Covers every gap of a rule that repeats weekly with a few slots per day.
         const SAMPLE: usize = 64;
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -114,15 +114,15 @@ impl Schedule {
         }
     }
 
-    /// What is probably not meant: a day of the month and a day of the week together, which cron
-    /// reads as "or".
+    /// A warning about a rule with both a day of the month and a day of the week, which cron combines with
+    /// "or".
     pub fn warning(&self) -> Option<String> {
         let Schedule::Calendar { text, cron } = self else { return None };
         let days = &cron.pattern;
         let either = !days.is_dom_wildcard() && !days.is_dow_wildcard() && !days.matches_dom_and_dow();
         either.then(|| {
             format!(
-                "`{text}` names a day of the month and a day of the week: it fires on every day that is one or the other"
+                "`{text}` has a day of the month and a day of the week: it fires on every day that matches one of them"
             )
         })
     }
@@ -138,8 +138,8 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// A number below `below` that belongs to some words, the same on every machine and for ever:
-/// the first eight bytes of their BLAKE3 hash.
+/// A number below `below` that is derived from some words and never changes: the first eight bytes of their
+/// BLAKE3 hash.
 pub(crate) fn pick(words: &[&str], below: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for word in words {
@@ -150,7 +150,7 @@ pub(crate) fn pick(words: &[&str], below: u64) -> u64 {
     u64::from_le_bytes(bytes) % below.max(1)
 }
 
-/// Where questions about a rule rather than about an instant start: a leap year.
+/// Start of searches that are independent of the current time: a leap year.
 fn reference() -> NaiveDateTime {
     NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default().and_time(NaiveTime::MIN)
 }

@@ -1,4 +1,4 @@
-//! Prompt templates as tera sees them: names, includes, variables and what is wrong with them.
+//! Prompt templates: file names, includes, variables and their diagnostics.
 
 mod bounds;
 mod tags;
@@ -12,17 +12,17 @@ use std::path::{Component, Path};
 use tags::{Kind, Tag, tags};
 use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
 
-/// Stands for the file name of a template that is written in the agent file itself.
+/// File name of a template that is written in the agent file itself.
 pub(super) const INLINE: &str = "inline template";
 
-/// What a template may use, in upper or lower case, beside `vars`.
+/// The variables of a template, in upper or lower case, in addition to `vars`.
 pub(super) const VARIABLES: [&str; 9] =
     ["NODES", "TOPOLOGY", "PAIRS", "HUBS", "SIBLINGS", "HEALTH", "AGENT", "DATE", "ACTIONS"];
 
-/// Templates one template may draw in.
+/// Maximum number of templates that a template includes.
 const MAX_INCLUDES: usize = 32;
 
-/// That a template's name is one of a file inside the folder of prompts.
+/// Checks that a template name is a path inside the `prompts` folder.
 pub(super) fn checked_name(name: &str) -> Result<()> {
     let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     if inside && !name.is_empty() {
@@ -30,13 +30,13 @@ pub(super) fn checked_name(name: &str) -> Result<()> {
     }
     if name.is_empty() {
         return Err(Error::config("the name of the template is empty")
-            .hint("name a file of the folder of prompts, such as `linker.md`"));
+            .hint("name a file in the `prompts` folder, such as `linker.md`"));
     }
-    Err(Error::config(format!("the template `{name}` lies outside the folder of prompts"))
-        .hint("name a file of that folder, such as `linker.md`"))
+    Err(Error::config(format!("the template `{name}` is outside the `prompts` folder"))
+        .hint("name a file in that folder, such as `linker.md`"))
 }
 
-/// Every template that `text` includes or extends, directly or through others.
+/// All templates that `text` includes or extends, directly or indirectly, by name.
 pub(super) fn includes(
     name: &str,
     text: &str,
@@ -49,14 +49,16 @@ pub(super) fn includes(
             if included == name || found.contains_key(&included) {
                 continue;
             }
-            let place = |error: Error| {
+            let located = |error: Error| {
                 error.at(ErrorLocation { file: Some(from.clone()), ..ErrorLocation::offset(&text, offset) })
             };
-            checked_name(&included).map_err(place)?;
+            checked_name(&included).map_err(located)?;
             if found.len() == MAX_INCLUDES {
-                return Err(place(Error::config(format!("more than {MAX_INCLUDES} templates are included"))));
+                return Err(located(Error::config(format!(
+                    "more than {MAX_INCLUDES} templates are included, directly or indirectly"
+                ))));
             }
-            let source = read(&included).map_err(place)?;
+            let source = read(&included).map_err(located)?;
             open.push_back((included.clone(), source.clone()));
             found.insert(included, source);
         }
@@ -64,7 +66,7 @@ pub(super) fn includes(
     Ok(found)
 }
 
-/// The names behind `include` and `extends`, each with the place of its tag.
+/// The names in `include` and `extends` tags, each with the byte offset of its tag.
 fn references(text: &str) -> Vec<(String, usize)> {
     let name = |tag: Tag<'_>| {
         let quoted = tag.inside.strip_prefix("include").or_else(|| tag.inside.strip_prefix("extends"))?;
@@ -77,7 +79,10 @@ fn unquoted(text: &str) -> Option<&str> {
     ['"', '\'', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
 }
 
-/// Tera with a template and what it includes. `node` answers the function `node(key="…")`.
+/// A Tera engine with a template and its includes. `node` implements the function `node(key="…")`.
+///
+/// # Errors
+/// The diagnostics of the templates.
 pub(super) fn engine(
     name: &str,
     text: &str,
@@ -105,18 +110,18 @@ pub(super) fn engine(
     }
 }
 
-/// The variables a template needs, `vars` left out.
+/// The variables of a template, except `vars`.
 pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
     let found = tera.get_template_variables(name).unwrap_or_default();
     found.into_iter().filter(|name| *name != "vars").map(str::to_owned).collect()
 }
 
-/// The names behind `vars.` that a text uses in its tags, each with its place.
+/// The custom variables (`vars.NAME`) in the tags of a text, each with its byte offset.
 pub(super) fn vars(text: &str) -> Vec<(&str, usize)> {
     tags(text).into_iter().flat_map(|tag| tags::vars(text, &tag)).collect()
 }
 
-/// Names behind `vars.` that some tag of the texts asks about, or has something else for.
+/// The custom variables that some tag tests for existence or gives a default.
 pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) -> BTreeSet<&'t str> {
     let mut guarded = BTreeSet::new();
     for (_, text) in texts {
@@ -130,7 +135,7 @@ pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) 
     guarded
 }
 
-/// What tera reports, one error for each thing that is wrong.
+/// The diagnostics in an error of Tera.
 pub(super) fn diagnostics(error: &tera::Error) -> Vec<FileDiagnostic> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
@@ -148,7 +153,7 @@ pub(super) fn diagnostics(error: &tera::Error) -> Vec<FileDiagnostic> {
     }
 }
 
-/// One of tera's printed reports: `error: MESSAGE`, then ` --> FILE:LINE:COLUMN` and the line.
+/// The diagnostic of one printed report of Tera: `error: MESSAGE`, then ` --> FILE:LINE:COLUMN` and the line.
 fn report(text: &str) -> FileDiagnostic {
     let mut lines = text.lines();
     let message = lines.next().unwrap_or("");
@@ -171,7 +176,7 @@ fn report(text: &str) -> FileDiagnostic {
     }
 }
 
-/// Tera's sentences in this house's style: no capital, no full stop.
+/// A message of Tera without initial capital and full stop, like all messages.
 fn sentence(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     let mut chars = text.chars();

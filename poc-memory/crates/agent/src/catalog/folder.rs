@@ -92,7 +92,7 @@ fn inside(
             if real(&path)?.starts_with(real(folder)?) {
                 return text.map_err(|diagnostic| diagnostic.file(name).into());
             }
-            Err(wrong(format!("lies outside the folder of {whose}")).hint("copy it into the folder"))
+            Err(wrong(format!("is outside the `{whose}` folder")).hint("copy it into the folder"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if let Some((_, text)) = bundled.iter().find(|(file, _)| *file == name) {
@@ -124,7 +124,7 @@ fn text(path: &Path) -> std::io::Result<Result<String, FileDiagnostic>> {
         let good = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
         let byte = error.as_bytes().get(good).copied().unwrap_or_default();
-        FileDiagnostic::new(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
+        FileDiagnostic::new(format!("the byte 0x{byte:02X} is not valid UTF-8"))
             .hint("save the file as UTF-8")
             .at(ErrorLocation::offset(&before, before.len()))
     }))

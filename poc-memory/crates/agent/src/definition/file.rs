@@ -153,8 +153,8 @@ impl<'a> Section<'a> {
         let elsewhere = || keys::KEYS.iter().filter(|row| row.table() != self.path);
         if let Some(row) = elsewhere().find(|row| row.name() == key) {
             return match row.table() {
-                "" => format!("`{key}` stands at the top of the file, before the first `[…]`"),
-                table => format!("`{key}` stands under `[{table}]`"),
+                "" => format!("`{key}` belongs at the top of the file, before the first `[…]`"),
+                table => format!("`{key}` belongs under `[{table}]`"),
             };
         }
         if let Some(near) = similar::closest(key, here()) {
@@ -235,17 +235,17 @@ impl<'a> Section<'a> {
         self.file.report(self.offset, diagnostic.hint(hint));
     }
 
-    /// The value of a key that takes one of a few names, mapped to what the name stands for.
+    /// The value of a key that takes one of a few names, mapped to the value of the name.
     pub(super) fn one_of<T: Copy>(&self, key: &str, names: &[(&str, T)]) -> Option<T> {
-        let said = self.get::<String>(key)?;
-        let found = names.iter().find(|(name, _)| *name == said.value);
+        let given = self.get::<String>(key)?;
+        let found = names.iter().find(|(name, _)| *name == given.value);
         if found.is_none() {
             let diagnostic =
-                FileDiagnostic::new(format!("`{}` cannot be `{}`", self.path_of(key), said.value));
+                FileDiagnostic::new(format!("`{}` cannot be `{}`", self.path_of(key), given.value));
             let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
             self.file.report(
-                said.offset,
-                match similar::closest(&said.value, names.iter().map(|(name, _)| *name)) {
+                given.offset,
+                match similar::closest(&given.value, names.iter().map(|(name, _)| *name)) {
                     Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
                     None => diagnostic.hint(format!("write {}", known.join(" or "))),
                 },

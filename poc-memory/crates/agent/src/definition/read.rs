@@ -305,8 +305,8 @@ impl<'a> Reader<'a> {
         if pipeline.only_filters() {
             return Some(pipeline);
         }
-        let diagnostic = FileDiagnostic::new(format!("`{}` does more than filter", text.value));
-        self.file.report(text.offset, diagnostic.hint("give filters alone, such as `provenance:manual`"));
+        let diagnostic = FileDiagnostic::new(format!("`{}` is not only a filter", text.value));
+        self.file.report(text.offset, diagnostic.hint("use only filters, such as `provenance:manual`"));
         None
     }
 
@@ -324,8 +324,8 @@ impl<'a> Reader<'a> {
         let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
         if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
             let section = root.section("budget");
-            let diagnostic = FileDiagnostic::new("an agent that runs `on-change` needs a bound on its runs");
-            let diagnostic = diagnostic.hint("give `budget.max-runs-per-day` a number from 1 up");
+            let diagnostic = FileDiagnostic::new("an agent that runs `on-change` needs a limit on its runs");
+            let diagnostic = diagnostic.hint("set `budget.max-runs-per-day` to at least 1");
             self.file.report(section.place("max-runs-per-day").unwrap_or_default(), diagnostic);
         }
     }

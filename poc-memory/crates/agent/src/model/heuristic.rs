@@ -1,14 +1,13 @@
-//! No language model: proposals from the similarity of texts and the structure of the graph alone.
+//! A model without a language model: its replies follow from text similarity and the structure of the graph.
 //!
-//! Links: a chosen node and its best candidates, when they are alike and share a keyword or words
-//! that are rare in the memory. Weights: busy nodes gain, trivial ones lose. Supersessions: one note of
-//! a pair whose every sentence the other repeats.
+//! - Links: a chosen node and its best candidates, if they are similar and share a keyword or rare words.
+//! - Weights: nodes with many links gain weight, trivial nodes lose weight.
+//! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
-//! What an agent is for shows in what it may do. One that may supersede and nothing else renames: a key of
-//! the rarest words. One that may also insert splits: along headings, every line kept, stories never. One
-//! that may insert and not supersede brings together what episodes share: their sentences, quoted. It
-//! has no words of its own, so where these would be needed it does nothing. The same selection always
-//! gives the same answer.
+//! The permitted actions determine the task. With only `supersede`, it renames notes after their rarest
+//! words. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
+//! `insert` but not `supersede`, it collects sentences that several episodes share. It writes no text of its
+//! own. The same selection always gives the same reply.
 
 mod link;
 mod rename;
@@ -25,14 +24,17 @@ use poc_config::Config;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The provider `heuristic`.
+/// The model of the provider `heuristic`.
 pub struct Heuristic {
     settings: poc_config::HeuristicConfig,
     cosines: poc_config::CosinesConfig,
 }
 
 impl Heuristic {
-    /// The model with the thresholds of the settings; an error is one line.
+    /// A model with the configured thresholds.
+    ///
+    /// # Errors
+    /// A message of one line when the embedder has no thresholds.
     pub fn new(config: &Config) -> Result<Heuristic, String> {
         let cosines = config.cosines().map_err(|error| error.line())?.clone();
         Ok(Heuristic { settings: config.heuristic.clone(), cosines })
@@ -71,7 +73,7 @@ impl Model for Heuristic {
             counts.push((found.len(), "note to split"));
             for split in found {
                 let node = &split.whole.node;
-                let reason = format!("`{}` says in headings what it is made of", node.key);
+                let reason = format!("`{}` has headings that divide it", node.key);
                 inserted.extend(split.parts.iter().map(|part| {
                     json!({"reason": format!("part of `{}`, along its headings", node.key), "key": "",
                            "title": part.title, "body": part.body, "keywords": node.keywords,
@@ -106,7 +108,7 @@ impl Model for Heuristic {
             reply.insert("insert".into(), inserted.into());
         }
         if may(ActionKind::LinkAdd) {
-            // Who writes notes links them to what they come from, and leaves the rest to the linker.
+            // Agents that write notes link them to their sources; other links are the linker's task.
             let found = match inserts {
                 true => Vec::new(),
                 false => link::find(&self.settings, &self.cosines, &nodes, request.text, &gone),
@@ -139,18 +141,18 @@ fn notes(counts: &[(usize, &str)]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| match (*count, what.split_once(' ')) {
             (1, _) => format!("1 {what}"),
-            // A note to split, new keys.
+            // "notes to split", but "new keys".
             (count, Some((noun, rest))) if noun == "note" => format!("{count} {noun}s {rest}"),
             (count, _) => format!("{count} {what}s"),
         })
         .collect();
     match found.as_slice() {
-        [] => "Nothing stands out by similarity and structure.".into(),
+        [] => "Similarity and structure suggest no action.".into(),
         found => format!("Proposed from similarity and structure alone: {}.", found.join(", ")),
     }
 }
 
-/// The selection by handle.
+/// The selection, indexed by handle.
 struct Nodes<'a> {
     selection: &'a Selection,
     by_name: BTreeMap<&'a str, (usize, &'a Handle)>,
@@ -169,7 +171,7 @@ impl<'a> Nodes<'a> {
         self.by_name.get(name).map(|(_, handle)| *handle)
     }
 
-    /// Where a handle stands in the prompt.
+    /// Position of a handle in the prompt.
     fn position(&self, handle: &Handle) -> usize {
         self.by_name.get(handle.name.as_str()).map_or(usize::MAX, |(at, _)| *at)
     }

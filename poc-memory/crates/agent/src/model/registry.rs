@@ -1,5 +1,5 @@
-//! The models of a process: each is built once and kept, with what the process knows of its provider: its
-//! rate limit, how many of its calls are in progress, and whether it is left alone for a while.
+//! The models of a process. Each model is built once. Models of the same provider share its state: the pause
+//! it asked for, the number of calls in progress, and whether it is suspended.
 
 use super::cancellation::CancellationToken;
 use super::heuristic::Heuristic;
@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Builds models from settings: it knows the kinds of providers, which agents do not.
+/// Builds models from settings. This trait keeps this crate independent of the kinds of providers.
 pub trait ModelFactory: Send + Sync {
-    /// Identifies the key that opens a provider; `None` without one. When it changes, the models of the
-    /// provider are built anew.
+    /// Hash of the provider's API key; `None` without a key. When it changes, the models of the provider are
+    /// rebuilt.
     fn credentials(&self, provider: &poc_config::ProviderConfig) -> Option<blake3::Hash>;
 
-    /// Builds a model that respects and extends the pause of its provider. Calls nobody.
+    /// Builds a model that respects and extends the pause of its provider. Sends no request.
     ///
     /// # Errors
-    /// One line that would help, when something is missing (an unset key).
+    /// A hint of one line when something is missing, such as an unset key.
     fn build(&self, settings: ModelSettings<'_>, retry_after: &RetryAfter) -> Result<Box<dyn Model>, String>;
 }
 
@@ -33,7 +33,7 @@ pub trait ModelFactory: Send + Sync {
 pub struct ModelSettings<'a> {
     /// All settings.
     pub config: &'a Config,
-    /// The model's name in them.
+    /// The model's configured name.
     pub name: &'a str,
     /// The model.
     pub model: &'a poc_config::ModelConfig,
@@ -60,7 +60,7 @@ struct CachedModel {
     model: Arc<GuardedModel>,
 }
 
-/// What opens a provider: when it changes, what was known of the provider no longer counts.
+/// Settings and key of a provider. When they change, its state is reset.
 type Access = (poc_config::ProviderConfig, Option<blake3::Hash>);
 
 impl fmt::Debug for ModelRegistry {
@@ -70,20 +70,20 @@ impl fmt::Debug for ModelRegistry {
 }
 
 impl Default for ModelRegistry {
-    /// A registry that builds the heuristic model and no other.
+    /// A registry that builds only the heuristic model.
     fn default() -> ModelRegistry {
         ModelRegistry::new(Arc::new(HeuristicFactory))
     }
 }
 
 impl ModelRegistry {
-    /// An empty registry whose models the factory builds.
+    /// An empty registry that builds models with `factory`.
     pub fn new(factory: Arc<dyn ModelFactory>) -> ModelRegistry {
         ModelRegistry(Arc::new(Shared { factory, models: Mutex::default(), providers: Mutex::default() }))
     }
 
-    /// The model with a name from the settings: the one that was built before, unless its settings or
-    /// its key have changed. Calls nobody.
+    /// The model with a configured name. It is rebuilt when its settings or its key have changed. Sends no
+    /// request.
     ///
     /// # Errors
     /// `invalid_config` when no model has this name, or when something is [missing](Self::missing).
@@ -123,8 +123,8 @@ impl ModelRegistry {
         Ok(model)
     }
 
-    /// Why the model with this name cannot be called with the present settings and environment (an unset
-    /// key), with the line that would help; `None` when nothing is known to be missing. Calls nobody.
+    /// Why the model with this name cannot be called with the current settings and environment, for example an
+    /// unset key, with a hint; `None` when nothing is known to be missing. Sends no request.
     pub fn missing(&self, config: &Config, name: &str) -> Option<String> {
         match find(config, name) {
             Ok(settings) => self.0.factory.build(settings, &RetryAfter::default()).err(),
@@ -135,7 +135,7 @@ impl ModelRegistry {
         }
     }
 
-    /// The providers that are left alone at an instant, one line each.
+    /// The providers that are suspended at `now`, one line each.
     pub fn suspension(&self, config: &Config, now: Timestamp) -> Vec<String> {
         let providers = self.0.providers.lock();
         let line = |(name, (_, provider)): (&String, &(Access, Arc<ProviderState>))| {
@@ -158,11 +158,11 @@ impl ModelRegistry {
     }
 }
 
-/// What the settings lack for a model.
+/// What is missing in the settings for a model.
 enum Absent {
     /// The model itself.
     Model(Error),
-    /// Its provider, with the line that would help.
+    /// Its provider, with a hint.
     Provider(String),
 }
 
@@ -204,7 +204,7 @@ impl ModelFactory for HeuristicFactory {
     }
 }
 
-/// What the process knows of a provider.
+/// State of a provider in this process.
 #[derive(Default)]
 struct ProviderState {
     gate: Arc<PrioritySemaphore>,
@@ -213,7 +213,7 @@ struct ProviderState {
     suspension: Mutex<Option<Suspension>>,
 }
 
-/// Why a provider is left alone, and since when.
+/// Why a provider is suspended, and since when.
 #[derive(Clone)]
 struct Suspension {
     since: Timestamp,
@@ -224,13 +224,13 @@ impl ProviderState {
     fn suspension(&self, provider: &str, span: Span, now: Timestamp) -> Option<String> {
         let suspension = self.suspension.lock().clone()?;
         let until = suspension.since.plus(span);
-        // After a clock that went back nobody waits longer than from now on.
+        // A suspension from the future was set by a clock that was ahead; it does not count.
         let over = now >= until || now < suspension.since;
-        (!over).then(|| format!("`{provider}` is left alone until {until}: {}", suspension.why))
+        (!over).then(|| format!("`{provider}` is suspended until {until}: {}", suspension.why))
     }
 
-    /// Leaves the provider alone from now on. Returns whether the reason is a new one: it is logged once,
-    /// however often a later try fails for it.
+    /// Suspends the provider from now on. Returns whether the reason is new, so that repeated failures are
+    /// logged once.
     fn suspend(&self, now: Timestamp, why: &str) -> bool {
         let before = self.suspension.lock().replace(Suspension { since: now, why: why.to_owned() });
         before.is_none_or(|before| before.why != why)
@@ -238,7 +238,7 @@ impl ProviderState {
 
     fn clear_suspension(&self, provider: &str) {
         if self.suspension.lock().take().is_some() {
-            tracing::info!(provider, "answers again");
+            tracing::info!(provider, "the provider answers again");
         }
     }
 
@@ -254,14 +254,14 @@ impl ProviderState {
     }
 }
 
-/// A model behind what the process knows of its provider.
+/// A model that respects the state of its provider.
 struct GuardedModel {
     inner: Box<dyn Model>,
     /// The provider's name.
     name: String,
     provider: Arc<ProviderState>,
     concurrency: Option<usize>,
-    /// How long the provider is left alone once it has refused the key or has no credit left.
+    /// How long the provider is suspended after it refused the key or has no credit left.
     suspension: Span,
 }
 
@@ -277,7 +277,7 @@ impl Model for GuardedModel {
                 let (provider, span) = (&self.name, self.suspension);
                 if self.provider.suspend(request.now, why) {
                     let until = "or until its settings or its key change";
-                    tracing::warn!(provider, "left alone for {span}, {until}: {why}");
+                    tracing::warn!(provider, "the provider is suspended for {span}, {until}: {why}");
                 }
             }
             Err(_) => {}

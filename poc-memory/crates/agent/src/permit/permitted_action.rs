@@ -1,54 +1,54 @@
-//! An action that passed the permit checks, as proposals store it.
+//! A permitted action, as proposals store it.
 
 use poc_graph::NodeId;
 use poc_notes::Draft;
 use serde::{Deserialize, Serialize};
 
-/// An action that may be done, if nothing it names has changed since it was read.
-// Proposals keep it by the place of its variant: a new one goes to the end.
+/// A permitted action. It is applied only if the nodes it names have not changed since they were read.
+// Stored as the variant's index: add new variants at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PermittedAction {
-    /// Make a link.
+    /// Add a link.
     Link {
-        /// Where it starts.
+        /// Source node.
         from: NodeId,
-        /// Where it ends.
+        /// Destination node.
         to: NodeId,
         /// Above 0, at most 1.
         strength: f64,
         /// Why.
         reason: String,
     },
-    /// Move a weight.
+    /// Change a weight.
     Weigh {
         /// The node.
         node: NodeId,
-        /// By how much.
+        /// Amount of the change.
         delta: f64,
     },
-    /// Make a node.
+    /// Insert a node.
     Insert {
-        /// Its text; trust and provenance are set when it is applied.
+        /// The new node.
         draft: Box<Draft>,
-        /// What it is linked to.
+        /// Nodes to link it to.
         links: Vec<NodeId>,
         /// Why.
         reason: String,
     },
-    /// Replace a node by one that is there.
+    /// Supersede a node by an existing one.
     Replace {
         /// The node.
         old: NodeId,
-        /// What takes its place.
+        /// Its replacement.
         new: NodeId,
         /// Why.
         reason: String,
     },
-    /// Replace a node by a new one.
+    /// Supersede a node by a new one.
     Rewrite {
         /// The node.
         old: NodeId,
-        /// What takes its place.
+        /// Its replacement.
         draft: Box<Draft>,
     },
 }
@@ -65,7 +65,7 @@ impl PermittedAction {
         }
     }
 
-    /// Whether it would do what another one would: reasons and strengths aside.
+    /// Whether it has the same effect as another action; reasons and strengths are ignored.
     pub fn is_equivalent(&self, other: &PermittedAction) -> bool {
         let text = |draft: &Draft| (draft.key.clone(), draft.title.clone(), draft.body.clone());
         match (self, other) {
@@ -88,7 +88,7 @@ impl PermittedAction {
         }
     }
 
-    /// The note it writes.
+    /// The new note.
     pub fn draft(&self) -> Option<&Draft> {
         match self {
             PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
@@ -107,7 +107,7 @@ impl PermittedAction {
         }
     }
 
-    /// The node it puts out of use.
+    /// The node that it supersedes.
     pub fn replaced_node(&self) -> Option<NodeId> {
         match self {
             PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => Some(*old),

@@ -6,10 +6,10 @@ use crate::ledger::{ActionRecord, ActionState};
 use crate::reply::{cut, short};
 use crate::selection::Selection;
 
-/// Characters a row keeps of each thing that is said about a refused action.
+/// Maximum characters that a row stores of each text about a refused action.
 const MAX_REFUSED_SAID: usize = 300;
 
-/// The action in words, with keys in place of handles.
+/// Description of an action, with keys instead of handles.
 pub fn summary(action: &Action, selection: &Selection) -> String {
     let key = |name: &str| match selection.get(name.trim()) {
         Some(handle) => format!("`{}`", handle.node.key),
@@ -34,7 +34,7 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
 }
 
 impl ActionRecord {
-    /// The row of an action that is to be done.
+    /// The record of an action that will be applied.
     pub(crate) fn of(action: &Action, selection: &Selection) -> ActionRecord {
         ActionRecord {
             kind: Some(action.kind()),
@@ -48,13 +48,13 @@ impl ActionRecord {
         }
     }
 
-    /// Why it is not done.
+    /// Why it was refused.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
         Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
     }
 
-    /// The row of an action that is not done.
+    /// Marks the action as refused.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.state = ActionState::Refused;
         self.rejected = Some(refusal.rejection.code().to_owned());

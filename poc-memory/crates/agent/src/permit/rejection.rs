@@ -1,45 +1,45 @@
-//! Why an action was not done.
+//! Why an action was refused.
 
-/// The stable reasons.
+/// The reasons, each with a stable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// The agent may not do this at all.
+    /// The agent has no permission for this kind of action.
     NotPermitted,
-    /// It names a node the prompt does not.
+    /// It names a node that is not in the prompt.
     UnknownHandle,
-    /// It changes a node that is not among the agent's targets, or supersedes one that was not read whole.
+    /// It changes a node outside the agent's targets, or supersedes a node that the prompt did not show in full.
     OutOfScope,
     /// It re-weights or supersedes a protected node.
     Protected,
-    /// It is one too many, or too big.
+    /// It exceeds a limit on number or size.
     OverLimit,
-    /// It ties a node to itself.
+    /// It links a node to itself.
     SelfLink,
-    /// A node it names is no longer what was read.
+    /// A node it names has changed since it was read.
     ChangedSinceRead,
     /// A value is out of range.
     InvalidValue,
-    /// It is so already; no failure.
+    /// It is already done; not a failure.
     AlreadyPresent,
-    /// It was left for a person to do, in rows of before proposals were kept; no failure.
+    /// It was left to a person, in rows of releases before proposals were stored; not a failure.
     Proposed,
-    /// The agent only observes; no failure.
+    /// The agent only observes; not a failure.
     Observed,
 }
 
-/// A rejection with what it is about.
+/// A rejection with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The stable reason.
     pub rejection: Rejection,
-    /// In words.
+    /// Details.
     pub detail: String,
 }
 
 impl Refusal {
-    /// Why a part is not done, of the whole it goes with.
+    /// The refusal of the other actions in the group of the refused one.
     pub(crate) fn of_whole(self, whole: &str) -> Refusal {
-        let detail = format!("it goes with \"{whole}\", which is not done: {}", self.detail);
+        let detail = format!("it belongs to \"{whole}\", which was refused: {}", self.detail);
         Refusal { detail, ..self }
     }
 }
@@ -77,7 +77,7 @@ impl Rejection {
         }
     }
 
-    /// What it says, in words.
+    /// Its meaning.
     pub fn meaning(self) -> &'static str {
         match self {
             Rejection::NotPermitted => "the agent is not permitted to do this",
@@ -100,7 +100,7 @@ impl Rejection {
         }
     }
 
-    /// Whether the reply asked for something it should not have.
+    /// Whether the model made a mistake, rather than the action being unnecessary or waiting.
     pub fn is_failure(self) -> bool {
         !matches!(self, Rejection::AlreadyPresent | Rejection::Proposed | Rejection::Observed)
     }

@@ -1,4 +1,4 @@
-//! The words of a schedule.
+//! Parses schedules.
 
 use super::{Schedule, reference};
 use croner::Cron;
@@ -6,7 +6,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 
-/// Each form, as people write it.
+/// An example of each form.
 const EXAMPLES: [&str; 13] = [
     "on-demand",
     "on-change",
@@ -23,7 +23,7 @@ const EXAMPLES: [&str; 13] = [
     "every 6h",
 ];
 
-/// The form that says the rest.
+/// An example of a cron rule, for everything else.
 const CRON: &str = "cron 0 3 * * 1-5";
 
 const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
@@ -33,7 +33,7 @@ const MINUTES_OF_DAY: u32 = 24 * 60;
 /// Days that every month has.
 const DAYS_OF_MONTH: u32 = 28;
 
-/// When `daily`, `weekly` and `monthly` run if nothing else is said: the small hours, in minutes of the day.
+/// Default window of `daily`, `weekly` and `monthly`, in minutes of the day.
 const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
 
 impl Schedule {
@@ -41,9 +41,12 @@ impl Schedule {
     /// `daily between 01:00 and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (each
     /// with `at` or `between` too), `every 6h` and `cron 0 3 * * 1-5`.
     ///
-    /// What is left open is fixed by a hash of the agent's name, so that agents do not all start
-    /// together: the minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and
-    /// `monthly`, the minute within `between`, the day of `weekly`, the day of `monthly` from 1 to 28.
+    /// Unspecified parts follow from a hash of the agent's name, so that agents do not all start together: the
+    /// minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and `monthly`, the minute
+    /// within `between`, the day of `weekly`, and the day of `monthly` from 1 to 28.
+    ///
+    /// # Errors
+    /// `invalid_config` with the valid forms.
     pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -82,13 +85,12 @@ impl Schedule {
         }
     }
 
-    /// Each form, as people write it.
+    /// An example of each form.
     pub fn examples() -> impl Iterator<Item = &'static str> {
         EXAMPLES.into_iter().chain([CRON])
     }
 
-    /// What a schedule looks like, as a regular expression. A cron rule that looks like one may still be
-    /// wrong.
+    /// A regular expression that every schedule matches. A cron rule that matches may still be invalid.
     pub fn pattern() -> String {
         let clock = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
         let time = format!(r"(\s+at\s+{clock}|\s+between\s+{clock}\s+and\s+{clock})?");
@@ -114,7 +116,7 @@ fn days(minute: u32, days: &str) -> String {
     format!("{} {} {days}", minute % 60, minute / 60)
 }
 
-/// What follows the days: `at T`, `between T and T` or nothing, as a minute of the day.
+/// The minute of the day of `at T`, `between T and T` or nothing.
 fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
     let (from, until) = match words {
         [] => QUIET_HOURS,
@@ -122,7 +124,7 @@ fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
         ["between", from, "and", until] => (minute_of_day(from)?, minute_of_day(until)?),
         _ => return Err(unknown(text)),
     };
-    // The window may reach over midnight.
+    // The window may include midnight.
     match (until + MINUTES_OF_DAY - from) % MINUTES_OF_DAY {
         0 => Err(Error::config(format!("the window of `{text}` is empty"))
             .hint("write two different times: `daily between 01:00 and 05:00`")),
@@ -192,12 +194,12 @@ fn calendar(text: &str, expression: &str) -> Result<Schedule> {
         })?;
     if cron.find_next_occurrence(&reference(), true).is_err() {
         return Err(Error::config(format!("`{text}` never fires"))
-            .hint("no year has such a day: look at the day of the month and the month"));
+            .hint("no year has such a day; check the day of the month and the month"));
     }
     Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron) })
 }
 
-/// A number below `below` that belongs to an agent, the same on every machine and for ever.
+/// A number below `below` that is derived from an agent's name and never changes.
 fn pick(agent: &str, purpose: &str, below: u32) -> u32 {
     super::pick(&[agent, purpose], u64::from(below)) as u32
 }

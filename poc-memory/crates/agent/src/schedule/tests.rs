@@ -84,7 +84,7 @@ fn invalid_schedules_are_reported() {
     insta::assert_snapshot!(error_of("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
     insta::assert_snapshot!(error_of("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(error_of("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
-    insta::assert_snapshot!(error_of("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
+    insta::assert_snapshot!(error_of("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day; check the day of the month and the month");
     for text in [
         "",
         "daily at",
@@ -106,7 +106,7 @@ fn invalid_schedules_are_reported() {
 
 #[test]
 fn a_rule_with_day_of_month_and_day_of_week_is_warned_about() {
-    insta::assert_snapshot!(schedule("cron 0 3 1 * 1").warning().unwrap(), @"`cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other");
+    insta::assert_snapshot!(schedule("cron 0 3 1 * 1").warning().unwrap(), @"`cron 0 3 1 * 1` has a day of the month and a day of the week: it fires on every day that matches one of them");
     for text in ["cron 0 3 1 * *", "cron 0 3 * * 1", "cron 0 3 1 * +1", "daily", "every 6h"] {
         assert_eq!(schedule(text).warning(), None, "{text}");
     }

@@ -1,11 +1,10 @@
-//! Between instants and what the clock on the wall shows.
+//! Converts between instants and local times.
 
 use chrono::{MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
 
-/// The machine's time zone: `TZ` when it names one of the IANA database, else the system's
-/// setting, else UTC.
+/// The machine's time zone: `TZ` if it is an IANA name, else the system setting, else UTC.
 pub fn local_zone() -> Tz {
     let named = |name: String| name.trim_start_matches(':').parse::<Tz>().ok();
     std::env::var("TZ")
@@ -15,20 +14,19 @@ pub fn local_zone() -> Tz {
         .unwrap_or(Tz::UTC)
 }
 
-/// The day an instant belongs to: its midnight, and that of the day after.
+/// Start and end of the day that contains an instant.
 pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
     let date = shown(at, zone)?.date();
     let midnight = |date: NaiveDate| instant(date.and_time(NaiveTime::MIN), zone);
     Some((midnight(date)?, midnight(date.succ_opt()?)?))
 }
 
-/// What a clock in the zone shows at an instant, in whole seconds.
+/// The local time at an instant, in whole seconds.
 pub(super) fn wall_clock(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     shown(at, zone)?.with_nanosecond(0)
 }
 
-/// The one instant that stands for a time on the wall clock: the first of two, or the first that
-/// exists after a time the clock skips.
+/// The instant of a local time: the first of two, or the end of the gap for a skipped time.
 pub(super) fn instant(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => {
@@ -38,9 +36,9 @@ pub(super) fn instant(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     }
 }
 
-/// The instant at which the clock jumps over `local`: the first that shows something later.
+/// The instant at which the clock skips `local`: the first one with a later local time.
 fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
-    // No zone is further than this from UTC, and none ever skipped more than a day.
+    // Offsets from UTC and skipped times together are always shorter.
     let reach = TimeDelta::hours(40);
     let mut before = local.checked_sub_signed(reach)?.and_utc().timestamp_millis();
     let mut after = local.checked_add_signed(reach)?.and_utc().timestamp_millis();

@@ -1,23 +1,24 @@
-//! What a template may not do: put text together out of sight, where no page counts how much it is.
+//! Bounds on the memory that a template can use.
 //!
-//! What is written to the page is bounded in time and size; what grows in a variable, a captured block or a
-//! list is not, and a thread that renders cannot be stopped. So everything that can multiply what it was
-//! given is refused when the template loads, or has bounds of its own.
+//! The rendered output is bounded in time and size, but variables, captured blocks and lists are not, and a
+//! rendering thread cannot be stopped. Therefore constructs that multiply their input are refused when the
+//! template is loaded, or have their own bounds.
 
 use super::tags::{Kind, tags};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
-/// `~` in one template: each puts together two texts of at most a prompt's size.
+/// Maximum number of `~` in one template. Each concatenates two texts of at most the size of a prompt.
 const MAX_CONCATENATIONS: usize = 32;
-/// Loops within each other, and turns of one over `range`: a billion turns end in minutes.
+/// Maximum depth of nested loops.
 const MAX_DEPTH: usize = 3;
+/// Maximum iterations of a loop over `range`. Three nested loops then end within minutes.
 const MAX_RANGE: i64 = 1000;
-/// Bytes that `replace` and `join` may make of what they are given.
+/// Maximum bytes of a result of `replace` or `join`.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What is wrong with a template, each with its place.
+/// The diagnostics of a template.
 pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
     let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0usize);
     for tag in tags(text) {
@@ -31,16 +32,16 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
         match word {
             "set_global" | "filter" | "component" | "endset" => {
                 let name = if word == "endset" { "set … endset" } else { word };
-                refuse(format!("a prompt may not use `{name}`"), "write the text where it is to stand");
+                refuse(format!("a prompt may not use `{name}`"), "write the text where it is needed");
             }
             "set" if bare.contains(['~', '[', '{']) => refuse(
-                "a prompt may not put text or lists together in `set`".into(),
-                "write the text where it is to stand",
+                "a prompt may not build text or lists in `set`".into(),
+                "write the text where it is needed",
             ),
             "for" => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    refuse(format!("more than {MAX_DEPTH} loops stand within each other"), "use fewer");
+                    refuse(format!("more than {MAX_DEPTH} loops are nested"), "use fewer loops");
                 }
             }
             "endfor" => depth = depth.saturating_sub(1),
@@ -48,21 +49,21 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
         }
         let loops = words(&bare).filter(|inner| *inner == "for").count();
         if loops > usize::from(word == "for") {
-            refuse("a prompt may not make lists by `for` within brackets".into(), "use a loop of its own");
+            refuse("a prompt may not use list comprehensions".into(), "use a `for` loop");
         }
         let before = concatenations;
         concatenations += bare.matches('~').count();
         if before <= MAX_CONCATENATIONS && concatenations > MAX_CONCATENATIONS {
             refuse(
-                format!("a prompt may put text together by `~` {MAX_CONCATENATIONS} times at most"),
-                "write the texts one behind the other",
+                format!("a prompt may use `~` at most {MAX_CONCATENATIONS} times"),
+                "write the texts next to each other",
             );
         }
     }
     found
 }
 
-/// Puts bounded filters and functions in the place of those that are not.
+/// Replaces unbounded filters and functions by bounded ones.
 pub(super) fn bind(tera: &mut Tera) {
     tera.register_filter("replace", |text: &str, arguments: Kwargs, _: &State| -> TeraResult<String> {
         let (from, to) = (arguments.must_get::<&str>("from")?, arguments.must_get::<&str>("to")?);
@@ -90,10 +91,10 @@ pub(super) fn bind(tera: &mut Tera) {
         let step =
             usize::try_from(arguments.get::<i64>("step_by")?.unwrap_or(1)).ok().filter(|step| *step > 0);
         let Some(step) = step else {
-            return Err(tera::Error::message("`step_by` of `range` is a number from 1 up"));
+            return Err(tera::Error::message("`step_by` of `range` must be at least 1"));
         };
         if end.saturating_sub(start) > MAX_RANGE {
-            return Err(tera::Error::message(format!("`range` of a prompt has {MAX_RANGE} numbers at most")));
+            return Err(tera::Error::message(format!("`range` has at most {MAX_RANGE} numbers in a prompt")));
         }
         Ok((start..end).step_by(step).collect())
     });
@@ -103,10 +104,10 @@ fn fits(bytes: usize, filter: &str) -> TeraResult<()> {
     if bytes <= MAX_BYTES {
         return Ok(());
     }
-    Err(tera::Error::message(format!("the filter `{filter}` would make more than {MAX_BYTES} bytes")))
+    Err(tera::Error::message(format!("the result of the filter `{filter}` has more than {MAX_BYTES} bytes")))
 }
 
-/// A tag without what stands in quotes.
+/// A tag without its quoted strings.
 fn unquoted(inside: &str) -> String {
     let mut quote = None;
     let bare = inside.chars().filter(|char| match quote {
@@ -159,10 +160,10 @@ mod tests {
         insta::assert_snapshot!(check("a\n{% set_global s = s ~ s %}"), @"a prompt may not use `set_global` (2)");
         insta::assert_snapshot!(check("{%- set s %}{{ NODES }}{% endset -%}"), @"a prompt may not use `set … endset` (1)");
         insta::assert_snapshot!(check("{% filter upper %}x{% endfilter %}"), @"a prompt may not use `filter` (1)");
-        insta::assert_snapshot!(check("{% set s = s ~ s %}"), @"a prompt may not put text or lists together in `set` (1)");
-        insta::assert_snapshot!(check("{{ [i for i in range(end=9)] | length }}"), @"a prompt may not make lists by `for` within brackets (1)");
-        insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops stand within each other (1)");
-        insta::assert_snapshot!(check(&format!("{{{{ a{} }}}}", " ~ a".repeat(33))), @"a prompt may put text together by `~` 32 times at most (1)");
+        insta::assert_snapshot!(check("{% set s = s ~ s %}"), @"a prompt may not build text or lists in `set` (1)");
+        insta::assert_snapshot!(check("{{ [i for i in range(end=9)] | length }}"), @"a prompt may not use list comprehensions (1)");
+        insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops are nested (1)");
+        insta::assert_snapshot!(check(&format!("{{{{ a{} }}}}", " ~ a".repeat(33))), @"a prompt may use `~` at most 32 times (1)");
     }
 
     #[test]

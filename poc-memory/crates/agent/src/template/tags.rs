@@ -1,6 +1,6 @@
-//! The tags of a template, as far as they can be told without parsing it.
+//! Finds the tags of a template without parsing it.
 
-/// What stands between which brackets.
+/// Kind of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `{% … %}`
@@ -12,13 +12,13 @@ pub(super) enum Kind {
 /// One tag.
 pub(super) struct Tag<'a> {
     pub(super) kind: Kind,
-    /// Byte at which it begins.
+    /// Byte offset where it begins.
     pub(super) start: usize,
-    /// What stands in it, without `-` and spaces at its ends.
+    /// Its content, without `-` and whitespace at both ends.
     pub(super) inside: &'a str,
 }
 
-/// The tags of a text in order; comments and what is raw hold none.
+/// The tags of a text in order, without those in comments and `raw` blocks.
 pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
     let mut found = Vec::new();
     let mut rest = 0;
@@ -47,7 +47,7 @@ pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
     found
 }
 
-/// The names behind `vars.` in a tag of a text, outside of quotes, each with its byte in the text.
+/// The custom variables (`vars.NAME`) in a tag, outside of quotes, each with its byte offset in the text.
 pub(super) fn vars<'t>(text: &'t str, tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
     const VARS: &str = "vars.";
     let Some(start) = text.get(tag.start..).and_then(|rest| Some(tag.start + rest.find(tag.inside)?)) else {
@@ -73,7 +73,7 @@ pub(super) fn vars<'t>(text: &'t str, tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
     found
 }
 
-/// What stands before the first tag of a template.
+/// The text before the first tag of a template.
 pub(crate) fn head(text: &str) -> &str {
     text.get(..next(text, 0).map_or(text.len(), |(start, _)| start)).unwrap_or(text)
 }

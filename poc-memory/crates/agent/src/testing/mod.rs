@@ -1,4 +1,4 @@
-//! What tests of agents and of their models share.
+//! Helpers for tests of agents and models.
 
 #![allow(
     missing_docs,

@@ -1,5 +1,4 @@
-//! A memory in a temporary folder, with a clock and chance of its own, and models that say what
-//! they are told.
+//! A memory in a temporary folder with a manual clock and a seeded random source, and scripted models.
 
 use crate::Context;
 use crate::Definition;
@@ -23,6 +22,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// A memory in a temporary folder.
 pub struct World {
     pub memory: Memory,
     pub clock: Arc<ManualClock>,
@@ -34,7 +34,7 @@ impl World {
         World::with(|_| {})
     }
 
-    /// In a folder that holds something already.
+    /// Like [`World::new`], in a folder that `prepare` fills first.
     pub fn with(prepare: impl FnOnce(&std::path::Path)) -> World {
         let home = tempfile::tempdir().unwrap();
         prepare(home.path());
@@ -43,7 +43,7 @@ impl World {
         World { memory, clock, home }
     }
 
-    /// The same folder in a process of its own.
+    /// Opens the same folder again, as another process would.
     pub fn reopen(self) -> World {
         let World { memory, clock, home } = self;
         drop(memory);
@@ -51,7 +51,7 @@ impl World {
         World { memory, clock, home }
     }
 
-    /// Stores an episodic note that an import made, so that agents may re-weigh it.
+    /// Stores an imported episodic note, which agents may re-weight.
     pub fn note(&self, key: &str, body: &str) -> NodeId {
         self.draft(Draft { node_type: Some("episodic".into()), ..draft(key, body) })
     }
@@ -75,7 +75,7 @@ impl World {
         run_with(&self.memory, definition, model, Trigger::Manual, &RunOptions::default()).unwrap()
     }
 
-    /// Everything of the graph but visits, as text.
+    /// The whole graph except visits, as text.
     pub fn graph(&self) -> String {
         let store = &self.memory.store;
         let view = store.view();
@@ -90,25 +90,25 @@ impl World {
         text
     }
 
-    /// All live notes are remembered together, and a way led from each to the next.
+    /// Records a recall that used all live notes, each reached from the one before.
     pub fn learn(&self) {
         let view = self.memory.store.view();
         let used: Vec<NodeId> =
             (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect();
-        let led = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let followed = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
         let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
-        let (learning, now) = (Learning { used, pairs: together, followed: led }, self.memory.now());
+        let (learning, now) = (Learning { used, pairs: together, followed }, self.memory.now());
         let write = |tx: &mut Tx<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
         self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
     }
 
-    /// The settings, to change.
+    /// The configuration, for changes.
     pub fn config(&mut self) -> &mut Config {
         Arc::make_mut(&mut self.memory.config)
     }
 
-    /// Lets prompts show candidates from this cosine on.
+    /// Sets the minimum cosine of candidates in prompts.
     pub fn candidates_from(&mut self, cosine: f64) {
         self.config().cosines.values_mut().for_each(|cosines| cosines.candidate = cosine);
     }
@@ -134,7 +134,7 @@ pub fn edit(memory: &Memory, key: &str, body: &str) {
     insert::insert(memory, change, memory.cause("manual", "insert")).unwrap();
 }
 
-/// An agent file of the given actions, with more lines behind it.
+/// An agent with these actions and further lines of its file.
 pub fn agent(actions: &str, more: &str) -> Definition {
     let text = format!(
         "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
@@ -159,7 +159,7 @@ pub fn parse(text: &str) -> Result<Definition, Vec<FileDiagnostic>> {
     Definition::parse("tester", "agents/tester.toml", text, &context)
 }
 
-/// A model that gives one answer after the other, and may do something meanwhile.
+/// A model that returns the given replies in order and can run code during a call.
 pub struct ScriptedModel<'a> {
     replies: Mutex<Vec<Result<Reply, CallFailure>>>,
     during_call: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
@@ -175,12 +175,12 @@ impl<'a> ScriptedModel<'a> {
         }
     }
 
-    /// Answers one JSON value.
+    /// A model with one reply, a JSON value.
     pub fn replying(value: Value) -> ScriptedModel<'a> {
         ScriptedModel::new(vec![Ok(Reply { text: value.to_string(), ..Reply::default() })])
     }
 
-    /// Answers with nothing to do for the named actions.
+    /// A model with one reply without actions.
     pub fn doing_nothing(actions: &[&str]) -> ScriptedModel<'a> {
         let mut value = json!({"notes": ""});
         actions.iter().for_each(|action| value[*action] = json!([]));
@@ -201,7 +201,7 @@ impl Model for ScriptedModel<'_> {
     }
 }
 
-/// A model that answers by what it is asked.
+/// A model whose reply is a function of the request.
 pub struct FnModel<F>(pub F);
 
 impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for FnModel<F> {
@@ -210,17 +210,17 @@ impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for FnModel<F> {
     }
 }
 
-/// The handle of the node with a key; one that no prompt has when it has none.
+/// The handle of the node with a key; `N999` when it is not in the prompt.
 pub fn handle(request: &Request<'_>, key: &str) -> String {
     let found = request.selection.handles.iter().find(|handle| handle.node.key == key);
     found.map_or("N999".into(), |handle| handle.name.clone())
 }
 
-/// Each action of a run with what became of it.
+/// Each action of a run with its outcome.
 pub fn outcomes(run: &Run) -> Vec<String> {
     let outcome = |row: &crate::ledger::ActionRecord| {
-        let became = row.rejected.clone().unwrap_or_else(|| "applied".into());
-        format!("{}: {became}", row.summary)
+        let outcome = row.rejected.clone().unwrap_or_else(|| "applied".into());
+        format!("{}: {outcome}", row.summary)
     };
     run.actions.iter().map(outcome).collect()
 }

@@ -56,7 +56,7 @@ fn parts_of_a_protected_note_are_not_inserted() {
     assert_eq!(proposals(&world.memory, None).unwrap(), []);
     let refused: Vec<Option<&str>> = row.actions.iter().map(|action| action.rejected.as_deref()).collect();
     assert_eq!(refused, [Some("protected"); 3]);
-    insta::assert_snapshot!(row.actions[0].detail.as_ref().unwrap(), @r#"it goes with "supersede `written-by-hand` by a new note "Overview"", which is not done: N1 is protected"#);
+    insta::assert_snapshot!(row.actions[0].detail.as_ref().unwrap(), @r#"it belongs to "supersede `written-by-hand` by a new note "Overview"", which was refused: N1 is protected"#);
 }
 
 #[test]

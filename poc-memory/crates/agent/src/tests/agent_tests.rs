@@ -57,8 +57,8 @@ fn problems_in_a_test_are_reported_with_exact_positions() {
         wrong("[[tests]]\nname = \"a\"\nfixture = \"\"\n[[tests]]\nname = \"a\"\nfixture = 1\nexpect = 2\n"), @r#"
     agents/tester.toml:9:1: the test expects nothing, so it cannot fail
       add `expect.selected = ["KEY"]` or `expect.applied = []` to it
-    agents/tester.toml:13:8: two tests are called `a`
-      give each a name of its own
+    agents/tester.toml:13:8: two tests have the name `a`
+      give each test its own name
     agents/tester.toml:14:11: `tests.fixture` is an integer
       give text in quotes
     agents/tester.toml:15:1: the test expects nothing, so it cannot fail
@@ -103,8 +103,8 @@ fn a_broken_test_file_is_reported_and_does_not_stop_the_agent() {
     insta::assert_snapshot!(wrong, @r#"
     agents/tester.toml:11:11: the file `far/away.jsonl` is missing
       put a file `far/away.jsonl` into `~/agents`
-    agents/tester.toml:12:12: the file `../x.json` lies outside the folder of agents
-      name a file of that folder, such as `tests/notes.jsonl`
+    agents/tester.toml:12:12: the file `../x.json` is outside the `agents` folder
+      name a file in that folder, such as `tests/notes.jsonl`
     agents/tests/notes.jsonl:3: two notes have the key `a`
       give each its own
     agents/tests/notes.jsonl:4: unknown field `titel`

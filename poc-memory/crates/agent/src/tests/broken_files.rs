@@ -161,13 +161,13 @@ fn unreadable_files_are_reported_by_name() {
     });
     insta::assert_snapshot!(said.collect::<String>(), @r#"
     agents/huge.toml: cannot be read: it has 1048577 bytes, more than 1048576
-    agents/latin.toml:2:18: the byte 0xFC is no part of UTF-8 text
+    agents/latin.toml:2:18: the byte 0xFC is not valid UTF-8
       save the file as UTF-8
-    prompts/latin.md:2:1: the byte 0xE4 is no part of UTF-8 text
+    prompts/latin.md:2:1: the byte 0xE4 is not valid UTF-8
       save the file as UTF-8
-    agents/out.toml:7:12: the template `out.md` lies outside the folder of prompts
+    agents/out.toml:7:12: the template `out.md` is outside the `prompts` folder
       copy it into the folder
-    agents/wide.toml:1:1: the byte 0xFF is no part of UTF-8 text
+    agents/wide.toml:1:1: the byte 0xFF is not valid UTF-8
       save the file as UTF-8
     "#);
 }

@@ -119,7 +119,7 @@ fn a_missing_key_is_reported_with_an_example() {
 fn syntax_errors_are_reported_alone() {
     insta::assert_snapshot!(problems_of("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
     agents/tester.toml:2:16: invalid basic string, expected `"`
-      close the text with `"`; one over several lines stands in `"""`
+      close the text with `"`; use `"""` for several lines
     agents/tester.toml:4:8: unclosed table, expected `]`
       close the name with `]`
     "#);
@@ -163,8 +163,8 @@ fn template_problems_are_reported_in_the_file_that_holds_it() {
     prompts/draws.md:2:1: the template `nowhere.md` is missing
       put a file `nowhere.md` into `HOME/prompts`
     prompts/syntax.md:2:11: unexpected end of input
-    agents/e.toml:4:12: the template `../config.toml` lies outside the folder of prompts
-      name a file of that folder, such as `linker.md`
+    agents/e.toml:4:12: the template `../config.toml` is outside the `prompts` folder
+      name a file in that folder, such as `linker.md`
     agents/f.toml:4:12: the template `none.md` is missing
       put a file `none.md` into `HOME/prompts`
     "#);
@@ -221,7 +221,7 @@ fn a_prompt_naming_an_unpermitted_action_is_a_warning() {
     insta::assert_snapshot!(report(&warnings), @r#"
     prompts/more.md:2:5: the template names the action `supersede`, which is not permitted
       add "supersede" to `execution.actions` or leave it out of the prompt
-    agents/more.toml:9:13: `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
+    agents/more.toml:9:13: `cron 0 3 1 * 1` has a day of the month and a day of the week: it fires on every day that matches one of them
     "#);
 }
 

@@ -192,7 +192,7 @@ fn agents_in_a_feedback_loop_stop_at_their_budget() {
     assert!(last.0 - rows[0].started.0 < Span::HOUR.0, "{}", fleet.story());
     let without = inserts("all", "[budget]\nmax-runs-per-day = 0\n");
     let errors = super::world::parse(&without).unwrap_err();
-    insta::assert_snapshot!(errors[0].line(), @"agents/tester.toml:11:1: an agent that runs `on-change` needs a bound on its runs; give `budget.max-runs-per-day` a number from 1 up");
+    insta::assert_snapshot!(errors[0].line(), @"agents/tester.toml:11:1: an agent that runs `on-change` needs a limit on its runs; set `budget.max-runs-per-day` to at least 1");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn repeated_failures_pause_an_agent_until_it_is_resumed() {
     assert_eq!(failed[1].message.as_deref(), Some("no answer"));
     assert_eq!(
         failed[2].message.as_deref(),
-        Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` lets it go on")
+        Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` resumes it")
     );
     assert!(matches!(stands(&world), Some(Paused::Failing { failures: 3, .. })));
     assert_eq!(scheduler::next_run(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);

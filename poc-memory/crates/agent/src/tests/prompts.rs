@@ -46,7 +46,7 @@ fn a_rendered_prompt_matches_its_snapshot() {
 
     Answer with one JSON object and nothing else. It has exactly these fields:
     - `notes`: text; what was done and why, in a sentence or two
-    - `link-add`: list of at most 20; each ties two notes: {"reason": text (why, in one sentence), "from": text (handle of a note), "to": text (handle of another note), "strength": number (above 0, at most 1)}
+    - `link-add`: list of at most 20; each links two notes: {"reason": text (why, in one sentence), "from": text (handle of a note), "to": text (handle of another note), "strength": number (above 0, at most 1)}
 
     Notes are named by their handles (N1, N2, …) and by nothing else. An empty list is a good answer: leave out what you are not sure of.
 

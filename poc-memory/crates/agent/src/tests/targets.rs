@@ -169,7 +169,7 @@ fn a_truncated_result_can_be_reweighted_but_not_superseded() {
     });
     let run = world.run(&definition, &model);
     assert_eq!(became(&run), ["applied", "out-of-scope"]);
-    assert_eq!(run.actions[1].detail.as_deref(), Some("N1 does not stand whole in the prompt"));
+    assert_eq!(run.actions[1].detail.as_deref(), Some("the prompt does not show N1 in full"));
 }
 
 #[test]

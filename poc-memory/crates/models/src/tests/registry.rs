@@ -69,7 +69,7 @@ fn a_provider_without_credit_is_not_called_until_something_changes() {
     }
     let [line] = models.suspension(&config, Timestamp(1000)).try_into().unwrap();
     assert!(
-        line.starts_with("`mock` is left alone until ") && line.ends_with("You exceeded your quota"),
+        line.starts_with("`mock` is suspended until ") && line.ends_with("You exceeded your quota"),
         "{line}"
     );
 

@@ -121,7 +121,7 @@ fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
         let row = slot(&alone);
         assert_eq!((row.status, row.reason), (Status::Skipped, Some(Reason::ProviderDown)));
         let message = row.message.unwrap();
-        assert!(message.contains("left alone until") && message.ends_with("pay first"), "{message}");
+        assert!(message.contains("is suspended until") && message.ends_with("pay first"), "{message}");
     }
     let state = ledger::state(&world.memory, "tester").unwrap();
     assert_eq!((first.requests().len(), state.failures()), (1, 1));

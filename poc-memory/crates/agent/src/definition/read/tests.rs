@@ -1,5 +1,5 @@
-//! `[[tests]]`: that their shape is right. What they refer to is looked at by `agent check` and `agent
-//! test`: an agent does not stop because a fixture is missing.
+//! Reads `[[tests]]`. Only `agent check` and `agent test` check what the tests refer to, because a missing
+//! fixture must not stop an agent.
 
 use super::{Located, Reader, Section};
 use crate::definition::{AgentTest, TestExpectation, TestText};
@@ -7,8 +7,8 @@ use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// When a test plays that does not say: a Saturday morning, as good as any.
-const USUAL: &str = "2026-11-21T08:00:00Z";
+/// The default time of a test.
+const DEFAULT_NOW: &str = "2026-11-21T08:00:00Z";
 
 impl<'a> Reader<'a> {
     pub(super) fn tests(&self, root: &Section<'a>) -> Vec<AgentTest> {
@@ -23,10 +23,10 @@ impl<'a> Reader<'a> {
             if let Some(name) = &name {
                 if name.value.trim().is_empty() {
                     let diagnostic = FileDiagnostic::new("the test has an empty name");
-                    self.file.report(name.offset, diagnostic.hint("say in a few words what it shows"));
+                    self.file.report(name.offset, diagnostic.hint("describe in a few words what it tests"));
                 } else if !names.insert(name.value.clone()) {
-                    let diagnostic = FileDiagnostic::new(format!("two tests are called `{}`", name.value));
-                    self.file.report(name.offset, diagnostic.hint("give each a name of its own"));
+                    let diagnostic = FileDiagnostic::new(format!("two tests have the name `{}`", name.value));
+                    self.file.report(name.offset, diagnostic.hint("give each test its own name"));
                 }
             }
             if let (Some(name), Some(fixture), Some(now), Some(expect)) = (name, fixture, now, expect) {
@@ -38,8 +38,8 @@ impl<'a> Reader<'a> {
     }
 
     fn instant(&self, section: &Section<'a>) -> Option<Timestamp> {
-        let said: Option<Located<String>> = section.get("now");
-        let (text, offset) = said.map_or_else(|| (USUAL.to_owned(), 0), |said| (said.value, said.offset));
+        let now: Option<Located<String>> = section.get("now");
+        let (text, offset) = now.map_or_else(|| (DEFAULT_NOW.to_owned(), 0), |now| (now.value, now.offset));
         Timestamp::parse(&text).map_err(|error| self.file.report(offset, error)).ok()
     }
 

@@ -1,4 +1,4 @@
-//! Long notes that say themselves where they fall apart: along their headings.
+//! Proposes to split long notes at their headings.
 
 use super::Nodes;
 use crate::selection::Handle;
@@ -6,29 +6,28 @@ use poc_graph::time::calendar::is_day_or_month;
 use poc_graph::{ChunkRef, NodeType};
 use std::collections::BTreeSet;
 
-/// Words that begin the headings of what is told in order.
+/// First words of headings whose sections have to be read in order.
 const IN_ORDER: [&str; 14] = [
     "day", "week", "month", "year", "part", "chapter", "step", "scene", "session", "phase", "act", "round",
     "stage", "then",
 ];
 
-/// A note and what it falls into.
+/// A note and its proposed parts.
 pub(super) struct Split<'a> {
     pub(super) whole: &'a Handle,
-    /// What is left of its text, with the names of the parts.
+    /// The remaining text with the titles of the parts.
     pub(super) overview: String,
     pub(super) parts: Vec<Part>,
 }
 
-/// One idea of it.
+/// One section that becomes a note.
 pub(super) struct Part {
     pub(super) title: String,
     pub(super) body: String,
 }
 
-/// Chosen notes with headings, the first ones first, as long as there is room for their parts. A note
-/// that tells a story stays whole, and so does one that may not be replaced. A part or an overview has `most`
-/// characters at most.
+/// Splits of chosen notes with headings, in their order, within the limit on the number of parts. Episodes and
+/// notes that may not be replaced are not split. Parts and overviews have at most `most` characters.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
@@ -38,8 +37,8 @@ pub(super) fn find<'a>(
     let mut found = Vec::new();
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
-        let told = NodeType::is_occasion(&node.node_type.0);
-        if told || ChunkRef::from_source(node.source.as_deref()).is_some() {
+        let is_episode = NodeType::is_occasion(&node.node_type.0);
+        if is_episode || ChunkRef::from_source(node.source.as_deref()).is_some() {
             continue;
         }
         let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, most)) else {
@@ -59,13 +58,13 @@ pub(super) fn find<'a>(
 /// A heading and the lines below it.
 struct Section<'a> {
     heading: &'a str,
-    /// The heading as it stands.
+    /// The whole line of the heading.
     line: &'a str,
     lines: Vec<&'a str>,
 }
 
-/// An overview and the parts of a text, each of so many characters at least and at most; `None` when it does not
-/// fall apart clearly. Every line of the text is in one of them.
+/// The overview and the parts of a text, each with at least `least` and at most `most` characters; `None` when
+/// the text has no clear sections. Every line of the text is kept.
 pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String, Vec<Part>)> {
     let level = level(body)?;
     let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<Section<'_>>::new(), false);
@@ -75,7 +74,7 @@ pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String
             Some((depth, heading)) if depth == level => {
                 sections.push(Section { heading, line, lines: Vec::new() });
             }
-            // What stands above belongs to no section.
+            // A higher heading between the sections: they do not divide the whole text.
             Some((depth, _)) if depth < level && !sections.is_empty() => return None,
             _ => sections.last_mut().map_or(&mut front, |section| &mut section.lines).push(line),
         }
@@ -103,7 +102,7 @@ pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String
         .then_some((overview, parts))
 }
 
-/// The highest level with two headings or more.
+/// The highest level with at least two headings.
 fn level(body: &str) -> Option<usize> {
     let (mut counts, mut fenced) = ([0_usize; 7], false);
     for line in body.lines() {
@@ -128,7 +127,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     ((1..=6).contains(&depth) && !text.is_empty()).then_some((depth, text))
 }
 
-/// Whether a heading is one of a story or of steps: what comes after it needs what came before.
+/// Whether a heading belongs to a narrative or to steps, whose sections depend on the ones before.
 fn is_in_order(heading: &str) -> bool {
     let first = heading.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     let first = first.unwrap_or_default().to_lowercase();

@@ -16,7 +16,7 @@ const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter."
 #[test]
 fn similar_nodes_that_share_a_rare_word_are_linked() {
     let scene = scene(&[SPLIT, REPLAY, SOUP]).like(1, 2, 0.614).like(1, 3, 0.6).like(3, 2, 0.2);
-    assert_eq!(scene.links(), ["alike in text (0.61); both mention `journal`, `page` | N1 | N2 | 0.61"]);
+    assert_eq!(scene.links(), ["similar text (0.61); both mention `journal`, `page` | N1 | N2 | 0.61"]);
 }
 
 #[test]
@@ -28,13 +28,13 @@ fn a_common_word_is_no_reason_for_a_link() {
     assert!(alone(&texts).is_empty());
     texts[0].1 = "A full page is split (INC-7).";
     texts[1].1 = "Print each page of INC-7 twice.";
-    assert_eq!(alone(&texts), ["alike in text (0.60); both mention `INC-7` | N1 | N2 | 0.6"]);
+    assert_eq!(alone(&texts), ["similar text (0.60); both mention `INC-7` | N1 | N2 | 0.6"]);
 }
 
 #[test]
 fn very_similar_nodes_are_linked_without_a_shared_word() {
     let scene = scene(&[SPLIT, SOUP]).like(1, 2, 0.9);
-    assert_eq!(scene.links(), ["alike in text (0.90) | N1 | N2 | 0.9"]);
+    assert_eq!(scene.links(), ["similar text (0.90) | N1 | N2 | 0.9"]);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn reasons_name_shared_keywords_first() {
     }
     assert_eq!(
         scene.links(),
-        ["alike in text (0.50); both mention `storage`, `journal`, `page` | N2 | N1 | 0.5"]
+        ["similar text (0.50); both mention `storage`, `journal`, `page` | N2 | N1 | 0.5"]
     );
 }
 
@@ -74,7 +74,7 @@ fn dissimilar_nodes_get_no_action() {
     assert_eq!(
         answer,
         json!({"supersede": [], "link-add": [], "weight": [], "insert": [],
-               "notes": "Nothing stands out by similarity and structure."})
+               "notes": "Similarity and structure suggest no action."})
     );
 }
 
@@ -85,7 +85,7 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
     let scene = scene(&[("Retry policy", policy), ("Retries", &longer)]).pair(1, 2, 0.97);
     assert_eq!(
         scene.supersedes(),
-        ["`n2` says the same and more (0.97), with the same numbers and names | N1 | N2"]
+        ["`n2` contains the same and more (0.97), with the same numbers and names | N1 | N2"]
     );
     // The same nodes are not linked in the same answer.
     assert_eq!(scene.answer(&ALL)["link-add"], json!([]));
@@ -95,7 +95,10 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
 fn of_two_equal_notes_the_newer_is_kept() {
     let policy = "Retry with backoff and full jitter, and never for more than five attempts.";
     let scene = scene(&[("Retry", policy), ("Retry", policy)]).pair(2, 1, 1.0);
-    assert_eq!(scene.supersedes(), ["`n2` says the same (1.00), with the same numbers and names | N1 | N2"]);
+    assert_eq!(
+        scene.supersedes(),
+        ["`n2` contains the same (1.00), with the same numbers and names | N1 | N2"]
+    );
 }
 
 #[test]
@@ -142,13 +145,13 @@ fn trivial_nodes_lose_weight_and_active_ones_gain() {
     assert_eq!(
         changes(&scene),
         [
-            "short, tied to nothing and 44 days old | N1 | -0.1",
-            "short, tied to nothing and 44 days old | N2 | -0.1"
+            "short, without links and 44 days old | N1 | -0.1",
+            "short, without links and 44 days old | N2 | -0.1"
         ]
     );
     scene.nodes.extend((3..=10).map(testing::node));
     scene.edges = (3..=10).map(|other| (1, other)).collect();
-    assert_eq!(changes(&scene)[0], "tied to 8 others | N1 | 0.1");
+    assert_eq!(changes(&scene)[0], "linked to 8 others | N1 | 0.1");
 }
 
 fn named(scene: &mut Scene, keys: &[&str]) {
@@ -165,9 +168,9 @@ fn a_new_key_is_the_date_and_the_rarest_words() {
         scene(&[(text, ""), (text, ""), ("Soup", "Lentil soup with lemon, bread and butter."), ("x", "")]);
     named(&mut scene, &[long, "work/untitled-2", "b0ab338c-91f2", "note"]);
     insta::assert_snapshot!(rows(&scene.answer(&[ActionKind::Supersede]), "supersede").join("\n"), @r"
-    the key says little; these are the rarest words of the note | N1 |  | 2026-11-07-journal-replays-torn-split-page
-    the key says little; these are the rarest words of the note | N2 |  | work/journal-replays-torn-split-page
-    the key says little; these are the rarest words of the note | N3 |  | soup-lentil-lemon-bread-butter
+    the key is generated; these are the rarest words of the note | N1 |  | 2026-11-07-journal-replays-torn-split-page
+    the key is generated; these are the rarest words of the note | N2 |  | work/journal-replays-torn-split-page
+    the key is generated; these are the rarest words of the note | N3 |  | soup-lentil-lemon-bread-butter
     ");
     // A key that was chosen stays, and so do all when there are twins to look at.
     named(&mut scene, &["journal-replay", "page-split", "soup", "x"]);
@@ -250,7 +253,7 @@ fn sentences_shared_by_three_sessions_are_quoted() {
     - 1970-01-01, `n1`: “Somebody had touched the importer of invoices on Monday.”
     - 1970-01-01, `n2`: “Again the importer of invoices was changed before the release, and a day was lost.”
     - 1970-01-01, `n3`: “The importer read invoices in the wrong zone.”
-    "3 sessions are alike and mention `importer`, `invoices`"
+    "3 similar sessions mention `importer`, `invoices`"
     ["N1","N2","N3"]
     "#);
     assert_eq!(answer["insert"].as_array().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! What several episodes have in common, told in their own words.
+//! Proposes overviews: notes that quote what several episodes have in common.
 
 use super::Nodes;
 use super::words::Rare;
@@ -9,27 +9,27 @@ use poc_index::TextIndex;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Words a title names.
+/// Maximum number of words in a title.
 const WORDS_NAMED: usize = 3;
-/// Stands for the sentences there is no room for.
+/// Replaces the sentences that do not fit.
 const REST: &str = "\n- …";
-/// Characters of a sentence that is quoted.
+/// Maximum characters of a quoted sentence.
 const QUOTED: usize = 300;
 
-/// Episodes that say something about the same particular thing.
+/// Episodes that share rare words.
 pub(super) struct Group<'a> {
     pub(super) episodes: Vec<&'a Handle>,
-    /// How many sessions they are of: what is said and what is answered to it are of one.
+    /// Number of sessions they belong to. A message and its answer belong to one session.
     sessions: usize,
-    /// Words all of them have, those that tell most first.
+    /// Words that all of them contain, the rarest first.
     pub(super) words: Vec<String>,
-    /// The terms of the words, to find the sentences by.
+    /// The index terms of the words.
     terms: BTreeSet<String>,
     weight: f64,
 }
 
-/// The groups to make a note of, those that have most in common first; no episode is in two. One that
-/// a note brings together already is left out, and the agent's own notes stay a small share of the memory.
+/// The groups that get an overview, those with most in common first. Groups do not overlap. Groups that already
+/// have an overview are left out, and the agent's own notes stay a small share of the memory.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,
@@ -41,7 +41,7 @@ pub(super) fn find<'a>(
     let room = room(settings, view, agent).min(settings.transfer_max);
     let rare = Rare::new(text, view.live_count(), &nodes.selection.handles);
     let mut groups = candidates(settings, cosines, nodes, &rare);
-    groups.retain(|group| !is_told(settings, view, group));
+    groups.retain(|group| !has_overview(settings, view, group));
     groups.sort_by(|a, b| {
         let first = |group: &Group<'_>| group.episodes.first().map(|handle| nodes.position(handle));
         b.weight.total_cmp(&a.weight).then_with(|| first(a).cmp(&first(b)))
@@ -59,15 +59,15 @@ pub(super) fn find<'a>(
     groups
 }
 
-/// How many more notes of the agent's own the memory bears.
+/// How many more notes the agent may add within its share of the memory.
 fn room(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usize {
     let own = provenance(agent);
     let made = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == own).count();
-    let bears = (view.live_count() as f64 * settings.transfer_share) as usize;
-    bears.saturating_sub(made)
+    let allowed = (view.live_count() as f64 * settings.transfer_share) as usize;
+    allowed.saturating_sub(made)
 }
 
-/// Sets of episodes that have two rare words in common, each with all the words its episodes share.
+/// Sets of episodes that share two rare words, each with all the words its episodes share.
 fn candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,
@@ -96,8 +96,8 @@ fn candidates<'a>(
     }
     let group = |set: Vec<usize>| {
         let members: Vec<&Handle> = set.iter().filter_map(|&at| episodes.get(at).copied()).collect();
-        let alike = |one: &&&Handle| members.iter().any(|other| is_alike(cosines, nodes, one, other));
-        let members: Vec<&Handle> = members.iter().filter(alike).copied().collect();
+        let is_related = |one: &&&Handle| members.iter().any(|other| are_related(cosines, nodes, one, other));
+        let members: Vec<&Handle> = members.iter().filter(is_related).copied().collect();
         let first = members.first()?;
         let view = &nodes.selection.view;
         let sessions = members.iter().map(|handle| view.session(handle.ix)).collect::<BTreeSet<_>>().len();
@@ -121,31 +121,30 @@ fn candidates<'a>(
         }
         let weight = shared.iter().map(|(_, idf)| idf).sum::<f64>();
         let terms = shared.iter().map(|(term, _)| (*term).to_owned()).collect();
-        // A name and its parts are one word.
+        // A name and its parts count as one word.
         (words.len() >= 2).then_some(Group { episodes: members, sessions, words, terms, weight })
     };
     sets.into_iter().filter_map(group).collect()
 }
 
-/// Whether two notes are alike in meaning, as far as the selection tells: they are tied already, or
-/// could be.
-fn is_alike(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
+/// Whether two notes are linked, or candidates for a link in this selection.
+fn are_related(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
     let near = |from: &Handle, to: &Handle| {
         from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
     };
     a.node.id != b.node.id && (nodes.selection.view.are_adjacent(a.ix, b.ix) || near(a, b) || near(b, a))
 }
 
-/// Whether a note that is no episode is tied to so many of the group that it says what they share.
-fn is_told(settings: &poc_config::HeuristicConfig, view: &View, group: &Group<'_>) -> bool {
-    let mut ties: BTreeMap<Ix, usize> = BTreeMap::new();
+/// Whether some note that is not an episode is linked to enough episodes of the group to be its overview.
+fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Group<'_>) -> bool {
+    let mut links: BTreeMap<Ix, usize> = BTreeMap::new();
     for handle in &group.episodes {
-        let known = view.merged_edges(handle.ix).filter(|tie| view.is_live(tie.ix));
-        for tie in known.filter(|tie| !NodeType::is_occasion(view.type_name(tie.ix))) {
-            *ties.entry(tie.ix).or_default() += 1;
+        let live = view.merged_edges(handle.ix).filter(|edge| view.is_live(edge.ix));
+        for edge in live.filter(|edge| !NodeType::is_occasion(view.type_name(edge.ix))) {
+            *links.entry(edge.ix).or_default() += 1;
         }
     }
-    ties.values().any(|&count| count >= settings.transfer_episodes)
+    links.values().any(|&count| count >= settings.transfer_episodes)
 }
 
 impl Group<'_> {
@@ -157,11 +156,10 @@ impl Group<'_> {
     pub(super) fn reason(&self) -> String {
         let words: Vec<String> =
             self.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
-        format!("{} sessions are alike and mention {}", self.sessions, words.join(", "))
+        format!("{} similar sessions mention {}", self.sessions, words.join(", "))
     }
 
-    /// The sentences of each episode that the words stand in, quoted: nothing here is made up. It has
-    /// `most` characters at most.
+    /// A quoted sentence of each episode that contains the words; at most `most` characters.
     pub(super) fn body(&self, text: &TextIndex, most: usize) -> String {
         let mut body = String::from("Quoted from sessions that have these words in common:\n");
         for handle in &self.episodes {
@@ -177,17 +175,17 @@ impl Group<'_> {
         body
     }
 
-    /// The sentence of an episode with most of the words, else its title.
+    /// The sentence of an episode with most of the words, or its title.
     fn sentence(&self, handle: &Handle, text: &TextIndex) -> String {
         let node = &handle.node;
-        let told = |sentence: &str| {
+        let matches = |sentence: &str| {
             let terms: BTreeSet<String> = text.query_tokens(sentence).into_iter().collect();
             terms.intersection(&self.terms).count()
         };
         let sentences = node.body.lines().flat_map(|line| line.unicode_sentences());
         let mut best = (0, node.title.as_str());
         for sentence in sentences {
-            let count = told(sentence);
+            let count = matches(sentence);
             if count > best.0 {
                 best = (count, sentence);
             }

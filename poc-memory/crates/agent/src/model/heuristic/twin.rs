@@ -1,4 +1,4 @@
-//! Which note another one repeats.
+//! Proposes to supersede notes that another note repeats.
 
 use super::Nodes;
 use super::words::sentences;
@@ -7,14 +7,14 @@ use poc_graph::{Node, NodeType};
 use poc_rank::lookalike::identifiers;
 use std::collections::BTreeSet;
 
-/// A text with fewer words says too little by itself: the titles have to agree as well.
-const WORDS_THAT_SPEAK: usize = 8;
+/// For texts with fewer words, the titles have to be equal as well.
+const MIN_WORDS: usize = 8;
 
-/// A pair of which one note says everything the other says.
+/// A pair of notes of which one contains all sentences of the other.
 pub(super) struct Twin<'a> {
     /// The note to keep.
     pub(super) kept: &'a Handle,
-    /// The note it stands for.
+    /// The note to supersede.
     pub(super) repeated: &'a Handle,
     similarity: f64,
 }
@@ -22,12 +22,12 @@ pub(super) struct Twin<'a> {
 impl Twin<'_> {
     pub(super) fn reason(&self) -> String {
         let same = sentences(&self.kept.node.body) == sentences(&self.repeated.node.body);
-        let what = if same { "says the same" } else { "says the same and more" };
+        let what = if same { "contains the same" } else { "contains the same and more" };
         format!("`{}` {what} ({:.2}), with the same numbers and names", self.kept.node.key, self.similarity)
     }
 }
 
-/// Twins among the pairs of the selection; each node is in one of them at most.
+/// The twins among the pairs of the selection. A node is in at most one of them.
 pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>) -> Vec<Twin<'a>> {
     let mut pairs: Vec<&HandlePair> = nodes.selection.pairs.iter().collect();
     pairs.retain(|pair| pair.similarity >= settings.twin_min_similarity);
@@ -48,22 +48,22 @@ pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>
     twins
 }
 
-/// The longer note is kept, then the newer.
+/// Sort key of the note to keep: the longer note, then the newer.
 fn rank(node: &Node) -> impl PartialOrd + use<> {
     (sentences(&node.body).len(), node.body.chars().count(), node.created, node.id)
 }
 
-/// Whether `long` says everything `short` says, and nothing tells the two apart.
+/// Whether `long` contains all sentences of `short`, and both have the same type, author, numbers and names.
 fn repeats(long: &Node, short: &Node) -> bool {
-    let said = sentences(&short.body);
+    let repeated = sentences(&short.body);
     let words = short.body.split_whitespace().count();
     long.id != short.id
         && long.node_type == short.node_type
-        // Two of those are two occasions, whatever they say.
+        // Two episodes are two events even if their texts are equal.
         && !NodeType::is_occasion(&long.node_type.0)
         && long.author == short.author
         && identifiers(&long.text()) == identifiers(&short.text())
-        && (words >= WORDS_THAT_SPEAK || sentences(&long.title) == sentences(&short.title))
-        && !said.is_empty()
-        && said.is_subset(&sentences(&long.body))
+        && (words >= MIN_WORDS || sentences(&long.title) == sentences(&short.title))
+        && !repeated.is_empty()
+        && repeated.is_subset(&sentences(&long.body))
 }

@@ -1,4 +1,4 @@
-//! Which nodes gain weight and which lose it.
+//! Proposes weight changes.
 
 use super::Nodes;
 use crate::selection::Handle;
@@ -12,10 +12,10 @@ pub(super) struct Change<'a> {
     pub(super) reason: String,
 }
 
-/// Changes for chosen nodes: what much is tied to gains until it is heavy enough; what is short,
-/// old and tied to nothing fades. Neither happens again before the weight has been left alone for the age of
-/// trivia, however often the agent looks: else a weight would tell how often the agent ran. `linked` and `gone` are handles with a link, or to be superseded,
-/// in the same answer.
+/// Weight changes of chosen nodes. Nodes with many links gain weight up to a limit; short, old nodes without
+/// links lose weight. A node changes again only after its weight has been unchanged for `trivial_age`;
+/// otherwise weights would depend on how often the agent runs. `linked` and `gone` are the handles of nodes
+/// that the same reply links or supersedes.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
@@ -30,9 +30,9 @@ pub(super) fn find<'a>(
             let degree = view.degree(handle.ix);
             let rests = Span(now.0.saturating_sub(view.touched(handle.ix).0)) < settings.trivial_age;
             let known = view.visit(agent, handle.ix).is_some_and(|seen| seen.version >= handle.node.version);
-            let settled = known && rests;
-            if !settled && degree >= settings.busy_degree && handle.weight < settings.busy_weight {
-                let reason = format!("tied to {degree} others");
+            let is_settled = known && rests;
+            if !is_settled && degree >= settings.busy_degree && handle.weight < settings.busy_weight {
+                let reason = format!("linked to {degree} others");
                 return Some(Change { node: handle, delta: settings.weight_step, reason });
             }
             let node = &handle.node;
@@ -41,7 +41,7 @@ pub(super) fn find<'a>(
             let trivial = degree == 0
                 && chars < settings.trivial_chars
                 && node.keywords.is_empty()
-                // Further down there is nothing left to lose.
+                // Below one step, nothing is left to lose.
                 && handle.weight > settings.weight_step
                 && age >= settings.trivial_age
                 && !rests
@@ -49,7 +49,7 @@ pub(super) fn find<'a>(
             trivial.then(|| Change {
                 node: handle,
                 delta: -settings.weight_step,
-                reason: format!("short, tied to nothing and {} days old", age.0 / Span::DAY.0),
+                reason: format!("short, without links and {} days old", age.0 / Span::DAY.0),
             })
         })
         .collect()

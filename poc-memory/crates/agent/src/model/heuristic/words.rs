@@ -1,4 +1,4 @@
-//! Words two texts have in common.
+//! Rare words that two texts have in common.
 
 use crate::selection::Handle;
 use poc_graph::Node;
@@ -8,38 +8,38 @@ use poc_rank::lookalike::is_identifier;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// In a memory of a few notes, a word in this many of them is still rare.
+/// A word in at most this many notes is rare even in a small memory.
 const RARE_NOTES: usize = 3;
 
 /// The rare terms of every node of a selection.
 pub(super) struct Rare<'a> {
     text: &'a TextIndex,
     notes: usize,
-    /// By handle: term and how much it tells (its inverse document frequency).
+    /// By handle: terms and their inverse document frequency.
     terms: BTreeMap<&'a str, BTreeMap<String, f64>>,
 }
 
-/// What two nodes have in common.
+/// Words that two nodes have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Keywords, then words, those that tell most first.
+    /// Keywords, then other words, the rarest first.
     pub(super) words: Vec<String>,
     /// Whether a keyword is among them.
     pub(super) keyword: bool,
-    /// How much the words tell together; 1 is one word that no third note has.
+    /// Sum of the inverse document frequencies; 1 is one word that occurs in no third note.
     pub(super) weight: f64,
 }
 
 impl<'a> Rare<'a> {
-    /// Over a memory of so many live notes: a term is rare when at most the square root of them
-    /// have it.
+    /// The rare terms in a memory with `notes` live notes. A term is rare when at most the square root of that
+    /// number contain it.
     pub(super) fn new(text: &'a TextIndex, notes: usize, handles: &'a [Handle]) -> Self {
         let most = notes.isqrt().max(RARE_NOTES);
         let rare = |node: &Node| {
             let terms = text.query_tokens(&format!("{}\n{}", node.title, node.body)).into_iter();
-            // A number or a date that two notes have in common says nothing of what they are about.
+            // A shared number or date does not mean that two notes are related.
             let terms = terms.filter(|term| term.chars().any(char::is_alphabetic));
-            // A note read from the view may have left the index since.
+            // The note may have been removed from the index since the view was taken.
             let counted = terms.map(|term| (text.frequency(&term).max(1), term));
             let rare = counted.filter(|(count, _)| *count <= most);
             rare.map(|(count, term)| (term, bm25::idf(notes.max(count), count))).collect()
@@ -48,25 +48,25 @@ impl<'a> Rare<'a> {
         Rare { text, notes, terms }
     }
 
-    /// The rare terms of a node and how much each tells.
+    /// The rare terms of a node with their inverse document frequencies.
     pub(super) fn of(&self, handle: &Handle) -> impl Iterator<Item = (&str, f64)> {
         let terms = self.terms.get(handle.name.as_str());
         terms.into_iter().flatten().map(|(term, idf)| (term.as_str(), *idf))
     }
 
-    /// What the two have in common.
+    /// The rare words that two nodes have in common.
     pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Shared {
         let keywords = a.node.keywords.iter().filter(|word| b.node.keywords.contains(word));
         let mut words: Vec<String> = keywords.cloned().collect();
         let keyword = !words.is_empty();
         let terms = |handle: &Handle| self.terms.get(handle.name.as_str());
-        let (Some(mine), Some(theirs)) = (terms(a), terms(b)) else { return Shared::default() };
-        let mut common: Vec<(&String, f64)> = mine
+        let (Some(of_a), Some(of_b)) = (terms(a), terms(b)) else { return Shared::default() };
+        let mut common: Vec<(&String, f64)> = of_a
             .iter()
-            .filter(|(term, _)| theirs.contains_key(*term))
+            .filter(|(term, _)| of_b.contains_key(*term))
             .map(|(term, idf)| (term, *idf))
             .collect();
-        // A name before its parts.
+        // Names come before their parts.
         common.sort_by(|(a, one), (b, other)| {
             other.total_cmp(one).then_with(|| b.len().cmp(&a.len())).then_with(|| a.cmp(b))
         });
@@ -80,7 +80,7 @@ impl<'a> Rare<'a> {
         Shared { words, keyword, weight }
     }
 
-    /// A term as the note spells it, in lower case where it is a plain word.
+    /// A term as the note spells it; plain words are in lower case.
     pub(super) fn spelled(&self, term: &str, node: &Node) -> String {
         let spelled = node.title.split_whitespace().chain(node.body.split_whitespace());
         spelled
@@ -96,7 +96,7 @@ impl<'a> Rare<'a> {
     }
 }
 
-/// The sentences of a text, without regard to case, spacing, list marks and the final stop.
+/// The sentences of a text, normalized: lower case, without extra spaces, list marks and final punctuation.
 pub(super) fn sentences(text: &str) -> BTreeSet<String> {
     text.lines()
         .flat_map(|line| line.unicode_sentences())

@@ -7,9 +7,9 @@ fn the_same_suspension_reason_is_logged_once() {
     let provider = ProviderState::default();
     let hour = Span::HOUR.0;
     let suspend = |now, why: &str| provider.suspend(Timestamp(now), why);
-    // A try every hour, of however many agents.
-    let news: Vec<bool> = (0..24).map(|hours| suspend(hours * hour, "no money left")).collect();
-    assert_eq!(news.iter().filter(|news| **news).count(), 1);
+    // One attempt per hour.
+    let is_new: Vec<bool> = (0..24).map(|hours| suspend(hours * hour, "no money left")).collect();
+    assert_eq!(is_new.iter().filter(|is_new| **is_new).count(), 1);
     assert!(provider.suspension("mock", Span::HOUR, Timestamp(23 * hour + 1)).is_some());
     assert!(suspend(24 * hour, "the key is refused") && !suspend(25 * hour, "the key is refused"));
     provider.clear_suspension("mock");
@@ -27,7 +27,7 @@ fn calls_of_one_provider_share_its_concurrency_limit() {
         suspension: Span::HOUR,
     };
     let provider = Arc::<ProviderState>::default();
-    // Two models of one provider share its places.
+    // Two models of one provider share its limit.
     let models = [model(Some(1), &provider), model(Some(1), &provider)];
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -38,7 +38,7 @@ fn calls_of_one_provider_share_its_concurrency_limit() {
     assert_eq!(most.load(Ordering::SeqCst), 1);
 }
 
-/// Notes how many are inside at once.
+/// Counts concurrent calls: those now, and the maximum.
 struct Counting(Arc<AtomicUsize>, Arc<AtomicUsize>);
 
 impl Model for Counting {

@@ -61,7 +61,7 @@ fn a_broken_schedule_has_a_hint() {
          → the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`
     "cron 0 3 31 2 *"
       13:12: `cron 0 3 31 2 *` never fires
-         → no year has such a day: look at the day of the month and the month
+         → no year has such a day; check the day of the month and the month
     "cron 61 3 * * *"
       13:12: `cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds
          → the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`
@@ -173,17 +173,17 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
     '''
       9:7: found `%}` but expected one of: integer, float, string, bool, ident, `-`, `not`, `<`, `{`, `[` or `(`
     "{{ NODES }}\n{% include '../x.md' %}"
-      7:24: the template `../x.md` lies outside the folder of prompts
-         → name a file of that folder, such as `linker.md`
+      7:24: the template `../x.md` is outside the `prompts` folder
+         → name a file in that folder, such as `linker.md`
     template = "../config.toml"
-      7:12: the template `../config.toml` lies outside the folder of prompts
-         → name a file of that folder, such as `linker.md`
+      7:12: the template `../config.toml` is outside the `prompts` folder
+         → name a file in that folder, such as `linker.md`
     template = "/etc/passwd"
-      7:12: the template `/etc/passwd` lies outside the folder of prompts
-         → name a file of that folder, such as `linker.md`
+      7:12: the template `/etc/passwd` is outside the `prompts` folder
+         → name a file in that folder, such as `linker.md`
     template = ""
       7:12: the name of the template is empty
-         → name a file of the folder of prompts, such as `linker.md`
+         → name a file in the `prompts` folder, such as `linker.md`
     inline = "{{ NODES }}"
       8:1: `prompt.template` and `prompt.inline` exclude each other
          → leave one of them out

@@ -92,8 +92,8 @@ fn a_value_of_the_wrong_type_names_the_right_one() {
       11:8: `prompt.vars.tone` is an array
          → give text in quotes
     [other]
-      4:2: `query` is there twice
-         → keep one of the two; a table has one `[…]` line for all of its keys
+      4:2: `query` is defined twice
+         → keep one of the two; write all keys of a table under one `[…]` line
     "#);
 }
 
@@ -128,7 +128,7 @@ fn an_unknown_key_has_a_suggestion() {
          → did you mean `schedule`?
     model = "default"
       1:1: unknown key `model`
-         → `model` stands under `[execution]`
+         → `model` belongs under `[execution]`
     zzz = 1
       1:1: unknown key `zzz`
          → known here: `description`, `enabled`, `mode`, `query`, `freshness`, `prompt`, `execution`, `schedule`, `limits`, `budget`, `retry`, `failure`, `tests`
@@ -145,7 +145,7 @@ fn an_unknown_key_has_a_suggestion() {
          → known here: `pipeline`, `params`, `min-results`, `max-results`
     enabled = true
       4:1: unknown key `query.enabled`
-         → `enabled` stands at the top of the file, before the first `[…]`
+         → `enabled` belongs at the top of the file, before the first `[…]`
     provider = "x"
       11:1: unknown key `execution.provider`
          → known here: `model`, `actions`, `schedule`, `fallback`, `timeout`, `replay`
@@ -157,13 +157,13 @@ fn an_unknown_key_has_a_suggestion() {
          → did you mean `vars`?
     [execution]
       11:1: unknown key `limits.max`
-         → `max` stands under `[limits.link-add]`
+         → `max` belongs under `[limits.link-add]`
     [execution]
       10:9: unknown key `limits.links`
          → known here: `max-actions`, `targets`, `protect`, `link-add`, `weight`, `insert`, `supersede`
     [execution]
       11:1: unknown key `limits.link-add.max-delta`
-         → `max-delta` stands under `[limits.weight]`
+         → `max-delta` belongs under `[limits.weight]`
     [execution]
       11:1: unknown key `limits.weight.maxdelta`
          → did you mean `max-delta`?
@@ -262,8 +262,8 @@ fn a_value_out_of_range_names_the_range() {
       11:11: `limits.targets` cannot be `all`
          → write `results` or `neighborhood` or `any`
     [execution]
-      11:12: `limit:3` does more than filter
-         → give filters alone, such as `provenance:manual`
+      11:12: `limit:3` is not only a filter
+         → use only filters, such as `provenance:manual`
     [execution]
       11:34: unknown stage `tpye`
            tpye:x
@@ -307,7 +307,7 @@ fn a_value_out_of_range_names_the_range() {
          → add a section `[models.gpt-9]` to config.toml; a daemon reads it when it starts
     ""
       11:9: the name of the model is empty
-         → name one, such as `default`
+         → name a model, such as `default`
     ["link_add"]
       12:12: unknown action `link_add`
          → did you mean `link-add`?
