@@ -9,7 +9,7 @@ use crate::ops::{Access, Actor, OpDef, tenancy};
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
-use poc_config::{Config, TenantSchema};
+use poc_config::{Config, TenantSchema, ToolSet};
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
 use rmcp::ServiceExt;
@@ -94,6 +94,10 @@ impl Caller for Bridge {
             Access::Destroy => self.config.mcp.delete,
             Access::Person => false,
         }
+    }
+
+    fn tool_set(&self) -> ToolSet {
+        self.config.mcp.tools
     }
 
     fn tenants(&self) -> Option<&TenantSchema> {

@@ -1,7 +1,11 @@
-//! The Model Context Protocol: ops as tools, and notes as resources.
+//! The Model Context Protocol: tools, prompts, and notes as resources.
 //!
-//! Tools are derived from the op table. The official SDK implements the protocol in all its versions.
+//! Models see six everyday tools by default. The other tools are derived from the op table. The official SDK
+//! implements the protocol in all its versions.
 
+mod arguments;
+mod hints;
+mod prompts;
 mod resources;
 mod schema;
 mod server;
@@ -12,7 +16,7 @@ mod tools;
 pub use server::Server;
 
 use crate::ops::{Access, OpDef};
-use poc_config::TenantSchema;
+use poc_config::{TenantSchema, ToolSet};
 use poc_graph::error::Result;
 use serde_json::Value;
 
@@ -31,6 +35,9 @@ pub trait Caller: Send + Sync + 'static {
 
     /// Whether ops with this access are offered. Ops for persons never are.
     fn offers(&self, access: Access) -> bool;
+
+    /// Which tools are offered.
+    fn tool_set(&self) -> ToolSet;
 
     /// The schema of the tenants that requests may name; `None` when the server is bound to one tenant.
     fn tenants(&self) -> Option<&TenantSchema>;

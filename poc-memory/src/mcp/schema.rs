@@ -17,10 +17,30 @@ pub(super) fn input(op: &OpDef, tenants: Option<&TenantSchema>) -> Map<String, V
     schema
 }
 
-/// The output schema of a tool.
-pub(super) fn output(op: &OpDef) -> Map<String, Value> {
-    match one_type(common((op.answer_schema)().to_value())) {
+/// The output schema of a tool, from that of its answer.
+pub(super) fn output(answer: Value) -> Map<String, Value> {
+    match one_type(common(answer)) {
         Value::Object(schema) => ops::versioned_schema(schema),
+        _ => Map::new(),
+    }
+}
+
+/// Leaves out what the descriptions of an everyday tool say in words, or what says nothing: these schemas are part
+/// of every conversation.
+pub(super) fn in_words(schema: Map<String, Value>) -> Map<String, Value> {
+    let schema = each(schema.into(), &|object| {
+        // A property may have one of these names; then its value is a schema.
+        for word in ["default", "$schema", "title", "format", "minimum", "maximum"] {
+            if object.get(word).is_some_and(|value| !value.is_object()) {
+                object.shift_remove(word);
+            }
+        }
+        if object.get("additionalProperties") == Some(&Value::Bool(true)) {
+            object.shift_remove("additionalProperties");
+        }
+    });
+    match schema {
+        Value::Object(schema) => schema,
         _ => Map::new(),
     }
 }

@@ -1,58 +1,187 @@
-//! Tools, derived from the op table.
+//! The tools that a server offers: the everyday tools, and ops under names derived from theirs.
 
-use super::{Caller, schema};
-use crate::ops::{self, Access, OPS, OpDef};
-use poc_config::TenantSchema;
-use poc_graph::error::Error;
+mod def;
+mod feedback;
+mod get;
+mod history;
+mod link;
+mod remember;
+mod search;
+
+use super::{Caller, arguments, hints, schema};
+use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
+use def::EverydayDef;
+use poc_config::{TenantSchema, ToolSet};
+use poc_graph::error::{Error, Result};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The ops that a model may call, with their tool names.
-pub(super) fn offered(caller: &dyn Caller) -> impl Iterator<Item = (&'static str, &'static OpDef)> {
-    let allowed = move |op: &&OpDef| op.access != Access::Person && caller.offers(op.access);
-    OPS.iter().filter(allowed).filter_map(|op| Some((op.tool?, op)))
+/// What every model sees by default.
+const EVERYDAY: &[EverydayDef] = &[
+    EverydayDef::of::<search::MemorySearch>(),
+    EverydayDef::of::<get::MemoryGet>(),
+    EverydayDef::of::<remember::MemoryRemember>(),
+    EverydayDef::of::<link::MemoryLink>(),
+    EverydayDef::of::<feedback::MemoryFeedback>(),
+    EverydayDef::of::<history::MemoryHistory>(),
+];
+
+/// The tools of the set `seed`, with the ops that they are.
+const SEED: &[(&str, &str)] = &[
+    ("graft_insert", "insert"),
+    ("graft_query", "query"),
+    ("graft_retrieve", "retrieve"),
+    ("graft_explore", "explore"),
+    ("graft_classify", "classify"),
+    ("graft_get", "get"),
+    ("graft_delete", "delete"),
+    ("graft_stats", "stats"),
+];
+
+/// A tool that is offered.
+pub(super) struct OfferedTool {
+    pub(super) name: Cow<'static, str>,
+    source: ToolSource,
+    /// Whether the caller may write. If not, nothing is counted either.
+    may_write: bool,
 }
 
-/// The MCP definition of a tool.
-pub(super) fn tool(name: &'static str, op: &OpDef, tenants: Option<&TenantSchema>) -> Tool {
-    let (input, output) = (schema::input(op, tenants), schema::output(op));
-    let description = input.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let read = op.access == Access::Read;
-    let hints = ToolAnnotations::with_title(title(op.name))
-        .read_only(read)
-        .destructive(matches!(op.access, Access::Retract | Access::Destroy))
-        .idempotent(read)
-        .open_world(false);
-    Tool::new(name, description, Arc::new(input))
-        .with_raw_output_schema(Arc::new(output))
-        .with_annotations(hints)
+#[derive(Clone, Copy)]
+enum ToolSource {
+    Everyday(&'static EverydayDef),
+    Op(&'static OpDef, ToolEffect),
 }
 
-fn title(name: &str) -> String {
+/// The tools that a caller offers to models.
+pub(super) fn offered(caller: &dyn Caller) -> Vec<OfferedTool> {
+    let everyday = EVERYDAY.iter().map(|tool| (Cow::from(tool.name), ToolSource::Everyday(tool)));
+    let op = |name: Cow<'static, str>, op: &'static OpDef| Some((name, ToolSource::Op(op, op.tool?)));
+    let others = OPS.iter().filter(|op| EVERYDAY.iter().all(|tool| !tool.ops.contains(&op.name)));
+    let tools: Vec<_> = match caller.tool_set() {
+        ToolSet::Default => everyday.collect(),
+        ToolSet::All => {
+            let others = others.filter_map(|found| op(format!("memory_{}", found.name).into(), found));
+            everyday.chain(others).collect()
+        }
+        ToolSet::Seed => SEED.iter().filter_map(|(name, of)| op(Cow::from(*name), ops::find(of)?)).collect(),
+    };
+    let may_write = caller.offers(Access::Write);
+    tools
+        .into_iter()
+        .map(|(name, source)| OfferedTool { name, source, may_write })
+        .filter(|tool| tool.access() != Access::Person && caller.offers(tool.access()))
+        .collect()
+}
+
+/// The name of the first tool that runs an op.
+pub(super) fn running<'a>(tools: &'a [OfferedTool], op: &str) -> Option<&'a str> {
+    tools.iter().find(|tool| tool.runs(op)).map(|tool| tool.name.as_ref())
+}
+
+impl OfferedTool {
+    fn access(&self) -> Access {
+        match self.source {
+            ToolSource::Everyday(tool) => tool.access,
+            ToolSource::Op(op, _) => op.access,
+        }
+    }
+
+    /// Whether it runs an op.
+    fn runs(&self, name: &str) -> bool {
+        match self.source {
+            ToolSource::Everyday(tool) => tool.ops.contains(&name),
+            ToolSource::Op(op, _) => op.name == name,
+        }
+    }
+
+    /// The op by which it is scheduled.
+    pub(super) fn op(&self) -> Option<&'static OpDef> {
+        match self.source {
+            ToolSource::Everyday(tool) => tool.ops.first().and_then(|name| ops::find(name)),
+            ToolSource::Op(op, _) => Some(op),
+        }
+    }
+
+    /// Its MCP definition.
+    pub(super) fn definition(&self, tenants: Option<&TenantSchema>) -> Tool {
+        let input = self.input(tenants);
+        let output = match self.source {
+            ToolSource::Everyday(tool) => schema::output((tool.answer_schema)()),
+            ToolSource::Op(op, _) => schema::output((op.answer_schema)().to_value()),
+        };
+        let (title, effect) = match self.source {
+            ToolSource::Everyday(tool) => (tool.title.to_owned(), tool.effect),
+            ToolSource::Op(op, effect) => (capitalized(op.name), effect),
+        };
+        // A caller that may only read is not counted.
+        let read_only = effect == ToolEffect::ReadOnly || !self.may_write;
+        // Whatever other tools replace or remove, the history keeps and `undo` restores.
+        let destructive = matches!(self.access(), Access::Retract | Access::Destroy);
+        let annotations = ToolAnnotations::with_title(title)
+            .read_only(read_only)
+            .destructive(destructive)
+            .idempotent(read_only || effect == ToolEffect::Idempotent)
+            .open_world(false);
+        let mut input = input;
+        // The schema need not repeat it.
+        let description = input.shift_remove("description").unwrap_or_default();
+        let description = description.as_str().unwrap_or_default().to_owned();
+        Tool::new(self.name.clone(), description, Arc::new(input))
+            .with_raw_output_schema(Arc::new(output))
+            .with_annotations(annotations)
+    }
+
+    /// The JSON Schema of its arguments.
+    fn input(&self, tenants: Option<&TenantSchema>) -> Map<String, Value> {
+        match self.source {
+            ToolSource::Everyday(tool) => {
+                let mut schema = schema::in_words(schema::strict((tool.arguments_schema)()));
+                if let Some(tenants) = tenants {
+                    ops::tenancy::describe(&mut schema, tenants);
+                }
+                schema
+            }
+            ToolSource::Op(op, _) => schema::input(op, tenants),
+        }
+    }
+
+    /// Runs it and blocks until it is done.
+    pub(super) fn call(&self, caller: &dyn Caller, given: Map<String, Value>) -> Result<Value> {
+        let given = arguments::prepared(given, &self.input(caller.tenants()));
+        match self.source {
+            ToolSource::Everyday(tool) => (tool.run)(caller, given),
+            ToolSource::Op(op, _) => caller.call(op, given.into()),
+        }
+    }
+
+    /// An error as a result. For an invalid argument it includes the expected schema, so that a model can
+    /// correct itself.
+    pub(super) fn failed(&self, caller: &dyn Caller, error: &Error) -> CallToolResult {
+        let mut body = json!({ "error": hints::for_models(error, &offered(caller)) });
+        if error.code.is_invalid() {
+            let mut expected = Value::Object(self.input(caller.tenants()));
+            let field = error.at.as_ref().and_then(|at| at.field.as_deref()?.split(['.', '[']).next());
+            let one = field.and_then(|field| expected.get("properties")?.get(field).cloned());
+            if let Some(one) = one {
+                expected = one;
+            }
+            if let Value::Object(body) = &mut body {
+                body.insert("expected".into(), expected);
+            }
+        }
+        CallToolResult::error(vec![ContentBlock::text(body.to_string())])
+    }
+}
+
+fn capitalized(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The answer of an op as a tool result.
-pub(super) fn answered(answer: Value) -> CallToolResult {
+/// An answer as a tool result.
+pub(super) fn answered(caller: &dyn Caller, mut answer: Value) -> CallToolResult {
+    hints::rewrite_warnings(&mut answer, &offered(caller));
     CallToolResult::structured(ops::versioned(answer))
-}
-
-/// An error as a tool result. For an invalid argument it includes the expected schema, so that a model can
-/// correct itself.
-pub(super) fn failed(op: &OpDef, tenants: Option<&TenantSchema>, error: &Error) -> CallToolResult {
-    let mut body = json!({ "error": error });
-    if error.code.is_invalid() {
-        let mut expected = Value::Object(schema::input(op, tenants));
-        let field = error.at.as_ref().and_then(|at| at.field.as_deref()?.split('.').next());
-        let one = field.and_then(|field| expected.get("properties")?.get(field).cloned());
-        if let Some(one) = one {
-            expected = one;
-        }
-        if let Value::Object(body) = &mut body {
-            body.insert("expected".into(), expected);
-        }
-    }
-    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
 }

@@ -106,6 +106,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
     /// Its REST endpoint, if any.
     const ROUTE: Option<Route> = None;
+    /// The path that its REST endpoint had in release 0.1, if another one. It is still answered.
+    const FORMER_PATH: Option<&'static str> = None;
     /// What calls by a model change, if models may call it over MCP.
     const TOOL: Option<ToolEffect> = None;
     /// The former name of the field `text`, if it had another one in release 0.1.
@@ -198,6 +200,8 @@ pub struct OpDef {
     pub for_agents: bool,
     /// See [`Op::ROUTE`].
     pub route: Option<Route>,
+    /// See [`Op::FORMER_PATH`].
+    pub former_path: Option<&'static str>,
     /// See [`Op::TOOL`].
     pub tool: Option<ToolEffect>,
     /// See [`Op::FORMER_TEXT`].
@@ -229,6 +233,7 @@ impl OpDef {
             creates_profile: O::CREATES_PROFILE,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
+            former_path: O::FORMER_PATH,
             tool: O::TOOL,
             former_text: O::FORMER_TEXT,
             augment: |command| O::augment_args(command),
@@ -268,7 +273,7 @@ impl OpDef {
 }
 
 /// The JSON Schema of a type with all subschemas inlined: some clients do not follow references.
-pub(super) fn schema<T: JsonSchema>() -> Schema {
+pub(crate) fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
 }

@@ -1,7 +1,7 @@
 //! `delete`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::{delete, resolve};
@@ -30,7 +30,7 @@ impl Op for Delete {
     const NAME: &'static str = "delete";
     const ACCESS: Access = Access::Destroy;
     const ROUTE: Option<Route> = Route::delete("/v1/nodes/{node}");
-    const TOOL: Option<&'static str> = Some("graft_delete");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = DeleteOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {

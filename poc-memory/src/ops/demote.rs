@@ -1,7 +1,7 @@
 //! `demote`
 
 use super::reinforce::{self, ReinforceOutput};
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ impl Op for Demote {
     const NAME: &'static str = "demote";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/demote");
-    const TOOL: Option<&'static str> = Some("memory_demote");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
     type Output = ReinforceOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {

@@ -1,7 +1,7 @@
 //! `forget`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress, Route, argument};
+use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
 use poc_graph::MessageId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Moment;
@@ -42,7 +42,7 @@ impl Op for Forget {
     const NAME: &'static str = "forget";
     const ACCESS: Access = Access::Retract;
     const ROUTE: Option<Route> = Route::post("/v1/forget");
-    const TOOL: Option<&'static str> = Some("memory_forget");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = ForgetOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ForgetOutput> {

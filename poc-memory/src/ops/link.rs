@@ -1,6 +1,6 @@
 //! `link`
 
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::EdgeKind;
 use poc_graph::error::{Error, Result};
 use poc_notes::link::{self, LinkOutcome};
@@ -59,7 +59,7 @@ impl Op for Link {
     const NAME: &'static str = "link";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/link");
-    const TOOL: Option<&'static str> = Some("memory_link");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = LinkOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<LinkOutput> {

@@ -1,7 +1,7 @@
 //! `mark`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_notes::mark;
@@ -36,7 +36,7 @@ impl Op for Mark {
     const NAME: &'static str = "mark";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/mark");
-    const TOOL: Option<&'static str> = Some("memory_mark");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
     type Output = MarkOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {

@@ -1,6 +1,6 @@
 //! `reinforce`
 
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::weight;
@@ -35,7 +35,7 @@ impl Op for Reinforce {
     const NAME: &'static str = "reinforce";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/reinforce");
-    const TOOL: Option<&'static str> = Some("memory_reinforce");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
     type Output = ReinforceOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {

@@ -78,7 +78,7 @@ fn rename_text(former: FormerText, request: &mut Map<String, Value>) -> Result<(
     Ok(())
 }
 
-fn strict<T: DeserializeOwned>(request: Value) -> Result<T> {
+pub(crate) fn strict<T: DeserializeOwned>(request: Value) -> Result<T> {
     serde_path_to_error::deserialize(request).map_err(|error| {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();
@@ -104,7 +104,7 @@ fn quoted_field(message: &str) -> Option<&str> {
 
 /// The value with everything converted that the schema does not allow but that has one obvious meaning. Other
 /// values stay as they are.
-fn lenient(value: Value, schema: &Value) -> Value {
+pub(crate) fn lenient(value: Value, schema: &Value) -> Value {
     let schema = without_null(schema);
     match value {
         Value::Object(fields) => {

@@ -3,7 +3,7 @@
 mod shape;
 mod spread;
 
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
@@ -67,7 +67,7 @@ impl Op for Stats {
     const NAME: &'static str = "stats";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/stats");
-    const TOOL: Option<&'static str> = Some("graft_stats");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
     type Output = StatsOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<StatsOutput> {

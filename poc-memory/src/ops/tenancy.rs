@@ -65,7 +65,7 @@ pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
 }
 
 /// Adds the argument to the JSON Schema of a request.
-pub(super) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema) {
+pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema) {
     if let Value::Object(fields) = request.entry("properties").or_insert_with(|| Map::new().into()) {
         fields.insert(FIELD.into(), schema.json_schema());
     }

@@ -18,7 +18,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use hyper::body::{Bytes, Frame, SizeHint};
-use poc_config::TenantSchema;
+use poc_config::{TenantSchema, ToolSet};
 use poc_graph::error::Result;
 use poc_memory::mcp::{Caller, Server};
 use poc_memory::ops::{Access, Actor, OpDef};
@@ -190,6 +190,10 @@ impl Caller for LocalCaller {
             Access::Destroy => self.may_write && self.shared.memory.config.mcp.delete,
             Access::Person => false,
         }
+    }
+
+    fn tool_set(&self) -> ToolSet {
+        self.shared.memory.config.mcp.tools
     }
 
     fn tenants(&self) -> Option<&TenantSchema> {

@@ -1,0 +1,114 @@
+//! The arguments of tool calls, as models give them: omitted ones as `null` or `""`, and lists and objects as
+//! text in JSON.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use serde_json::{Map, Value};
+
+/// The arguments without those that are omitted, and with lists and objects that came as text decoded.
+/// `schema` is that of the tool.
+pub(super) fn prepared(given: Map<String, Value>, schema: &Map<String, Value>) -> Map<String, Value> {
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_omitted = |name: &str, value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty() && !required.iter().any(|required| required == name),
+        _ => false,
+    };
+    let kind = |name: &str| schema.get("properties")?.get(name)?.get("type")?.as_str();
+    let decoded = |name: &str, value: Value| match (value, kind(name)) {
+        (Value::String(text), Some("array")) => decode(&text, Value::is_array).unwrap_or(text.into()),
+        (Value::String(text), Some("object")) => decode(&text, Value::is_object).unwrap_or(text.into()),
+        (Value::Object(object), Some("array")) => Value::Array(vec![object.into()]),
+        (value, _) => value,
+    };
+    given
+        .into_iter()
+        .filter(|(name, value)| !is_omitted(name, value))
+        .map(|(name, value)| {
+            let value = decoded(&name, value);
+            (name, value)
+        })
+        .collect()
+}
+
+/// A text in JSON, if it is of the right kind.
+fn decode(text: &str, is_right: fn(&Value) -> bool) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(is_right)
+}
+
+/// Moves a text from a former name to `text`, and joins words to a text.
+pub(super) fn rename_text(given: &mut Map<String, Value>, former: &[&str]) {
+    if given.contains_key("text") {
+        return;
+    }
+    let Some(text) = former.iter().find_map(|name| given.shift_remove(*name)) else { return };
+    let text = match text {
+        Value::Array(words) if words.iter().all(Value::is_string) => {
+            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ").into()
+        }
+        text => text,
+    };
+    given.insert("text".into(), text);
+}
+
+/// Refuses arguments that a tool does not have.
+pub(super) fn refuse_unknown(given: &Map<String, Value>, schema: &Value) -> Result<()> {
+    let Some(Value::Object(known)) = schema.get("properties") else { return Ok(()) };
+    // `expires_at` is another name of `expires`.
+    let is_known = |name: &str| known.contains_key(name) || known.contains_key(name.trim_end_matches("_at"));
+    let Some(unknown) = given.keys().find(|name| !is_known(name)) else { return Ok(()) };
+    let names = known.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let hint = match similar::closest(unknown, known.keys().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`? The arguments are {names}"),
+        None => format!("the arguments are {names}"),
+    };
+    Err(Error::invalid(format!("there is no argument `{unknown}`")).hint(hint).field(unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn omitted_arguments_are_dropped_and_json_in_text_is_decoded() {
+        let schema = object(json!({"required": ["node"], "properties": {
+            "node": {"type": "string"}, "key": {"type": "string"}, "keywords": {"type": "array"},
+            "notes": {"type": "array"}, "metadata": {"type": "object"},
+        }}));
+        let check = |given: Value, expected: Value| {
+            assert_eq!(Value::Object(prepared(object(given), &schema)), expected);
+        };
+        check(json!({"node": "", "key": "", "keywords": null}), json!({"node": ""}));
+        check(json!({"keywords": "[\"a\", \"b\"]"}), json!({"keywords": ["a", "b"]}));
+        check(json!({"keywords": "a"}), json!({"keywords": "a"}));
+        check(json!({"keywords": "[draft"}), json!({"keywords": "[draft"}));
+        check(json!({"metadata": "{\"a\": 1}", "key": "{}"}), json!({"metadata": {"a": 1}, "key": "{}"}));
+        check(json!({"notes": {"title": "x"}}), json!({"notes": [{"title": "x"}]}));
+    }
+
+    #[test]
+    fn a_former_name_of_the_text_is_accepted() {
+        let check = |given: Value, expected: Value| {
+            let mut given = object(given);
+            rename_text(&mut given, &["query", "terms"]);
+            assert_eq!(Value::Object(given), expected);
+        };
+        check(json!({"query": "a"}), json!({"text": "a"}));
+        check(json!({"terms": ["a", "b"]}), json!({"text": "a b"}));
+        check(json!({"message": "a"}), json!({"message": "a"}));
+        check(json!({"text": "a", "query": "b"}), json!({"text": "a", "query": "b"}));
+    }
+
+    #[test]
+    fn an_unknown_argument_names_the_right_ones() {
+        let schema = json!({"properties": {"text": {}, "limit": {}, "expires": {}}});
+        let error = refuse_unknown(&object(json!({"lmit": 5})), &schema).unwrap_err();
+        insta::assert_snapshot!(error.line(), @"`lmit`: there is no argument `lmit`; did you mean `limit`? The arguments are `text`, `limit`, `expires`");
+        assert!(refuse_unknown(&object(json!({"text": 5, "expires_at": 5})), &schema).is_ok());
+    }
+}

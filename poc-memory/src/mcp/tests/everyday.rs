@@ -1,0 +1,177 @@
+//! What the everyday tools ask of the ops, and how much a list of them costs.
+
+use super::*;
+use parking_lot::Mutex;
+
+/// Records the requests, and answers each op with the same.
+struct Recorder {
+    offers: Offers,
+    requests: Mutex<Vec<(String, Value)>>,
+}
+
+impl Caller for Recorder {
+    fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
+        self.requests.lock().push((op.name.to_owned(), request));
+        Ok(match op.name {
+            "retrieve" | "search" => json!({"results": [
+                {"id": 1, "key": "kettle", "title": "The kettle", "snippet": "It whistles.", "date": "2026-11-20",
+                 "modified": "2026-11-20T08:00:00Z", "type": "semantic", "score": 2.5, "weight": 1.0},
+            ], "lag": 0, "degraded": []}),
+            "history" => json!({"id": 1, "key": "kettle", "changes": [
+                {"seq": 1, "at": "2026-11-19T08:00:00Z", "actor": "manual", "op": "insert", "did": "created"},
+                {"seq": 2, "at": "2026-11-20T08:00:00Z", "actor": "mcp", "op": "insert", "did": "changed",
+                 "fields": [{"field": "body", "before": "", "after": "It whistles."}]},
+            ]}),
+            _ => json!({"key": "kettle", "visits": [], "history": []}),
+        })
+    }
+
+    fn offers(&self, access: Access) -> bool {
+        self.offers.offers(access)
+    }
+
+    fn tool_set(&self) -> ToolSet {
+        self.offers.tool_set()
+    }
+
+    fn tenants(&self) -> Option<&TenantSchema> {
+        self.offers.tenants()
+    }
+}
+
+/// Calls a tool, and returns the answer and the requests that reached the ops.
+fn call(tool: &str, arguments: Value) -> (Result<Value>, Vec<(String, Value)>) {
+    let caller = Recorder { offers: offers(Access::Write, ToolSet::All), requests: Mutex::default() };
+    let tools = tools::offered(&caller);
+    let tool = tools.iter().find(|offered| offered.name == tool).unwrap();
+    let answer = tool.call(&caller, arguments.as_object().cloned().unwrap());
+    (answer, caller.requests.into_inner())
+}
+
+/// Checks the single request that a call leads to.
+fn check(tool: &str, arguments: Value, op: &str, request: Value) {
+    let (answer, requests) = call(tool, arguments.clone());
+    answer.unwrap_or_else(|error| panic!("{arguments}: {error}"));
+    assert_eq!(requests, [(op.to_owned(), request)], "{arguments}");
+}
+
+/// Checks that a call is refused before an op runs.
+fn refused(tool: &str, arguments: Value, field: &str, word: &str) {
+    let (answer, requests) = call(tool, arguments.clone());
+    let error = answer.unwrap_err();
+    assert_eq!(error.code.name(), "invalid_argument", "{arguments}: {error}");
+    assert_eq!(error.at.as_ref().and_then(|at| at.field.as_deref()), Some(field), "{arguments}: {error}");
+    assert!(error.line().contains(word), "{arguments}: {error}");
+    assert!(requests.is_empty());
+}
+
+#[test]
+fn the_list_of_the_default_tools_costs_at_most_2000_tokens() {
+    // Four characters per token is more than tokenizers make of English and JSON schemas.
+    let mut tools = serde_json::to_value(
+        offered(Access::Destroy, ToolSet::Default)
+            .iter()
+            .map(|tool| tool.definition(Some(&tenants())))
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
+    for tool in tools.as_array_mut().unwrap() {
+        tool.as_object_mut().unwrap().shift_remove("outputSchema");
+    }
+    let characters = json!({ "tools": tools }).to_string().chars().count();
+    assert!(characters <= 8_000, "{characters} characters are about {} tokens", characters / 4);
+}
+
+#[test]
+fn a_text_is_retrieved_and_a_pipeline_is_searched() {
+    let retrieved = |text: &str, top_k: u64| json!({"quarantined": false, "text": text, "top_k": top_k});
+    check("memory_search", json!({"text": "tea"}), "retrieve", retrieved("tea", 8));
+    check("memory_search", json!({"text": "tea", "limit": "5"}), "retrieve", retrieved("tea", 5));
+    check("memory_search", json!({"text": "tea", "limit": 5.0}), "retrieve", retrieved("tea", 5));
+    check(
+        "memory_search",
+        json!({"text": "tea", "pipeline": "", "limit": null}),
+        "retrieve",
+        retrieved("tea", 8),
+    );
+    check("memory_search", json!({"query": "tea"}), "retrieve", retrieved("tea", 8));
+    check("memory_search", json!({"terms": ["green", "tea"]}), "retrieve", retrieved("green tea", 8));
+    let searched = |stages: Value| json!({"quarantined": false, "pipeline": stages});
+    check("memory_search", json!({"pipeline": "all"}), "search", searched(json!(["all", "limit:8"])));
+    check("memory_search", json!({"pipeline": "[\"all\"]"}), "search", searched(json!(["all", "limit:8"])));
+    check(
+        "memory_search",
+        json!({"pipeline": ["all", "limit:20"]}),
+        "search",
+        searched(json!(["all", "limit:20"])),
+    );
+    check(
+        "memory_search",
+        json!({"text": "tea", "pipeline": ["type:episodic"], "limit": 3, "tenant": {"user": "ann"}}),
+        "search",
+        json!({"quarantined": false, "text": "tea", "pipeline": ["type:episodic", "limit:3"], "tenant": {"user": "ann"}}),
+    );
+    let (answer, _) = call("memory_search", json!({"text": "tea"}));
+    let expected = json!({"results": [{"key": "kettle", "title": "The kettle", "snippet": "It whistles.",
+        "date": "2026-11-20", "type": "semantic", "score": 2.5}]});
+    assert_eq!(answer.unwrap(), expected);
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_the_right_ones() {
+    refused("memory_search", json!({}), "text", "give a `text`");
+    refused("memory_search", json!({"text": "  "}), "text", "give a `text`");
+    refused("memory_search", json!({"text": "tea", "limit": 51}), "limit", "from 1 to 50");
+    refused("memory_search", json!({"text": "tea", "limit": "many"}), "limit", "whole number");
+    refused("memory_search", json!({"text": "tea", "top_k": 5}), "top_k", "`limit`");
+    refused("memory_get", json!({}), "node", "missing");
+    refused("memory_get", json!({"node": ["x"]}), "node", "string");
+    refused("memory_feedback", json!({"node": "x"}), "helped", "missing");
+    refused("memory_history", json!({"limit": 0}), "limit", "from 1 to 100");
+    refused("memory_remember", json!({"titel": "x"}), "titel", "did you mean `title`");
+}
+
+#[test]
+fn each_tool_runs_its_op() {
+    check(
+        "memory_get",
+        json!({"node": "kettle", "at": ""}),
+        "get",
+        json!({"node": "kettle", "quarantined": false}),
+    );
+    check(
+        "memory_remember",
+        json!({"title": "Tea is hot", "keywords": "tea", "update": "false", "expires_at": "2027-01-01"}),
+        "insert",
+        json!({"title": "Tea is hot", "keywords": ["tea"], "expires": "2027-01-01"}),
+    );
+    let notes = json!([{"title": "a", "keywords": ["x"]}, {"title": "b", "update": true}]);
+    check(
+        "memory_remember",
+        json!({"notes": [{"title": "a", "keywords": "x"}, {"title": "b", "update": "true"}]}),
+        "insert",
+        json!({"notes": notes}),
+    );
+    check(
+        "memory_link",
+        json!({"from": "a", "to": "b", "strength": "0.5"}),
+        "link",
+        json!({"from": "a", "to": "b", "strength": 0.5}),
+    );
+    check("memory_feedback", json!({"node": "a", "helped": true}), "reinforce", json!({"node": "a"}));
+    check("memory_feedback", json!({"node": "a", "helped": "false"}), "demote", json!({"node": "a"}));
+    check("memory_history", json!({"node": "a"}), "history", json!({"node": "a"}));
+    check("memory_history", json!({}), "search", json!({"pipeline": ["all | sort:timestamp | limit:21"]}));
+    // Tools that are ops get the arguments without those that are omitted.
+    check("memory_recall", json!({"text": "tea", "k": null, "hops": ""}), "recall", json!({"text": "tea"}));
+}
+
+#[test]
+fn a_history_is_newest_first_and_bounded() {
+    let (answer, _) = call("memory_history", json!({"node": "kettle", "limit": 1}));
+    let expected = json!({"changes": [{"at": "2026-11-20T08:00:00Z", "key": "kettle", "did": "changed", "by": "mcp",
+        "fields": [{"field": "body", "before": "", "after": "It whistles."}]}], "more": true});
+    assert_eq!(answer.unwrap(), expected);
+    let (answer, _) = call("memory_get", json!({"node": "kettle"}));
+    assert_eq!(answer.unwrap(), json!({"key": "kettle"}));
+}

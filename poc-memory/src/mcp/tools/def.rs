@@ -1,0 +1,129 @@
+//! How an everyday tool is declared, and the erased form of the declaration.
+
+use crate::mcp::{Caller, arguments};
+use crate::ops::{self, Access, ToolEffect, request, tenancy};
+use poc_graph::error::{Error, Result};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// A tool that every model sees by default. The implementing type is its arguments: the doc comment is what the
+/// model reads, so it names bounds and defaults in words, because some clients drop them from schemas.
+pub(super) trait EverydayTool: DeserializeOwned + JsonSchema {
+    /// Its name.
+    const NAME: &'static str;
+    /// Its name for a person.
+    const TITLE: &'static str;
+    /// The ops that it runs, the first one by default.
+    const OPS: &'static [&'static str];
+    /// Who may call it.
+    const ACCESS: Access;
+    /// What a call changes.
+    const EFFECT: ToolEffect;
+    /// Other names under which the argument `text` is accepted.
+    const FORMER_TEXT: &'static [&'static str] = &[];
+
+    /// Runs it.
+    fn run(self, ops: &OpCalls<'_>) -> Result<Value>;
+
+    /// The JSON Schema of its answer.
+    fn answer_schema() -> Value;
+}
+
+/// Calls ops for one call of a tool, all of them for the same tenant.
+pub(super) struct OpCalls<'a> {
+    caller: &'a dyn Caller,
+    tenant: Option<Value>,
+}
+
+impl OpCalls<'_> {
+    /// Runs an op.
+    pub(super) fn call(&self, op: &str, mut request: Map<String, Value>) -> Result<Value> {
+        if let Some(tenant) = &self.tenant {
+            request.insert(tenancy::FIELD.into(), tenant.clone());
+        }
+        let op = ops::find(op).ok_or_else(|| Error::internal(format!("there is no op `{op}`")))?;
+        self.caller.call(op, request.into())
+    }
+}
+
+/// An [`EverydayTool`] with its types erased.
+pub(in crate::mcp) struct EverydayDef {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) ops: &'static [&'static str],
+    pub(super) access: Access,
+    pub(super) effect: ToolEffect,
+    pub(super) arguments_schema: fn() -> Value,
+    pub(super) answer_schema: fn() -> Value,
+    pub(super) run: fn(&dyn Caller, Map<String, Value>) -> Result<Value>,
+}
+
+impl EverydayDef {
+    pub(super) const fn of<T: EverydayTool>() -> EverydayDef {
+        EverydayDef {
+            name: T::NAME,
+            title: T::TITLE,
+            ops: T::OPS,
+            access: T::ACCESS,
+            effect: T::EFFECT,
+            arguments_schema: || ops::schema::<T>().to_value(),
+            answer_schema: T::answer_schema,
+            run: |caller, mut given| {
+                let tenant = given.shift_remove(tenancy::FIELD);
+                arguments::rename_text(&mut given, T::FORMER_TEXT);
+                let schema = ops::schema::<T>().to_value();
+                arguments::refuse_unknown(&given, &schema)?;
+                let tool: T = request::strict(request::lenient(given.into(), &schema))?;
+                tool.run(&OpCalls { caller, tenant })
+            },
+        }
+    }
+}
+
+/// The fields of an object; of nothing else.
+pub(super) fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Removes fields from the schema of an answer, as they are removed from the answer.
+pub(super) fn schema_without(mut schema: Value, names: &[&str]) -> Value {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| name.as_str().is_none_or(|name| !names.contains(&name)));
+    }
+    schema
+}
+
+/// The schema of the answer of an op.
+pub(super) fn op_answer(op: &str) -> Value {
+    ops::find(op).map(|op| (op.answer_schema)().to_value()).unwrap_or_default()
+}
+
+/// Decodes what an op answered.
+pub(super) fn decode<T: DeserializeOwned>(op: &str, answer: Value) -> Result<T> {
+    serde_json::from_value(answer)
+        .map_err(|error| Error::internal(format!("the answer of `{op}` cannot be decoded: {error}")))
+}
+
+/// Encodes the answer of a tool.
+pub(super) fn encode<T: serde::Serialize>(answer: &T) -> Result<Value> {
+    serde_json::to_value(answer)
+        .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
+}
+
+/// The count that a model asks for, or else the usual one.
+pub(super) fn count(given: Option<u64>, usual: u64, most: u64) -> Result<u64> {
+    match given {
+        Some(count) if (1..=most).contains(&count) => Ok(count),
+        Some(count) => Err(Error::invalid(format!("{count} is out of range"))
+            .hint(format!("give a number from 1 to {most}"))
+            .field("limit")),
+        None => Ok(usual),
+    }
+}

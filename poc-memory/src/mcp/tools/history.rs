@@ -1,0 +1,141 @@
+//! `memory_history`
+
+use super::def::{EverydayTool, OpCalls, count, decode, encode};
+use crate::ops::{self, Access, ToolEffect};
+use poc_graph::error::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Changes in an answer, unless the model asks for another number.
+const USUAL: u64 = 20;
+
+/// The most changes in an answer.
+const MOST: u64 = 100;
+
+/// See what changed, newest first. Without a note: the notes that were stored or changed most recently, for
+/// example to catch up after a break. With a note: each of its changes, with when, by whom and the values
+/// before and after. Returns 20 entries by default.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemoryHistory {
+    /// Key or id of a note; all notes if omitted. The history of a deleted note is under its id
+    #[serde(default)]
+    node: Option<String>,
+    /// How many entries, 1 to 100; 20 if omitted
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u64>,
+}
+
+/// Changes, newest first.
+#[derive(Serialize, JsonSchema)]
+struct HistoryAnswer {
+    changes: Vec<NoteChange>,
+    /// Whether there are older changes than these.
+    more: bool,
+}
+
+/// A note that changed, or one change of the note asked for.
+#[derive(Serialize, JsonSchema)]
+struct NoteChange {
+    /// When.
+    at: String,
+    /// The note.
+    key: String,
+    /// Its title, if no note was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// `created`, `changed` or `deleted`, if a note was asked for; so are the following fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    did: Option<String>,
+    /// Who: `manual` is the user, `mcp` an assistant, `agent:NAME` an agent of the memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// The changed fields: their names, and their values before and after, shortened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<Map<String, Value>>,
+}
+
+/// The parts of the answer of `history` that are used.
+#[derive(Deserialize)]
+struct OpHistory {
+    key: String,
+    changes: Vec<OpChange>,
+}
+
+#[derive(Deserialize)]
+struct OpChange {
+    at: String,
+    did: String,
+    actor: String,
+    #[serde(default)]
+    fields: Vec<Map<String, Value>>,
+}
+
+/// The parts of the answer of `search` that are used.
+#[derive(Deserialize)]
+struct OpSearch {
+    results: Vec<RecentNote>,
+}
+
+#[derive(Deserialize)]
+struct RecentNote {
+    key: String,
+    title: String,
+    date: String,
+}
+
+impl EverydayTool for MemoryHistory {
+    const NAME: &'static str = "memory_history";
+    const TITLE: &'static str = "Recent changes";
+    const OPS: &'static [&'static str] = &["history", "changes"];
+    const ACCESS: Access = Access::Read;
+    const EFFECT: ToolEffect = ToolEffect::ReadOnly;
+
+    fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
+        let limit = count(self.limit, USUAL, MOST)? as usize;
+        let mut changes = match self.node {
+            Some(node) => of_note(ops, node)?,
+            None => recent(ops, limit + 1)?,
+        };
+        let more = changes.len() > limit;
+        changes.truncate(limit);
+        encode(&HistoryAnswer { changes, more })
+    }
+
+    fn answer_schema() -> Value {
+        ops::schema::<HistoryAnswer>().to_value()
+    }
+}
+
+fn of_note(ops: &OpCalls<'_>, node: String) -> Result<Vec<NoteChange>> {
+    let mut request = Map::new();
+    request.insert("node".into(), node.into());
+    let history: OpHistory = decode("history", ops.call("history", request)?)?;
+    let change = |change: OpChange| NoteChange {
+        at: change.at,
+        key: history.key.clone(),
+        title: None,
+        did: Some(change.did),
+        by: Some(change.actor),
+        fields: change.fields,
+    };
+    Ok(history.changes.into_iter().rev().map(change).collect())
+}
+
+/// The notes that changed last. The op `changes` would also name quarantined notes.
+fn recent(ops: &OpCalls<'_>, limit: usize) -> Result<Vec<NoteChange>> {
+    let mut request = Map::new();
+    request.insert("pipeline".into(), json!([format!("all | sort:timestamp | limit:{limit}")]));
+    let found: OpSearch = decode("search", ops.call("search", request)?)?;
+    let change = |note: RecentNote| NoteChange {
+        at: note.date,
+        key: note.key,
+        title: Some(note.title),
+        did: None,
+        by: None,
+        fields: Vec::new(),
+    };
+    Ok(found.results.into_iter().map(change).collect())
+}

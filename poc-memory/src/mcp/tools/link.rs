@@ -1,0 +1,48 @@
+//! `memory_link`
+
+use super::def::{EverydayTool, OpCalls, encode, fields, op_answer};
+use crate::ops::{Access, ToolEffect};
+use poc_graph::error::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Link two notes that belong together, so that finding one also leads to the other; or record that they
+/// contradict each other. An existing link stays unchanged unless you give another strength. Returns what
+/// became of the link.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemoryLink {
+    /// Key or id of the note where the link starts
+    from: String,
+    /// Key or id of the note where it ends
+    to: String,
+    /// Why they belong together, in a few words
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// `link` (if omitted) or `contradicts`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// Above 0 and at most 1; 0.8 if omitted
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strength: Option<f64>,
+    /// Remove the link instead; false if omitted
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    remove: bool,
+}
+
+impl EverydayTool for MemoryLink {
+    const NAME: &'static str = "memory_link";
+    const TITLE: &'static str = "Link notes";
+    const OPS: &'static [&'static str] = &["link"];
+    const ACCESS: Access = Access::Write;
+    const EFFECT: ToolEffect = ToolEffect::Idempotent;
+
+    fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
+        ops.call("link", fields(encode(&self)?))
+    }
+
+    fn answer_schema() -> Value {
+        op_answer("link")
+    }
+}

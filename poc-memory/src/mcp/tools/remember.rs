@@ -1,0 +1,70 @@
+//! `memory_remember`
+
+use super::def::{EverydayTool, OpCalls, encode, fields, op_answer};
+use crate::ops::{Access, ToolEffect, request};
+use poc_graph::error::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Store a fact, a decision or a preference for future conversations. One fact per note, with a title that
+/// states it. A note that is already known is recognised and not stored twice. Search first if an older note
+/// may contradict it, and replace that one with `supersedes`. Returns the key of the note.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemoryRemember {
+    /// One line that states the fact; the first line of the body if omitted
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Details in Markdown: reasons, context, names, numbers
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    /// Keywords; notes that share one are linked
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keywords: Vec<String>,
+    /// `semantic` for lasting facts (if omitted), `episodic` for events; also `daily`, `weekly`, `monthly`
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    node_type: Option<String>,
+    /// Who said it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    author: Option<String>,
+    /// Where it comes from: a URL, a file, a session
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// When it stops being true, such as `2026-12-31`; never if omitted
+    #[serde(default, alias = "expires_at", skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    /// Key or id of a note that this one replaces; the old one stays readable
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    supersedes: Option<String>,
+    /// Unique name of the note; derived from the title if omitted
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// With a key: change the note with this key, keeping the fields that you omit; false if omitted
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    update: bool,
+    /// Several notes instead of one, each an object with the fields above
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Map<String, Value>>,
+}
+
+impl EverydayTool for MemoryRemember {
+    const NAME: &'static str = "memory_remember";
+    const TITLE: &'static str = "Remember";
+    const OPS: &'static [&'static str] = &["insert"];
+    const ACCESS: Access = Access::Write;
+    const EFFECT: ToolEffect = ToolEffect::Idempotent;
+
+    fn run(mut self, ops: &OpCalls<'_>) -> Result<Value> {
+        // The schema says of several notes only that they are objects, so their values are converted here.
+        let schema = crate::ops::schema::<MemoryRemember>().to_value();
+        for note in &mut self.notes {
+            *note = fields(request::lenient(std::mem::take(note).into(), &schema));
+        }
+        ops.call("insert", fields(encode(&self)?))
+    }
+
+    fn answer_schema() -> Value {
+        op_answer("insert")
+    }
+}
