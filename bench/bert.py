@@ -1,11 +1,12 @@
-"""A BERT-family sentence model by onnxruntime: the graph is put together here from the weights, so that
-nothing is shared with the product but the folder of the model.
+"""Runs a sentence model of the BERT family in onnxruntime. The graph is built here from the weights, so that only the
+folder of the model is shared with the product.
 
-`bert.py FOLDER` reads a line of JSON, a list of texts, and answers with a line of JSON: `together` and `apart`,
-the seconds that turning the texts into vectors took with all cores on one batch and with a batch for each
-core, and `vectors`, unit vectors in the order of the texts; so until there are no more lines. `bert.py FOLDER --lines < TEXTS` writes a line of JSON for each line of text
-instead: that is how `poc-memory/src/embed/bert/reference.jsonl` was made. `just bench embed` installs what
-it needs.
+`bert.py FOLDER` reads lines of JSON, each a list of texts, and answers each with a line of JSON. `together` and
+`apart` are the seconds for embedding the texts with all cores on one batch, and with one batch per core. `vectors`
+are unit vectors in the order of the texts.
+
+`bert.py FOLDER --lines < TEXTS` writes a line of JSON for each line of text instead; it has written
+`poc-memory/crates/embed/src/bert/reference.jsonl`. `just bench` installs the libraries.
 """
 
 import json
@@ -21,12 +22,12 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
-# Texts in a batch, as the product has it.
+# Texts per batch, as in the product.
 BATCH = 8
 
 
 def tensors(path):
-    """The tensors of a safetensors file by name, as 32-bit floats; numbers of other kinds are left out."""
+    """The tensors of a safetensors file by name, as 32-bit floats. Tensors of other types are left out."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<Q", data)
     kinds = {"F32": "<f4", "F16": "<f2", "F64": "<f8"}
@@ -40,7 +41,7 @@ def tensors(path):
 
 
 class Graph:
-    """ONNX nodes as they are added; names are numbers."""
+    """Collects ONNX nodes. Their names are numbers."""
 
     def __init__(self, weights):
         self.weights, self.nodes, self.constants = weights, [], {}
@@ -68,7 +69,8 @@ class Graph:
 
 
 def network(folder, threads):
-    """The encoder as an ONNX model, run by so many threads: tokens and mask in, last hidden states out (Devlin et al. 2019)."""
+    """The encoder as an ONNX model with this many threads: tokens and mask in, last hidden states out (Devlin et al.
+    2019)."""
     config = json.loads((folder / "config.json").read_text())
     if config.get("hidden_act", "gelu") != "gelu":
         sys.exit(f"the activation {config['hidden_act']} is not known here")
@@ -84,7 +86,7 @@ def network(folder, threads):
     kind = graph.constant("kind", graph.weights["embeddings.token_type_embeddings.weight"][0])
     states = graph.op("Add", graph.op("Add", states, position), kind)
     states = graph.norm("embeddings.LayerNorm", states, epsilon)
-    # 0 where there is a token, far below where there is filling.
+    # 0 for tokens, a large negative number for padding.
     mask = graph.op("Unsqueeze", "mask", numbers("axes", 1, 2))
     mask = graph.op("Mul", graph.op("Sub", graph.constant("one", numpy.float32([1])), mask),
                     graph.constant("far", numpy.float32([-1e9])))

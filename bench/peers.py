@@ -1,8 +1,8 @@
-"""What networkx, scipy, numpy and igraph do with the same graph: `peers.py FOLDER` prints JSON.
+"""Runs networkx, scipy, numpy and igraph on the same graph: `peers.py FOLDER` prints JSON.
 
-The folder holds columns of little-endian numbers, named after what they are and their type. For each
-kind of work the answer has its seconds, without building the graph, and values to compare; the
-comments say which. `python3 -m venv`, `pip install -r requirements.txt`: see `just bench`.
+The folder contains columns of little-endian numbers, named after their content and type. For each kind of
+work, the answer has the seconds it took, without building the graph, and values to compare; comments below
+describe the values. `just bench` installs the libraries.
 """
 
 import json
@@ -16,18 +16,18 @@ import numpy
 import scipy.sparse
 import scipy.sparse.linalg
 
-# Those of the stage `spread`.
+# Parameters of the stage `spread`.
 HOPS, DECAY, LEAST = 3, 0.3, 0.005
-# Ties that hold a community together.
+# The least strength of edges that count for communities.
 STRONG = 0.3
-# Of the stage `spectral`.
+# The parameter `k` of the stage `spectral`.
 NEAREST = 20
-# networkx needs kilobytes a tie, and minutes beyond.
+# networkx needs kilobytes per edge, and minutes for larger graphs.
 MOST_FOR_NETWORKX = 150_000
 
 
 def measured(work, repeat):
-    """The best of several runs, as `timeit` advises, and what the work gave."""
+    """The shortest time of several runs, as `timeit` advises, and the result of the work."""
     best, value = float("inf"), None
     for _ in range(repeat):
         started = time.perf_counter()
@@ -98,7 +98,7 @@ def main():
     matrix = scipy.sparse.csr_array((numpy.concatenate([strengths] * 2), both), shape=(nodes, nodes))
     # The activation of every node.
     add("spread/scipy", lambda: spread_by_matrix(matrix, seeds), lambda total: total, 5)
-    # The nodes and then their distances.
+    # The nodes, followed by their distances.
     places = coordinates.reshape(nodes, dimensions)
     add(
         "spectral/numpy",
@@ -110,7 +110,7 @@ def main():
     strong = strengths >= STRONG
     ties, weights = numpy.column_stack([a[strong], b[strong]]), strengths[strong]
     graph = igraph.Graph(n=nodes, edges=ties)
-    # The modularity of what igraph found, how many it found, and the modularity of ours.
+    # The modularity and the number of igraph's communities, and the modularity of ours.
     add(
         "communities/igraph",
         lambda: graph.community_label_propagation(weights=weights),

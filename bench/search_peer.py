@@ -1,5 +1,5 @@
-"""SQLite with FTS5 and sqlite-vec over notes and vectors from a folder: prints seconds a question,
-how many notes hold a word of it, and the cosines of its nearest notes, as JSON."""
+"""Searches notes and vectors from a folder with SQLite, FTS5 and sqlite-vec. Prints JSON: the seconds per question, the
+number of notes that contain a word of each question, and the cosines of its nearest notes."""
 
 import json
 import pathlib
@@ -15,8 +15,8 @@ DEPTH = 50
 WANTED = 10
 ROUNDS = 7
 
-# A note has two vectors, of title and body; its better one counts. The constant is that of the usual
-# reciprocal rank fusion.
+# A note has two vectors, of title and body; the better one counts. 60 is the usual constant of reciprocal rank
+# fusion.
 HYBRID = """
 WITH near AS (
     SELECT note, min(distance) AS distance FROM

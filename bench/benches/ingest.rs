@@ -2,8 +2,8 @@
 //! HNSW), text index, mentions, and appends to the log with a sync each.
 //!
 //! Notes come from a folder as for `poc-memory eval`, because the number of edges depends on how much real notes have in
-//! common. The embedder is that of the environment (`POC_MEMORY__EMBEDDER__KIND=candle
-//! POC_MEMORY__EMBEDDER__MODEL=FOLDER`).
+//! common. Environment variables choose the embedder, for example `POC_MEMORY__EMBEDDER__KIND=candle` with
+//! `POC_MEMORY__EMBEDDER__MODEL=FOLDER`.
 //!
 //! `cargo bench -p poc-bench --bench ingest -- FOLDER …`
 
@@ -50,7 +50,7 @@ fn main() {
             report.add(Measurement::time(part, count, seconds));
         }
         let rate = format!(
-            "{:.0} notes a second, {} ties, {}",
+            "{:.0} notes a second, {} edges, {}",
             count as f64 / ours,
             done.keyword_edges + done.semantic_edges,
             memory.embedder.name()

@@ -1,5 +1,5 @@
-//! A hundred concurrent clients call a daemon for a minute while it imports, half of them over the socket and half over
-//! REST. No call may fail, and all acknowledged notes must exist at the end.
+//! A hundred concurrent clients call a daemon for a minute while it imports. Half of them use the socket and half REST.
+//! No call may fail, and all acknowledged notes must exist at the end.
 //!
 //! `cargo build --release && cargo bench -p poc-bench --bench load [-- --clients=N --seconds=N]`
 
@@ -27,10 +27,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FRAME: usize = 1 << 26;
-/// The notes before the start, and those that are imported meanwhile.
+/// The numbers of notes before the start, and of notes that are imported meanwhile.
 const NOTES: usize = 5_000;
 const IMPORTED: usize = 20_000;
-/// Of ten requests, the numbers that store a note and that read one back. The others search.
+/// Of ten requests, the numbers of those that store a note and of those that read one. The others search.
 const INSERTS: u64 = 3;
 const GETS: u64 = 2;
 

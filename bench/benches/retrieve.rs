@@ -17,7 +17,7 @@ const SEED: u64 = 7;
 const SECONDS: f64 = 3.0;
 const QUESTIONS: usize = 50;
 
-/// The notes in an answer, and in each list before fusion.
+/// The number of notes in an answer, and in each list before fusion.
 const WANTED: usize = 10;
 const DEPTH: usize = 50;
 
@@ -116,8 +116,8 @@ fn retrieving(memory: &Memory, notes: &[NoteText], questions: &[String], report:
     report.add(line.beside("FTS5 + sqlite-vec", theirs).faster(3.0).note("SQLite is given the vectors"));
 }
 
-/// Checks that as many notes contain a word of each question, and that the nearest notes have the same cosines, up to the
-/// error of 8-bit vectors.
+/// Checks that the same number of notes contain a word of each question, and that the nearest notes have the same
+/// cosines, up to the error of 8-bit vectors.
 fn agree(
     memory: &Memory,
     questions: &[String],

@@ -1,7 +1,7 @@
 //! A graph like that of a memory in use, generated from a seed.
 //!
 //! Edges follow Holme and Kim 2002 (preferential attachment with triangle steps: degrees follow a
-//! power law, neighbours know each other), within topics whose sizes follow a power law themselves.
+//! power law, neighbours are often linked), within topics whose sizes follow a power law themselves.
 //! There are [`EDGES_PER_NODE`] edges for every node. Lengths, types, visits and replays are spread as
 //! in a store of a few years.
 
@@ -13,19 +13,19 @@ use poc_graph::{
 };
 use std::sync::Arc;
 
-/// The present time of the graph.
+/// The time at which the graph is read.
 pub const NOW: Timestamp = Timestamp(1_795_348_800_000);
 
-/// Edges per node: each node gets that many to earlier nodes. The first nodes, which have too few earlier ones, leave
-/// the rest to the next. The mean is exact from 17 nodes on.
+/// Edges per node: each node gets this many edges to earlier nodes. The first nodes have too few earlier ones, so the
+/// next nodes get more. The mean is exact from 17 nodes on.
 pub const EDGES_PER_NODE: usize = 8;
 
 /// The percentages of edges that close a triangle and of edges to any topic. The others stay within the topic.
 const TRIANGLE_PERCENT: u64 = 20;
 const ANY_TOPIC_PERCENT: u64 = 10;
 
-/// How many draws may hit a known neighbour before an edge goes to any topic, and again before it goes to the first node
-/// that is not a neighbour.
+/// The number of draws within the topic, and then among all nodes. If all of them hit known neighbours, the edge goes to
+/// the first node that is not a neighbour.
 const MAX_DRAWS: usize = 8;
 
 /// The nodes and edges of a graph, with nodes numbered from 0.

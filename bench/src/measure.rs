@@ -32,7 +32,7 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
 
 /// Median seconds of several kinds of work. They run interleaved, so that a slow machine slows all of them. In each
 /// round each runs twice and only the second run counts, because the first finds the CPU caches as another left them.
-/// Runs for `seconds`, but at least five and at most a thousand rounds.
+/// Runs for `seconds`, but at least 5 and at most 1,000 rounds.
 pub fn interleaved_medians<const N: usize>(seconds: f64, mut works: [&mut dyn FnMut(); N]) -> [f64; N] {
     let mut times: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     let started = Instant::now();
@@ -70,7 +70,7 @@ pub struct Measurement {
     pub ours: f64,
     /// The unit of `ours` and `theirs`.
     pub unit: &'static str,
-    /// The cost of a node relative to the size before; 1 is linear growth.
+    /// The cost per node relative to the previous size; 1 is linear growth.
     pub growth: Option<f64>,
     /// The name of the peer.
     pub peer: &'static str,
@@ -113,7 +113,7 @@ impl Measurement {
         Measurement { bar: format!("≥ {times} × faster"), holds, ..self }
     }
 
-    /// Requires at most `most`, whatever the peer.
+    /// Requires at most `most`, regardless of the peer.
     pub fn within(self, most: f64) -> Measurement {
         Measurement {
             bar: format!("≤ {}", figure(most, self.unit)), holds: Some(self.ours <= most), ..self

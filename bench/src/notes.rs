@@ -19,7 +19,7 @@ const TITLE_WORDS: usize = 4;
 const BODY_WORDS: usize = 60;
 const QUESTION_WORDS: usize = 6;
 
-/// The number of names, and the names in a note: among 13,000 notes, thirteen contain the same name.
+/// The number of names, and the number of names in a note. Among 13,000 notes, thirteen contain the same name.
 const NAMES: u64 = 4_000;
 const NAMES_PER_NOTE: usize = 4;
 

@@ -15,7 +15,7 @@ const SEARCHES: [(&str, &str); 2] = [
     ("hybrid", "hybrid:'ba fabo gelo' | limit:10"),
 ];
 
-/// The time for the answers of each search, and their minimum and maximum number.
+/// How long each search is repeated, and the minimum and maximum number of answers.
 const TIME: Duration = Duration::from_secs(20);
 const FEWEST: usize = 200;
 const MOST: usize = 2000;

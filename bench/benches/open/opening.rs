@@ -33,9 +33,9 @@ pub(super) fn child(folder: &Path) {
     }
 }
 
-/// Opens the store by turns with its files in the page cache and without, compared with the time to read the files.
+/// Opens the store alternately with and without its files in the page cache, and compares with the time to read them.
 pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
-    // The first opening after the notes were written may have more to do.
+    // The first opening after the notes were written may take longer.
     opened(folder);
     let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
     let (mut openings, mut readings) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);

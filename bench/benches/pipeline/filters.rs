@@ -1,7 +1,6 @@
 //! Each filter of the query language alone, with a typical argument.
 //!
-//! Where few nodes pass, SQLite answers from an index. The query language has no indexes for filters and scans all nodes,
-//! but SQLite also has to return rows.
+//! If few nodes pass, SQLite answers from an index. The query language has no indexes for filters and scans all nodes.
 
 use super::{Bench, Contenders};
 use poc_bench::graph::NOW;

@@ -2,7 +2,7 @@
 //! over the same columns and with in-memory SQLite with indexes. All must give the same nodes in the same order.
 //! Communities and outlier scores are computed beforehand.
 //!
-//! `cargo bench -p poc-bench --bench pipeline [-- NODES …]`
+//! `cargo bench -p poc-bench --features sqlite --bench pipeline [-- NODES …]`
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
