@@ -62,8 +62,8 @@ def spread_by_matrix(matrix, seeds):
 
 
 def nearest_by_brute_force(matrix, places, seeds):
-    """Nodes by their distance from the seed that sees them nearest; one that is tied to a seed by a
-    strength is a further 1 / strength away from it. The seeds are left out."""
+    """The nodes nearest to any seed, without the seeds, and their distances. The distance from a seed to its own
+    neighbour is divided by the strength of their edge."""
     best = numpy.full(len(places), numpy.inf)
     for seed in seeds:
         apart = places - places[seed]
@@ -108,8 +108,8 @@ def main():
     )
 
     strong = strengths >= STRONG
-    ties, weights = numpy.column_stack([a[strong], b[strong]]), strengths[strong]
-    graph = igraph.Graph(n=nodes, edges=ties)
+    linked, weights = numpy.column_stack([a[strong], b[strong]]), strengths[strong]
+    graph = igraph.Graph(n=nodes, edges=linked)
     # The modularity and the number of igraph's communities, and the modularity of ours.
     add(
         "communities/igraph",
@@ -156,7 +156,7 @@ def main():
         )
         graph = networkx.Graph()
         graph.add_nodes_from(range(nodes))
-        graph.add_weighted_edges_from(zip(ties[:, 0].tolist(), ties[:, 1].tolist(), weights.tolist()))
+        graph.add_weighted_edges_from(zip(linked[:, 0].tolist(), linked[:, 1].tolist(), weights.tolist()))
         add(
             "communities/networkx",
             lambda: list(networkx.community.asyn_lpa_communities(graph, weight="weight", seed=7)),
