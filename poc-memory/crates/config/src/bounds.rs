@@ -10,6 +10,8 @@ use toml::Value;
 /// for any one name. A request that may give the number itself has the same bounds: see [`of`].
 const BOUNDS: &[(&str, f64, f64)] = &[
     ("embedder.dimensions", 1.0, 65_536.0),
+    ("embedder.timeout", 1.0, MOST),
+    ("embedder.concurrency", 1.0, MOST),
     ("text.k1", 0.0, MOST),
     ("text.b", 0.0, 1.0),
     ("text.title-weight", 0.0, MOST),

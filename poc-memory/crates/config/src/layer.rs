@@ -2,6 +2,8 @@
 
 use super::Config;
 use super::serde_message::rewrite;
+use super::toml_document::TomlDocument;
+use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::path::Path;
 use toml::{Table, Value};
@@ -57,12 +59,13 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
+/// The settings of a file. Of several syntax errors, the first is the error.
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
-    toml::from_str(text).map_err(|error| {
-        let at =
-            error.span().map_or_else(ErrorLocation::default, |span| ErrorLocation::offset(text, span.start));
-        Error::config(error.message().to_owned()).at(ErrorLocation { file: Some(name.into()), ..at })
-    })
+    let first = |problems: Vec<FileDiagnostic>| {
+        problems.into_iter().next().unwrap_or_else(|| FileDiagnostic::new("is not TOML").file(name))
+    };
+    let document = TomlDocument::parse(name, text).map_err(first)?;
+    Ok(document.into_table()?)
 }
 
 pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> {
@@ -81,25 +84,10 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
 
 /// The position of a key in the text of a file; only the file when the key does not occur in it.
 pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
-    let at =
-        locate(text, path).map_or_else(ErrorLocation::default, |offset| ErrorLocation::offset(text, offset));
-    ErrorLocation { file: Some(name.into()), ..at }
-}
-
-/// The byte offset of the key with a path.
-fn locate(text: &str, path: &[&str]) -> Option<usize> {
-    let document = toml::de::DeTable::parse(text).ok()?;
-    let mut table = document.get_ref();
-    let mut offset = None;
-    for part in path {
-        let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == *part)?;
-        offset = Some(key.span().start);
-        match value.get_ref() {
-            toml::de::DeValue::Table(inner) => table = inner,
-            _ => break,
-        }
+    match TomlDocument::parse(name, text) {
+        Ok(document) => document.key_location(path.iter().copied()),
+        Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },
     }
-    offset
 }
 
 pub(super) fn merge(into: &mut Table, layer: Table) {

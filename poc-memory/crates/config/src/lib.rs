@@ -6,21 +6,28 @@ pub mod bounds;
 pub mod endpoint;
 mod layer;
 mod learning;
+mod models;
 mod origin;
 pub mod paths;
+mod pattern;
 mod rest;
 mod retrieval;
+mod saved_pipeline;
 mod schema;
 mod sections;
 mod serde_message;
 mod tenants;
+pub mod toml_document;
 
 pub use learning::{EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WriteConfig};
+pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
+pub use pattern::Pattern;
 pub use rest::RestConfig;
 pub use retrieval::{
     Fusion, GateConfig, QueryConfig, RankFusionConfig, RerankConfig, RetrieveConfig, ScoreFusionConfig,
 };
+pub use saved_pipeline::SavedPipeline;
 pub use schema::schema;
 pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};

@@ -1,6 +1,6 @@
 //! Rewrites serde's messages, which name Rust types, for the users of a configuration file.
 
-use poc_graph::similar;
+use super::toml_document::unknown_name_hint;
 
 /// The message and the hint for a message of serde.
 pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
@@ -35,13 +35,7 @@ pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
 /// The message and the hint for an unknown name.
 fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String>) {
     let Some((name, known)) = names.split_first() else { return (what.to_owned(), None) };
-    let hint = match similar::closest(name, known.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            format!("{others}: {}", known.join(", "))
-        }
-    };
+    let hint = unknown_name_hint(name, known.iter().map(String::as_str), others);
     (format!("{what} `{name}`"), Some(hint))
 }
 

@@ -1,14 +1,13 @@
 //! The section `[tenant-schema]`: which keys and values tenants may have.
 
+use super::pattern::Pattern;
 use poc_graph::Tuple;
 use poc_graph::error::{Code, Error, ErrorLocation, Result};
 use poc_graph::similar;
-use regex::Regex;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// Which keys and values tenants may have. Without keys, every tenant is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,49 +37,6 @@ pub struct TenantKey {
     /// Whether every tenant has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-}
-
-/// A valid regular expression.
-#[derive(Clone, Debug)]
-pub struct Pattern(Regex);
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
-    }
-}
-
-impl JsonSchema for Pattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pattern".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "format": "regex"})
-    }
-}
-
-impl Serialize for Pattern {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Regex::new(&text).map(Pattern).map_err(|error| {
-            // Only the last line: regex also prints the expression with a marker below it.
-            let text = error.to_string();
-            let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            serde::de::Error::custom(format!("is no regular expression: {why}"))
-        })
-    }
 }
 
 impl TenantSchema {
@@ -121,7 +77,7 @@ impl TenantSchema {
                 if !seen.insert(choice) {
                     return wrong(format!("`{choice}` is there twice"), "name every value once", field);
                 }
-                if key.pattern.as_ref().is_some_and(|pattern| !pattern.0.is_match(choice)) {
+                if key.pattern.as_ref().is_some_and(|pattern| !pattern.is_match(choice)) {
                     let hint = "leave it out, or change `pattern`";
                     return wrong(format!("`{choice}` does not match the `pattern` of its key"), hint, field);
                 }
@@ -185,7 +141,7 @@ impl TenantSchema {
             }
         }
         for (name, value, key) in known() {
-            if let Some(pattern) = key.pattern.as_ref().filter(|pattern| !pattern.0.is_match(value)) {
+            if let Some(pattern) = key.pattern.as_ref().filter(|pattern| !pattern.is_match(value)) {
                 let message = format!("`{value}` does not match the pattern of `{name}`");
                 let hint = format!("the pattern is `{pattern}`");
                 return Err(self.refused(Code::TenantPatternMismatch, message, hint, &[name], Some(value)));
@@ -300,194 +256,4 @@ fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Config;
-
-    fn load(text: &str) -> Result<TenantSchema> {
-        Config::layered(Some(("config.toml", text)), std::iter::empty()).map(|config| config.tenant_schema)
-    }
-
-    const SCHEMA: &str = r#"
-        [tenant-schema]
-        description = "A user, or a team and its project"
-        one-of = [["user"], ["team", "project"]]
-        keys.app = { description = "The application", enum = ["chat", "mail"], required = true }
-        keys.user = { pattern = "^[a-z]+$" }
-        keys.team = { pattern = "^t", enum = ["t1", "t2"] }
-        keys.project = {}
-    "#;
-
-    /// The first problem is reported, in the order unknown key, value, pattern, required key, sets.
-    #[test]
-    fn the_first_problem_is_reported() {
-        let schema = load(SCHEMA).unwrap();
-        let told = |pairs: &str| -> String {
-            let pairs = pairs.split_whitespace().map(|pair| pair.split_once('=').unwrap());
-            let tuple = Tuple::new(pairs).unwrap();
-            let before = tuple.clone();
-            let result = schema.validate(&tuple);
-            assert_eq!(tuple, before);
-            match result {
-                Ok(()) => format!("{tuple}: ok"),
-                Err(error) => {
-                    let at = error.at.clone().unwrap();
-                    assert_eq!(at.expected.as_ref(), Some(&schema.json_schema()));
-                    let (code, hint) = (error.code.name(), error.hint.clone().unwrap());
-                    format!("{tuple}: {code} {at} {:?}: {}; {hint}", at.got, error.message)
-                }
-            }
-        };
-        let cases = [
-            "app=chat user=ann",
-            "app=mail team=t1 project=x",
-            "colour=red app=no user=UPPER",
-            "usr=ann",
-            "app=no user=UPPER",
-            "app=chat team=x1",
-            "user=UPPER",
-            "app=chat user=UPPER",
-            "user=ann",
-            "user=ann team=t1 project=x",
-            "",
-            "app=chat",
-            "app=chat team=t1",
-            "app=chat user=ann team=t2 project=x",
-            "app=chat user=ann team=t2",
-        ];
-        let all: Vec<String> = cases.iter().map(|case| told(case)).collect();
-        insta::assert_snapshot!(all.join("\n"), @r#"
-        app=chat user=ann: ok
-        app=mail project=x team=t1: ok
-        app=no colour=red user=UPPER: tenant_unknown_key `tenant.colour` Some("red"): a tenant has no key `colour` here; the keys are `app`, `project`, `team`, `user`
-        usr=ann: tenant_unknown_key `tenant.usr` Some("ann"): a tenant has no key `usr` here; did you mean `user`?
-        app=no user=UPPER: tenant_enum_mismatch `tenant.app` Some("no"): `no` is none of the values of `app`; the values are `chat`, `mail`
-        app=chat team=x1: tenant_enum_mismatch `tenant.team` Some("x1"): `x1` is none of the values of `team`; the values are `t1`, `t2`
-        user=UPPER: tenant_pattern_mismatch `tenant.user` Some("UPPER"): `UPPER` does not match the pattern of `user`; the pattern is `^[a-z]+$`
-        app=chat user=UPPER: tenant_pattern_mismatch `tenant.user` Some("UPPER"): `UPPER` does not match the pattern of `user`; the pattern is `^[a-z]+$`
-        user=ann: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
-        project=x team=t1 user=ann: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
-        default: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
-        app=chat: tenant_one_of_no_match `tenant` Some("app=chat"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
-        app=chat team=t1: tenant_one_of_no_match `tenant` Some("app=chat team=t1"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
-        app=chat project=x team=t2 user=ann: tenant_one_of_multiple_match `tenant` Some("app=chat project=x team=t2 user=ann"): the tenant has more than one of the sets of keys it needs one of; give the keys of one only: `user`; `team`, `project`
-        app=chat team=t2 user=ann: ok
-        "#);
-    }
-
-    #[test]
-    fn a_schema_without_keys_accepts_every_tenant() {
-        let schema = Config::defaults().unwrap().tenant_schema;
-        schema.validate(&Tuple::default()).unwrap();
-        schema.validate(&Tuple::new([("any", "thing")]).unwrap()).unwrap();
-        assert!(!schema.demands() && load(SCHEMA).unwrap().demands());
-        assert!(!load("[tenant-schema.keys.user]").unwrap().demands());
-    }
-
-    #[test]
-    fn the_schema_is_converted_to_json_schema() {
-        insta::assert_snapshot!(format!("{:#}", load(SCHEMA).unwrap().json_schema()), @r#"
-        {
-          "type": "object",
-          "description": "A user, or a team and its project",
-          "properties": {
-            "app": {
-              "type": "string",
-              "description": "The application",
-              "enum": [
-                "chat",
-                "mail"
-              ]
-            },
-            "project": {
-              "type": "string"
-            },
-            "team": {
-              "type": "string",
-              "pattern": "^t",
-              "enum": [
-                "t1",
-                "t2"
-              ]
-            },
-            "user": {
-              "type": "string",
-              "pattern": "^[a-z]+$"
-            }
-          },
-          "required": [
-            "app"
-          ],
-          "additionalProperties": false,
-          "oneOf": [
-            {
-              "required": [
-                "user"
-              ]
-            },
-            {
-              "required": [
-                "team",
-                "project"
-              ]
-            }
-          ]
-        }
-        "#);
-    }
-
-    #[test]
-    fn an_invalid_schema_is_refused_with_its_location() {
-        let texts = [
-            "keys.user.pattern = \"[\"",
-            "keys.user.enum = []",
-            "keys.user.enum = [\"a\", \"a\"]",
-            "keys.user.enum = [\" a\"]",
-            "keys.user = { enum = [\"A\"], pattern = \"^[a-z]$\" }",
-            "keys.\"a=b\" = {}",
-            "keys.\" a\" = {}",
-            "keys.user.requird = true",
-            "keys.user.required = \"yes\"",
-            "keys.user = {}\none-of = [[\"usr\"]]",
-            "keys.user = {}\none-of = [[]]",
-            "keys.user = {}\none-of = [[\"user\", \"user\"]]",
-            "keys.user = {}\none-of = [[\"user\"], [\"user\"]]",
-            "one-of = [[\"user\"]]",
-        ];
-        let told = |text: &&str| {
-            let error = load(&format!("[tenant-schema]\n{text}")).unwrap_err();
-            assert_eq!(error.code, Code::InvalidConfig);
-            format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default())
-        };
-        insta::assert_snapshot!(texts.iter().map(told).collect::<Vec<_>>().join("\n"), @r#"
-        config.toml:2:11: `tenant-schema.keys.user.pattern`: is no regular expression: unclosed character class
-          
-        config.toml:2:11: `tenant-schema.keys.user.enum`: `user` could have no value
-          list the values there are, or leave `enum` out
-        config.toml:2:11: `tenant-schema.keys.user.enum`: `a` is there twice
-          name every value once
-        config.toml:2:11: `tenant-schema.keys.user.enum`: no tenant has the value ` a`
-          leave the space out
-        config.toml:2:15: `tenant-schema.keys.user.enum`: `A` does not match the `pattern` of its key
-          leave it out, or change `pattern`
-        config.toml:2:6: `tenant-schema.keys.a=b`: the tenant's key `a=b` has a character that no key may have
-          a key has neither `=` nor control characters
-        config.toml:2:6: `tenant-schema.keys. a`: no tenant has a key ` a`
-          leave the space out
-        config.toml:2:11: `tenant-schema.keys.user.requird`: unknown key `requird`
-          did you mean `required`?
-        config.toml:2:11: `tenant-schema.keys.user.required`: cannot be the text "yes"
-          give `true` or `false`
-        config.toml:3:1: `tenant-schema.one-of`: a set names the key `usr`, which there is not
-          did you mean `user`?
-        config.toml:3:1: `tenant-schema.one-of`: one of the sets is empty
-          name the keys that belong together
-        config.toml:3:1: `tenant-schema.one-of`: a set names a key twice
-          name every key once
-        config.toml:3:1: `tenant-schema.one-of`: two sets are the same
-          leave one of them out
-        config.toml:2:1: `tenant-schema.one-of`: a set names the key `user`, which there is not
-          add a section `[tenant-schema.keys.user]`
-        "#);
-    }
-}
+mod tests;

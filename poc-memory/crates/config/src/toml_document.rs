@@ -1,0 +1,182 @@
+//! A TOML file that is read with the position of every key: settings and agent files.
+//!
+//! Settings are merged with their defaults before they are decoded, and agent files are checked key by key
+//! against their table of keys. Both parse the text here, and both report problems at the places found here.
+
+mod string_offset;
+mod syntax;
+
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::error::ErrorLocation;
+use poc_graph::similar;
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A parsed TOML file with its name and its text.
+#[derive(Clone, Debug)]
+pub struct TomlDocument<'a> {
+    name: &'a str,
+    text: &'a str,
+    root: DeTable<'a>,
+}
+
+impl<'a> TomlDocument<'a> {
+    /// Parses a text. `name` names the file in errors.
+    ///
+    /// # Errors
+    /// Every syntax error, ordered by position, with file, line and column, and a hint where one is known.
+    /// Errors that only follow from an earlier one are left out.
+    pub fn parse(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>, Vec<FileDiagnostic>> {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        if errors.is_empty() {
+            return Ok(TomlDocument { name, text, root: root.into_inner() });
+        }
+        Err(syntax::diagnostics(name, text, errors))
+    }
+
+    /// The name of the file, as errors give it.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The document as a value that can be merged and decoded, without positions.
+    ///
+    /// # Errors
+    /// A number that TOML allows and no 64-bit type holds, at its position.
+    pub fn into_table(self) -> Result<toml::Table, FileDiagnostic> {
+        let end = self.text.len();
+        let deserializer = toml::de::Deserializer::from(Spanned::new(0..end, self.root));
+        toml::Table::deserialize(deserializer).map_err(|error| {
+            let at = ErrorLocation::offset(self.text, error.span().map_or(0, |span| span.start));
+            FileDiagnostic::new(error.message()).at(at).file(self.name)
+        })
+    }
+
+    /// The top table. Its keys and values have their byte ranges.
+    pub fn root(&self) -> &DeTable<'a> {
+        &self.root
+    }
+
+    /// File, line and column of a byte offset.
+    pub fn location(&self, offset: usize) -> ErrorLocation {
+        ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, offset) }
+    }
+
+    /// File, line and column of the character with an index in the string whose opening quote is at a byte
+    /// offset. Escapes and folded lines are counted as the characters that they stand for.
+    pub fn location_in_string(&self, offset: usize, character: usize) -> ErrorLocation {
+        self.location(string_offset::byte_offset(self.text, offset, character))
+    }
+
+    /// File, line and column of the key with a path: the names of its tables and its own. Where the file gives a
+    /// value in place of one of these tables, the location is that of the value's key. When the key does not
+    /// occur, the location has only the file.
+    pub fn key_location<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> ErrorLocation {
+        match self.key_offset(path) {
+            Some(offset) => self.location(offset),
+            None => ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::default() },
+        }
+    }
+
+    fn key_offset<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<usize> {
+        let mut table = &self.root;
+        let mut offset = None;
+        for part in path {
+            let (key, value) = table.get_key_value(part)?;
+            offset = Some(key.span().start);
+            match value.get_ref() {
+                DeValue::Table(inner) => table = inner,
+                _ => break,
+            }
+        }
+        offset
+    }
+
+    /// The value of the key with a dotted path, with its byte range; `None` when the file does not set it.
+    pub fn value(&self, path: &str) -> Option<&Spanned<DeValue<'a>>> {
+        let mut table = &self.root;
+        let mut names = path.split('.').peekable();
+        loop {
+            let value = table.get(names.next()?)?;
+            match names.peek() {
+                None => return Some(value),
+                Some(_) => table = value.get_ref().as_table()?,
+            }
+        }
+    }
+
+    /// The byte range of the value of the key with a dotted path.
+    pub fn value_span(&self, path: &str) -> Option<Range<usize>> {
+        self.value(path).map(Spanned::span)
+    }
+}
+
+/// The hint for an unknown name: the most similar known one, else all of them after `otherwise`.
+pub fn unknown_name_hint<'n>(
+    unknown: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+    otherwise: &str,
+) -> String {
+    match similar::closest(unknown, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+            format!("{otherwise}: {}", known.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a = 1\n[text]\nk1 = \"ä\\n\\u00e9b\"\n[models.x]\nid = \"y\"\n";
+
+    fn document() -> TomlDocument<'static> {
+        TomlDocument::parse("file.toml", TEXT).unwrap()
+    }
+
+    #[test]
+    fn keys_have_their_line_and_column() {
+        let document = document();
+        let place = |path: &[&str]| document.key_location(path.iter().copied()).to_string();
+        assert_eq!(place(&["text", "k1"]), "file.toml:3:1");
+        assert_eq!(place(&["models", "x", "id"]), "file.toml:5:1");
+        assert_eq!(place(&["a", "below"]), "file.toml:1:1");
+        assert_eq!(place(&["text", "b"]), "file.toml");
+    }
+
+    #[test]
+    fn values_have_their_byte_range() {
+        let document = document();
+        assert_eq!(&TEXT[document.value_span("models.x.id").unwrap()], "\"y\"");
+        assert_eq!(document.value_span("a.below"), None);
+        let string = document.value_span("text.k1").unwrap().start;
+        assert_eq!(document.location_in_string(string, 3).to_string(), "file.toml:3:16");
+    }
+
+    #[test]
+    fn syntax_errors_are_reported_together_with_hints() {
+        let errors = TomlDocument::parse("file.toml", "a = x\nb = True\na.b = 1\n").unwrap_err();
+        let lines: Vec<String> = errors.iter().map(FileDiagnostic::line).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        file.toml:1:5: string values must be quoted, expected literal string; write a text in quotes: `"…"`
+        file.toml:2:5: invalid boolean, expected `true`; write `true` or `false`, in lower case
+        file.toml:3:1: cannot extend value of type string with a dotted key
+        "#);
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_most_similar_one_or_all() {
+        let known = || ["language", "k1"].into_iter();
+        assert_eq!(unknown_name_hint("langauge", known(), "known here"), "did you mean `language`?");
+        assert_eq!(unknown_name_hint("zzz", known(), "known here"), "known here: `language`, `k1`");
+    }
+}
