@@ -30,14 +30,6 @@ impl SeededRng {
     pub fn new(seed: u64) -> Self {
         SeededRng(Mutex::new(seed))
     }
-
-    /// A number in `from..below`. `from` must be less than `below`.
-    pub fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
-        let number = |number: N| number.try_into().unwrap_or_default();
-        let (from, below) = (number(from), number(below));
-        N::try_from(from + self.next_u64() % (below - from))
-            .unwrap_or_else(|_| unreachable!("it is below one that fits"))
-    }
 }
 
 impl Rng for SeededRng {

@@ -15,8 +15,20 @@ use super::{
     Category, Delta, Edge, EdgeKind, Ix, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View,
     content_hash,
 };
+use crate::rng::{Rng, SeededRng};
 use crate::time::Timestamp;
 use std::sync::Arc;
+
+impl SeededRng {
+    /// A number in `from..below`, which must not be empty. Both must fit into 64 bits without a sign.
+    pub fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
+        let number =
+            |bound: N| bound.try_into().unwrap_or_else(|_| panic!("a bound does not fit into `u64`"));
+        let (from, below) = (number(from), number(below));
+        assert!(from < below, "no number is in {from}..{below}");
+        N::try_from(from + self.next_u64() % (below - from)).unwrap_or_else(|_| panic!("less than `below`"))
+    }
+}
 
 /// Node number `number`: key `n<number>`, created and changed `number` seconds after the epoch.
 pub fn node(number: u64) -> Node {

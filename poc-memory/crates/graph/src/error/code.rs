@@ -1,0 +1,124 @@
+//! The codes of errors, and the statuses that follow from them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of a failure. Its name is stable: scripts and clients may rely on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request is malformed: a missing, extra, wrong-typed or out-of-range argument.
+    InvalidArgument,
+    /// A configuration, agent or template file is malformed.
+    InvalidConfig,
+    /// The requested item does not exist.
+    NotFound,
+    /// The request contradicts the stored data: a taken key, or a node that was changed in between.
+    Conflict,
+    /// Another process holds the store.
+    Locked,
+    /// A service that the request needs is not running, not reachable or busy.
+    Unavailable,
+    /// The request was refused by a permit or a budget.
+    Rejected,
+    /// The tenant has a key that the tenant schema does not know.
+    TenantUnknownKey,
+    /// The tenant has a value that its key does not permit.
+    TenantEnumMismatch,
+    /// A value of the tenant does not match the pattern of its key.
+    TenantPatternMismatch,
+    /// The tenant lacks a required key.
+    TenantMissingRequired,
+    /// The tenant has none of the sets of keys that the schema requires one of.
+    TenantOneOfNoMatch,
+    /// The tenant has several of the sets of keys that the schema requires one of.
+    TenantOneOfMultipleMatch,
+    /// The store accepts no writes since the disk failed one.
+    ReadOnly,
+    /// A defect or a failing disk: no other request would have succeeded.
+    Internal,
+}
+
+impl Code {
+    /// The name as it appears in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::InvalidArgument => "invalid_argument",
+            Code::InvalidConfig => "invalid_config",
+            Code::NotFound => "not_found",
+            Code::Conflict => "conflict",
+            Code::Locked => "locked",
+            Code::Unavailable => "unavailable",
+            Code::Rejected => "rejected",
+            Code::TenantUnknownKey => "tenant_unknown_key",
+            Code::TenantEnumMismatch => "tenant_enum_mismatch",
+            Code::TenantPatternMismatch => "tenant_pattern_mismatch",
+            Code::TenantMissingRequired => "tenant_missing_required",
+            Code::TenantOneOfNoMatch => "tenant_one_of_no_match",
+            Code::TenantOneOfMultipleMatch => "tenant_one_of_multiple_match",
+            Code::ReadOnly => "read_only",
+            Code::Internal => "internal",
+        }
+    }
+
+    /// Whether the request itself is wrong, and another one would be right.
+    pub fn is_invalid(self) -> bool {
+        self.statuses().1 == 400
+    }
+
+    /// The exit status of a process that fails with this code.
+    pub fn exit(self) -> Exit {
+        self.statuses().0
+    }
+
+    /// The HTTP status (RFC 9110) of an answer with this code.
+    pub fn status(self) -> u16 {
+        self.statuses().1
+    }
+
+    /// The exit status and the HTTP status.
+    fn statuses(self) -> (Exit, u16) {
+        match self {
+            Code::InvalidArgument
+            | Code::TenantUnknownKey
+            | Code::TenantEnumMismatch
+            | Code::TenantPatternMismatch
+            | Code::TenantMissingRequired
+            | Code::TenantOneOfNoMatch
+            | Code::TenantOneOfMultipleMatch => (Exit::Usage, 400),
+            Code::InvalidConfig => (Exit::Config, 500),
+            Code::Rejected => (Exit::Rejected, 403),
+            Code::NotFound => (Exit::Failed, 404),
+            Code::Conflict => (Exit::Failed, 409),
+            Code::Locked | Code::Unavailable => (Exit::Unavailable, 503),
+            Code::ReadOnly => (Exit::Failed, 503),
+            Code::Internal => (Exit::Failed, 500),
+        }
+    }
+}
+
+/// The exit status of a process. The numbers are part of the interface of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Success.
+    Ok = 0,
+    /// Failure.
+    Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Nothing to do.
+    NothingToDo = 3,
+    /// Rejected, or stopped by a budget.
+    Rejected = 4,
+    /// The daemon cannot be reached, or another process holds the store.
+    Unavailable = 5,
+    /// A configuration or agent file is invalid (`EX_CONFIG` of sysexits.h).
+    Config = 78,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        std::process::ExitCode::from(exit as u8)
+    }
+}

@@ -1,0 +1,117 @@
+use super::*;
+use crate::EdgeKind;
+use crate::State;
+use crate::testing;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Edge(u8, u8, bool),
+    NoEdge(u8, u8, bool),
+    State(u8, bool),
+    Delete(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::Edge(a, b, k)),
+        2 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::NoEdge(a, b, k)),
+        1 => (0u8..9, any::<bool>()).prop_map(|(a, live)| Step::State(a, live)),
+        1 => (0u8..9).prop_map(Step::Delete),
+    ]
+}
+
+#[test]
+fn two_nodes_may_swap_their_keys() {
+    let with_key =
+        |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
+    for [one, other] in [["a", "b"], ["émile", "Émile"]] {
+        let mut view = View::new();
+        view.apply(1, &[with_key(1, one), with_key(2, other)]);
+        view.apply(2, &[with_key(1, other), with_key(2, one)]);
+        let found = |key| view.find_key(key).and_then(|ix| view.id(ix));
+        assert_eq!((found(one), found(other)), (Some(testing::node(2).id), Some(testing::node(1).id)));
+    }
+}
+
+#[test]
+fn keys_are_found_ignoring_case() {
+    let with_key =
+        |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
+    let mut view = View::new();
+    view.apply(1, &[with_key(1, "Émile"), with_key(2, "émile"), with_key(3, "emile")]);
+    let found = |view: &View| {
+        let found = view.find_keys_any_case("ÉMILE").into_iter();
+        found.map(|ix| view.key(ix).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&view), ["Émile", "émile"]);
+    view.apply(2, &[with_key(1, "zola")]);
+    assert_eq!(found(&view), ["émile"]);
+    view.apply(3, &[Delta::NodeDeleted(testing::node(2).id)]);
+    assert!(found(&view).is_empty());
+}
+
+#[test]
+fn one_of_two_edges_between_two_nodes_can_be_deleted() {
+    let mut view = View::new();
+    let there = testing::edge(1, 2, EdgeKind::Link, 0.8);
+    let back = testing::edge(2, 1, EdgeKind::Link, 0.3);
+    view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
+    view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
+    assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
+    view.apply(3, &[Delta::EdgeDeleted(there.src, there.kind, there.dst)]);
+    assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
+    assert_eq!(view.merged_edges(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
+    view.apply(4, &[Delta::EdgeDeleted(back.src, back.kind, back.dst)]);
+    assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
+}
+
+proptest! {
+    /// Incrementally updated degrees and triangles equal a brute-force count.
+    #[test]
+    fn degrees_and_triangles_equal_brute_force(steps in proptest::collection::vec(step(), 0..60)) {
+        let mut view = View::new();
+        for number in 0..9 {
+            view.apply(1, &[Delta::Node(Arc::new(testing::node(number)))]);
+        }
+        let mut edges = BTreeSet::new();
+        for (seq, step) in steps.into_iter().enumerate() {
+            let kind = |link| if link { EdgeKind::Link } else { EdgeKind::Semantic };
+            let id = |number| testing::node(u64::from(number)).id;
+            match step {
+                Step::Edge(a, b, link) if a != b && view.find(id(a)).and(view.find(id(b))).is_some() => {
+                    edges.insert((a, b, link));
+                }
+                Step::NoEdge(a, b, link) => {
+                    edges.remove(&(a, b, link));
+                }
+                Step::Delete(gone) => edges.retain(|(a, b, _)| *a != gone && *b != gone),
+                _ => {}
+            }
+            let delta = match step {
+                Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
+                Step::NoEdge(a, b, link) => Delta::EdgeDeleted(id(a), kind(link), id(b)),
+                Step::State(a, live) => {
+                    let mut node = testing::node(u64::from(a));
+                    node.state = if live { State::Active } else { State::Superseded };
+                    Delta::Node(Arc::new(node))
+                }
+                Step::Delete(a) => Delta::NodeDeleted(id(a)),
+            };
+            view.apply(seq as u64 + 2, &[delta]);
+        }
+        let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
+        prop_assert_eq!(view.live_count(), live.len());
+        prop_assert_eq!(view.edge_count(), edges.len());
+        for &ix in &live {
+            let ties: Vec<Ix> = view.merged_edges(ix).map(|tie| tie.ix).collect();
+            prop_assert_eq!(view.degree(ix) as usize, ties.len());
+            let triangles = ties.iter().enumerate()
+                .flat_map(|(i, &a)| ties.iter().skip(i + 1).map(move |&b| (a, b)))
+                .filter(|&(a, b)| view.are_adjacent(a, b))
+                .count();
+            prop_assert_eq!(view.triangles(ix) as usize, triangles);
+        }
+    }
+}
