@@ -1,6 +1,7 @@
 //! Embeddings from a server: `POST URL/embeddings`, the API of OpenAI, Ollama, vLLM, llama.cpp and others.
 
 use super::Embedder;
+use super::call_limiter::CallLimiter;
 use poc_config::endpoint::{self, EndpointError};
 use poc_graph::error::{Error, Result};
 use poc_graph::retry::{Backoff, retry};
@@ -10,7 +11,7 @@ use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Texts per request.
 const BATCH: usize = 64;
@@ -18,8 +19,8 @@ const BATCH: usize = 64;
 const ATTEMPTS: u32 = 4;
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
 const CONNECT: Duration = Duration::from_secs(10);
-/// The timeout for a complete response.
-const TIMEOUT: Duration = Duration::from_secs(120);
+/// With all permits taken, a call is refused when no other call ends within this time: the server hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The maximum response size in bytes: thousands of decimal numbers for each text of a batch.
 const MAX_RESPONSE: u64 = 64 << 20;
 /// Characters of an error response that are quoted in the error.
@@ -32,6 +33,9 @@ pub struct HttpEmbedder {
     address: Url,
     key: Option<String>,
     dimensions: usize,
+    /// Time for one request with all its attempts.
+    timeout: Duration,
+    limiter: CallLimiter,
 }
 
 /// The response of the server.
@@ -59,6 +63,8 @@ enum HttpEmbedderError {
     Client(reqwest::Error),
     #[error("`{address}` gives no vectors: {problem}")]
     NoVectors { address: Url, problem: String },
+    #[error("`{address}` does not answer: {most} calls wait for it")]
+    Busy { address: Url, most: usize },
 }
 
 impl From<HttpEmbedderError> for Error {
@@ -66,6 +72,8 @@ impl From<HttpEmbedderError> for Error {
         let message = error.to_string();
         match error {
             HttpEmbedderError::Client(_) => Error::internal(message),
+            HttpEmbedderError::Busy { .. } => Error::unavailable(message)
+                .hint("try again later; `embedder.concurrency` is the number of calls at a time"),
             HttpEmbedderError::NoVectors { .. } => Error::unavailable(message)
                 .hint("`[embedder]` in the settings says which server and model are asked"),
         }
@@ -107,25 +115,36 @@ impl HttpEmbedder {
         };
         let address = endpoint::join(&base, "embeddings");
         let name = format!("http-{}-{}", config.dimensions, config.model);
-        Ok(HttpEmbedder { name, model: config.model.clone(), address, key, dimensions: config.dimensions })
+        Ok(HttpEmbedder {
+            name,
+            model: config.model.clone(),
+            address,
+            key,
+            dimensions: config.dimensions,
+            timeout: config.timeout.std(),
+            limiter: CallLimiter::new(config.concurrency, PATIENCE),
+        })
     }
 
     fn client(&self) -> Result<Client> {
-        let client = endpoint::client(&self.address).connect_timeout(CONNECT).timeout(TIMEOUT);
+        let client = endpoint::client(&self.address).connect_timeout(CONNECT);
         Ok(client.build().map_err(HttpEmbedderError::Client)?)
     }
 
     #[expect(clippy::disallowed_methods, reason = "a server that is busy tells nobody when it is free")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let started = Instant::now();
+        let left = || self.timeout.saturating_sub(started.elapsed());
         let before_retry = |failures: u32, failure: RequestFailure| {
-            if failure.is_transient && failures < ATTEMPTS {
-                std::thread::sleep(BACKOFF.delay(failures));
+            let delay = BACKOFF.delay(failures);
+            if failure.is_transient && failures < ATTEMPTS && delay < left() {
+                std::thread::sleep(delay);
                 Ok(())
             } else {
                 Err(failure.problem)
             }
         };
-        retry(|| self.ask(client, texts), before_retry).map_err(|problem| {
+        retry(|| self.ask(client, texts, left()), before_retry).map_err(|problem| {
             let problem = match &self.key {
                 Some(key) => problem.replace(key.as_str(), "…"),
                 None => problem,
@@ -134,7 +153,12 @@ impl HttpEmbedder {
         })
     }
 
-    fn ask(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>, RequestFailure> {
+    fn ask(
+        &self,
+        client: &Client,
+        texts: &[&str],
+        timeout: Duration,
+    ) -> Result<Vec<Vec<f32>>, RequestFailure> {
         let permanent = |problem: String| RequestFailure { problem, is_transient: false };
         let transient = |error: reqwest::Error| RequestFailure {
             problem: error.without_url().to_string(),
@@ -142,6 +166,7 @@ impl HttpEmbedder {
         };
         let mut request = client
             .post(self.address.clone())
+            .timeout(timeout)
             .json(&json!({"model": self.model, "input": texts, "encoding_format": "float"}));
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
@@ -213,6 +238,10 @@ impl Embedder for HttpEmbedder {
         if with_text.is_empty() {
             return Ok(vectors);
         }
+        let _permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
+            address: self.address.clone(),
+            most: self.limiter.most(),
+        })?;
         // A separate thread, because the blocking client must not run on an async executor's thread.
         let made = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {

@@ -1,6 +1,7 @@
 //! Turning text into vectors.
 
 mod bert;
+mod call_limiter;
 mod candle;
 mod core_pool;
 mod cross_encoder;

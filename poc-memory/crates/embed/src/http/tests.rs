@@ -118,3 +118,45 @@ fn invalid_settings_are_rejected() {
     let error = HttpEmbedder::new(&config, &|_| None).err().unwrap();
     insta::assert_snapshot!(error, @"`embedder.key-env`: the variable `KEY` is not set");
 }
+
+/// A server that accepts connections, reports each, and never answers.
+fn hanging() -> (String, std::sync::mpsc::Receiver<std::net::TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1/", listener.local_addr().unwrap());
+    let (accepted, connections) = std::sync::mpsc::channel();
+    std::thread::spawn(move || while accepted.send(listener.accept().unwrap().0).is_ok() {});
+    (address, connections)
+}
+
+#[test]
+fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
+    let (url, connections) = hanging();
+    let mut embedder = embedder(&url, 2).unwrap();
+    embedder.limiter = CallLimiter::new(1, Duration::ZERO);
+    // Too short for a second attempt, which would need another connection.
+    embedder.timeout = BACKOFF.first;
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| embedder.embed_one("abc"));
+        let connection = connections.recv().unwrap();
+        let error = embedder.embed_one("abc").unwrap_err();
+        assert_eq!(error.code, poc_graph::error::Code::Unavailable);
+        insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` does not answer: 1 calls wait for it; try again later; `embedder.concurrency` is the number of calls at a time");
+        drop(connection);
+        assert!(first.join().unwrap().is_err());
+    });
+    // The permit is free again.
+    drop(connections);
+    let error = embedder.embed_one("abc").unwrap_err();
+    assert!(error.message.contains("gives no vectors"), "{error}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up_after_the_timeout() {
+    let (url, connections) = hanging();
+    let mut embedder = embedder(&url, 2).unwrap();
+    embedder.timeout = Duration::from_millis(20);
+    let error = embedder.embed_one("abc").unwrap_err();
+    assert_eq!(error.code, poc_graph::error::Code::Unavailable);
+    // One attempt, because no time was left for another.
+    assert_eq!(connections.try_iter().count(), 1);
+}
