@@ -21,8 +21,10 @@ mod overlay;
 mod past_snapshot;
 mod quarantine;
 mod record;
+mod record_access;
 mod records;
 mod scans;
+mod shared;
 mod table;
 mod tenants;
 #[doc(hidden)]
@@ -45,23 +47,17 @@ pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
 
-use commit::{CommitQueue, PendingTxn};
+use commit::PendingTxn;
 use engine::Engine;
-use engine::lazy::{EngineOpener, LazyEngine};
-use index_workers::IndexWorkers;
 use lock::Lock;
-use log::{Log, MAX_RECORD};
-use overlay::Overlay;
-use parking_lot::{Mutex, ReentrantMutex};
+use log::MAX_RECORD;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Tenant, Tuple, View, Visit};
+use poc_graph::{Node, Tenant, Tuple, View};
 use records::TenantRecords;
-use rustc_hash::FxHashMap;
-use std::cell::RefCell;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
+use shared::{Shared, Views, WriterState};
+use std::path::Path;
+use std::sync::Arc;
 use tenants::TenantRow;
 
 /// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
@@ -97,9 +93,6 @@ pub struct Recovery {
     pub notes: Vec<String>,
 }
 
-/// The views of all tenants that have ever written, and that of the default tenant.
-type Views = FxHashMap<Tenant, Arc<View>>;
-
 /// An open store as one tenant sees it; records of other tenants are invisible.
 ///
 /// A clone is another handle. Dropping the last handle closes the store. Only one process can have a
@@ -109,35 +102,6 @@ pub struct Store {
     shared: Arc<Shared>,
     tenant: Tenant,
     tuple: Arc<Tuple>,
-}
-
-/// The state that all handles of a store share.
-struct Shared {
-    // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
-    writer: ReentrantMutex<RefCell<WriterState>>,
-    commits: Arc<CommitQueue>,
-    committer: Option<JoinHandle<()>>,
-    engine: Arc<LazyEngine>,
-    log: Arc<Log>,
-    index_workers: Arc<IndexWorkers>,
-    embedder: String,
-    directory: PathBuf,
-    // What recovery of the log did.
-    notes: Vec<String>,
-    recovery: OnceLock<Recovery>,
-    // The last transaction in the saved views, 0 when none are saved. The lock is held while a
-    // checkpoint is written, so that there is one at a time.
-    saved: Mutex<u64>,
-    _opener: EngineOpener,
-    // The last field: fields drop in order, and the lock is released after everything else is closed.
-    _lock: Lock,
-}
-
-/// The state as of the last transaction that was built, durable or not.
-struct WriterState {
-    seq: u64,
-    views: Views,
-    overlay: Overlay,
 }
 
 impl Store {
@@ -262,83 +226,6 @@ impl Store {
         Ok((seq, value))
     }
 
-    /// The record with a key.
-    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
-        self.records().record(key)
-    }
-
-    /// The records whose keys start with `prefix`, sorted by key.
-    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
-        self.records().range(prefix)
-    }
-
-    /// The record keys that start with `prefix`, sorted. The values are not decoded.
-    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
-        self.records().raw_keys(R::TABLE, prefix)
-    }
-
-    /// The node with an id, in any state.
-    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
-        self.records().node(id)
-    }
-
-    /// The activity of a node.
-    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
-        self.records().activity(id)
-    }
-
-    /// The node with a key, in any state.
-    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
-        self.records().find_key(key)
-    }
-
-    /// The live node with a content hash; of several, the one with the smallest id.
-    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        self.records().find_hash(hash)
-    }
-
-    /// Every edge of a node, of all kinds, outgoing first.
-    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        self.records().edges(id)
-    }
-
-    /// The last visit of a node by each agent.
-    pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
-        self.records().visits(id)
-    }
-
-    /// The ids of the messages written before an instant, sorted.
-    pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
-        let mut found = Vec::new();
-        // One at a time, because the texts together may not fit into memory.
-        self.records().scan(Table::Messages, &[], &mut |_, bytes| {
-            let message = Message::decode(bytes)?;
-            found.extend((message.created < before).then_some(message.id));
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    /// The changes of a node that the log still holds, oldest first.
-    pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
-        let mut changes = Vec::new();
-        for (key, _) in self.records().raw_range(Table::Changes, id.as_bytes())? {
-            let seq = keys::read_change(&key)?;
-            let Some(txn) = self.txn(seq)? else { continue };
-            let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
-            if let Some(write) = txn.writes.into_iter().find(own) {
-                let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
-                changes.push(LoggedChange {
-                    seq,
-                    cause: txn.cause,
-                    before: node(write.before)?,
-                    after: node(write.after)?,
-                });
-            }
-        }
-        Ok(changes)
-    }
-
     /// The state after the tenant's last transaction at or before `at`.
     ///
     /// # Errors
@@ -363,17 +250,6 @@ impl Store {
     /// The sequence number of the last durable transaction of any tenant; 0 when there is none.
     pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
-    }
-
-    /// The vectors of a node by an embedder, sorted by part.
-    pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
-        let mut parts = Vec::new();
-        for (key, bytes) in self.records().raw_range(Table::Vectors, id.as_bytes())? {
-            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
-                parts.push(vector::decode(&bytes)?.to_vec());
-            }
-        }
-        Ok(parts)
     }
 
     /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.
@@ -436,28 +312,6 @@ impl Store {
     }
 }
 
-impl Shared {
-    fn checkpoint(&self) -> Result<()> {
-        let mut saved_seq = self.saved.lock();
-        let unsaved = self.index_workers.take_unsaved();
-        let saved = self.save(&mut saved_seq);
-        if saved.is_err() {
-            self.index_workers.add_unsaved(unsaved);
-        }
-        saved
-    }
-
-    fn save(&self, saved_seq: &mut u64) -> Result<()> {
-        let followers = self.index_workers.checkpoint();
-        let (seq, views) = self.commits.views();
-        if seq != *saved_seq {
-            view_file::write(&self.directory, seq, &views, &self.log)?;
-            *saved_seq = seq;
-        }
-        followers.and(self.log.save_checked())
-    }
-}
-
 impl Records for Store {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.records().raw(table, key)
@@ -465,24 +319,5 @@ impl Records for Store {
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.records().raw_range(table, prefix)
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.commits.close();
-        if let Some(committer) = self.committer.take() {
-            // The thread catches its own panics.
-            let _ = committer.join();
-        }
-        self.index_workers.finish();
-        let worth = self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
-        let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
-        if let Err(error) = saved {
-            tracing::warn!("not everything was saved; the next open takes longer: {error}");
-        }
-        if let Err(error) = self.engine.flush() {
-            tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");
-        }
     }
 }

@@ -1,0 +1,96 @@
+//! Reading records, vectors and the history of a node through a store.
+
+use super::{LoggedChange, Record, Records as _, Store, Table, Write, keys, vector};
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Visit};
+
+impl Store {
+    /// The record with a key.
+    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.records().record(key)
+    }
+
+    /// The records whose keys start with `prefix`, sorted by key.
+    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        self.records().range(prefix)
+    }
+
+    /// The record keys that start with `prefix`, sorted. The values are not decoded.
+    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.records().raw_keys(R::TABLE, prefix)
+    }
+
+    /// The node with an id, in any state.
+    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        self.records().node(id)
+    }
+
+    /// The activity of a node.
+    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        self.records().activity(id)
+    }
+
+    /// The node with a key, in any state.
+    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        self.records().find_key(key)
+    }
+
+    /// The live node with a content hash; of several, the one with the smallest id.
+    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        self.records().find_hash(hash)
+    }
+
+    /// Every edge of a node, of all kinds, outgoing first.
+    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        self.records().edges(id)
+    }
+
+    /// The last visit of a node by each agent.
+    pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
+        self.records().visits(id)
+    }
+
+    /// The ids of the messages written before an instant, sorted.
+    pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
+        let mut found = Vec::new();
+        // One at a time, because the texts together may not fit into memory.
+        self.records().scan(Table::Messages, &[], &mut |_, bytes| {
+            let message = Message::decode(bytes)?;
+            found.extend((message.created < before).then_some(message.id));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The changes of a node that the log still holds, oldest first.
+    pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
+        let mut changes = Vec::new();
+        for (key, _) in self.records().raw_range(Table::Changes, id.as_bytes())? {
+            let seq = keys::read_change(&key)?;
+            let Some(txn) = self.txn(seq)? else { continue };
+            let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
+            if let Some(write) = txn.writes.into_iter().find(own) {
+                let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
+                changes.push(LoggedChange {
+                    seq,
+                    cause: txn.cause,
+                    before: node(write.before)?,
+                    after: node(write.after)?,
+                });
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The vectors of a node by an embedder, sorted by part.
+    pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
+        let mut parts = Vec::new();
+        for (key, bytes) in self.records().raw_range(Table::Vectors, id.as_bytes())? {
+            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
+                parts.push(vector::decode(&bytes)?.to_vec());
+            }
+        }
+        Ok(parts)
+    }
+}

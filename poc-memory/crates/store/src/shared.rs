@@ -1,0 +1,91 @@
+//! The state that all handles of a store share, and what closing a store does.
+
+use super::commit::CommitQueue;
+use super::engine::Engine;
+use super::engine::lazy::{EngineOpener, LazyEngine};
+use super::index_workers::IndexWorkers;
+use super::lock::Lock;
+use super::log::Log;
+use super::overlay::Overlay;
+use super::{Recovery, WORTH_A_CHECKPOINT, view_file};
+use parking_lot::{Mutex, ReentrantMutex};
+use poc_graph::error::Result;
+use poc_graph::{Tenant, View};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+/// The views of all tenants that have ever written, and that of the default tenant.
+pub(super) type Views = FxHashMap<Tenant, Arc<View>>;
+
+/// The state that all handles of a store share.
+pub(super) struct Shared {
+    // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
+    pub(super) writer: ReentrantMutex<RefCell<WriterState>>,
+    pub(super) commits: Arc<CommitQueue>,
+    pub(super) committer: Option<JoinHandle<()>>,
+    pub(super) engine: Arc<LazyEngine>,
+    pub(super) log: Arc<Log>,
+    pub(super) index_workers: Arc<IndexWorkers>,
+    pub(super) embedder: String,
+    pub(super) directory: PathBuf,
+    // What recovery of the log did.
+    pub(super) notes: Vec<String>,
+    pub(super) recovery: OnceLock<Recovery>,
+    // The last transaction in the saved views, 0 when none are saved. The lock is held while a
+    // checkpoint is written, so that there is one at a time.
+    pub(super) saved: Mutex<u64>,
+    pub(super) _opener: EngineOpener,
+    // The last field: fields drop in order, and the lock is released after everything else is closed.
+    pub(super) _lock: Lock,
+}
+
+/// The state as of the last transaction that was built, durable or not.
+pub(super) struct WriterState {
+    pub(super) seq: u64,
+    pub(super) views: Views,
+    pub(super) overlay: Overlay,
+}
+
+impl Shared {
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        let mut saved_seq = self.saved.lock();
+        let unsaved = self.index_workers.take_unsaved();
+        let saved = self.save(&mut saved_seq);
+        if saved.is_err() {
+            self.index_workers.add_unsaved(unsaved);
+        }
+        saved
+    }
+
+    fn save(&self, saved_seq: &mut u64) -> Result<()> {
+        let followers = self.index_workers.checkpoint();
+        let (seq, views) = self.commits.views();
+        if seq != *saved_seq {
+            view_file::write(&self.directory, seq, &views, &self.log)?;
+            *saved_seq = seq;
+        }
+        followers.and(self.log.save_checked())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.commits.close();
+        if let Some(committer) = self.committer.take() {
+            // The thread catches its own panics.
+            let _ = committer.join();
+        }
+        self.index_workers.finish();
+        let worth = self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
+        let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
+        if let Err(error) = saved {
+            tracing::warn!("not everything was saved; the next open takes longer: {error}");
+        }
+        if let Err(error) = self.engine.flush() {
+            tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");
+        }
+    }
+}
