@@ -1,5 +1,6 @@
 //! The indexes derived from the log: text, vectors and mentions.
 
+mod error;
 mod latch;
 mod mentions;
 mod passages;

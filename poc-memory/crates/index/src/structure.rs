@@ -1,7 +1,8 @@
 //! Saves the structures derived from the whole graph in one file with a checksum, so that opening a large
 //! store need not compute them again.
 
-use poc_graph::error::{Error, Result};
+use crate::error::IndexError;
+use poc_graph::error::Result;
 use poc_graph::{SavedStructure, StructureOptions};
 use poc_store::atomic_file::{self, Fingerprint};
 use std::fs;
@@ -27,7 +28,7 @@ fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
 /// `internal` when it cannot be written.
 pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &SavedStructure) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
-        .map_err(|error| Error::internal(format!("the structure of the graph cannot be written: {error}")))?;
+        .map_err(|problem| IndexError::Encode { what: "structure of the graph", problem })?;
     atomic_file::write(&file(directory), fingerprint(FORMAT, options), seq, &[&bytes])?;
     sweep(directory);
     Ok(())

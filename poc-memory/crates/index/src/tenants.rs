@@ -6,8 +6,9 @@
 //! not changed is not written again. An index that does not match the manifest starts empty, and only that
 //! index is rebuilt.
 
+use crate::error::IndexError;
 use parking_lot::{Mutex, RwLock};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Delta, Tenant};
 use poc_store::Follower;
 use poc_store::atomic_file::{self, Fingerprint};
@@ -146,7 +147,7 @@ impl<I: Index> PerTenant<I> {
 
     fn write_manifest(&self, seq: u64, manifest: &Manifest) -> Result<()> {
         let bytes = postcard::to_allocvec(manifest)
-            .map_err(|error| Error::internal(format!("the list of tenants cannot be encoded: {error}")))?;
+            .map_err(|problem| IndexError::Encode { what: "list of tenants", problem })?;
         atomic_file::write(&self.manifest(), fingerprint(), seq, &[&bytes])
     }
 }
@@ -229,10 +230,9 @@ impl<I: Index> Follower for PerTenant<I> {
             index.reset()?;
         }
         match fs::remove_dir_all(self.folders()) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::internal(format!(
-                "the folder `{}` cannot be removed: {error}",
-                self.folders().display()
-            ))),
+            Err(problem) if problem.kind() != ErrorKind::NotFound => {
+                Err(IndexError::RemoveFolder { path: self.folders(), problem }.into())
+            }
             _ => Ok(()),
         }
     }
@@ -269,165 +269,4 @@ impl<I: Index> Follower for PerTenant<I> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::TextField;
-    use crate::TextIndex;
-    use poc_config::Config;
-    use poc_graph::testing::node;
-    use poc_graph::time::Timestamp;
-    use poc_graph::{Node, Tuple};
-    use poc_store::{Cause, Store};
-    use tempfile::TempDir;
-
-    type Texts = PerTenant<TextIndex>;
-
-    fn user(name: &str) -> Tuple {
-        Tuple::new((!name.is_empty()).then_some(("user", name))).unwrap()
-    }
-
-    fn open(folder: &TempDir) -> (Store, Arc<Texts>) {
-        let directory = folder.path().join("text");
-        let main = TextIndex::closed(&directory, &Config::defaults().unwrap().text).unwrap();
-        let texts = Arc::new(PerTenant::new(main, &directory));
-        let store = Store::open(&folder.path().join("store"), "test", vec![texts.clone()]).unwrap();
-        store.settle();
-        (store, texts)
-    }
-
-    fn put(store: &Store, name: &str, number: u64) {
-        let own = store.for_tenant(&user(name));
-        let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
-        own.transact(cause, |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
-    }
-
-    /// The number of nodes that each of three tenants finds.
-    fn found(texts: &Texts) -> [usize; 3] {
-        ["", "ann", "bob"]
-            .map(|name| texts.of(user(name).id()).search("title", TextField::Title, 99, &|_| true).len())
-    }
-
-    fn lacking(texts: &Texts) -> [bool; 3] {
-        ["", "ann", "bob"].map(|name| texts.lacks(user(name).id()))
-    }
-
-    /// A closed store with saved indexes, in which the three tenants have one, two and three nodes.
-    fn closed() -> TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let (store, texts) = open(&folder);
-        // An index requested before the first write sees the writes.
-        let early = texts.of(user("ann").id());
-        for (name, count) in [("", 1), ("ann", 2), ("bob", 3)] {
-            (1..=count).for_each(|number| put(&store, name, number));
-        }
-        assert_eq!(early.search("title", TextField::Title, 99, &|_| true).len(), 2);
-        assert_eq!(found(&texts), [1, 2, 3]);
-        store.checkpoint().unwrap();
-        folder
-    }
-
-    fn manifest(folder: &TempDir) -> PathBuf {
-        folder.path().join("text").join("tenants").join("manifest")
-    }
-
-    fn file(folder: &TempDir, name: &str) -> PathBuf {
-        let folders = folder.path().join("text").join("tenants");
-        folders.join(user(name).id().to_string()).join("snapshot")
-    }
-
-    fn copy(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let path = entry.unwrap().path();
-            let to = to.join(path.file_name().unwrap());
-            if path.is_dir() {
-                copy(&path, &to);
-            } else {
-                fs::copy(&path, to).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn saved_indexes_are_loaded_and_only_changed_ones_are_written() {
-        let folder = closed();
-        let (store, texts) = open(&folder);
-        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false; 3]));
-        fs::write(file(&folder, "bob"), "as it was").unwrap();
-        let before = fs::read(file(&folder, "ann")).unwrap();
-        put(&store, "ann", 9);
-        store.checkpoint().unwrap();
-        assert_eq!(fs::read(file(&folder, "bob")).unwrap(), b"as it was");
-        assert_ne!(fs::read(file(&folder, "ann")).unwrap(), before);
-        let before = fs::metadata(manifest(&folder)).unwrap().modified().unwrap();
-        store.checkpoint().unwrap();
-        assert_eq!(fs::metadata(manifest(&folder)).unwrap().modified().unwrap(), before);
-    }
-
-    #[test]
-    fn damaged_files_of_one_tenant_do_not_affect_others() {
-        let garbage = |path: &Path| fs::write(path, "garbage").unwrap();
-        let missing = |path: &Path| fs::remove_file(path).unwrap();
-        for damage in [garbage as fn(&Path), missing] {
-            let folder = closed();
-            damage(&file(&folder, "ann"));
-            let (_, texts) = open(&folder);
-            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
-            let folder = closed();
-            damage(&folder.path().join("text").join("snapshot"));
-            let (_, texts) = open(&folder);
-            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
-            // Without the manifest the file of the default tenant records its own position, as in stores from
-            // before there were tenants.
-            let folder = closed();
-            damage(&manifest(&folder));
-            let (store, texts) = open(&folder);
-            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, true]));
-            put(&store, "bob", 9);
-            assert_eq!(found(&texts), [1, 2, 4]);
-        }
-    }
-
-    #[test]
-    fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
-        let folder = closed();
-        let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        copy(folder.path(), early.path());
-        let (store, _) = open(&folder);
-        put(&store, "ann", 9);
-        put(&store, "", 9);
-        store.checkpoint().unwrap();
-        drop(store);
-        copy(folder.path(), late.path());
-        // A checkpoint that was killed before it wrote its manifest.
-        fs::copy(manifest(&early), manifest(&folder)).unwrap();
-        let (store, texts) = open(&folder);
-        assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false; 3]));
-        drop((store, texts));
-        // A file of an earlier checkpoint.
-        fs::copy(manifest(&late), manifest(&folder)).unwrap();
-        fs::copy(file(&early, "ann"), file(&folder, "ann")).unwrap();
-        let (store, texts) = open(&folder);
-        assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
-        drop((store, texts));
-        // A truncated log with one file, and then with all files, of the removed transactions.
-        fs::copy(file(&late, "ann"), file(&early, "ann")).unwrap();
-        let (store, texts) = open(&early);
-        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
-        drop((store, texts));
-        copy(&late.path().join("text"), &early.path().join("text"));
-        let (_, texts) = open(&early);
-        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true; 3]));
-    }
-
-    #[test]
-    fn unused_indexes_are_dropped() {
-        let folder = closed();
-        let (_, texts) = open(&folder);
-        for number in 0..10_000 {
-            texts.of(user(&format!("nobody{number}")).id());
-        }
-        assert_eq!(texts.all().len(), 3);
-        assert!(texts.others.read().unused.len() < 1000, "{}", texts.others.read().unused.len());
-    }
-}
+mod tests;

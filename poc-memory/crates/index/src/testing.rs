@@ -9,10 +9,14 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+#[cfg(test)]
+pub(crate) mod history;
+
 use super::{Index, MentionIndex, TextIndex, VectorIndex};
 use poc_config::Config;
 use poc_embed::Embedder;
 use poc_graph::Delta;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// The text and vector indexes after one transaction, with their temporary directory.
@@ -29,8 +33,26 @@ pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempD
 
 /// The mention index after one transaction, in memory.
 pub fn mentions(deltas: &[Delta]) -> MentionIndex {
-    let index = MentionIndex::closed(std::path::Path::new("/nonexistent"));
+    let index = MentionIndex::closed(Path::new("/nonexistent"));
     index.release();
     index.apply(1, deltas).unwrap();
     index
+}
+
+/// Damages a file in 200 ways, one after the other: a flipped bit or a cut end. Calls `check` with the number of the
+/// damage after each, and restores the file at the end.
+pub fn for_each_damage(path: &Path, mut check: impl FnMut(usize)) {
+    let whole = std::fs::read(path).unwrap();
+    for damage in 0..200 {
+        let mut bytes = whole.clone();
+        let at = damage * whole.len() / 200;
+        if damage % 2 == 0 {
+            bytes[at] ^= 1 << (damage % 8);
+        } else {
+            bytes.truncate(at);
+        }
+        std::fs::write(path, bytes).unwrap();
+        check(damage);
+    }
+    std::fs::write(path, whole).unwrap();
 }

@@ -2,8 +2,9 @@
 
 use super::packed;
 use super::postings::MentionPostings;
+use crate::error::IndexError;
 use poc_graph::NodeId;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +47,7 @@ pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
     };
     let notes = postings.notes().map(note).collect();
     postcard::to_allocvec(&Snapshot { words, notes })
-        .map_err(|error| Error::internal(format!("the mention index cannot be encoded: {error}")))
+        .map_err(|problem| IndexError::Encode { what: "mention index", problem }.into())
 }
 
 /// Decodes the index; `None` if the bytes are invalid.

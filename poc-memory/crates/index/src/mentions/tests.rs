@@ -4,7 +4,9 @@ use super::postings::MAX_OWNERS;
 use super::vocabulary::COMMON;
 use super::words::Spelling;
 use super::*;
-use poc_graph::{Node, State as NodeState, testing};
+use crate::testing::for_each_damage;
+use crate::testing::history::{apply_history, history};
+use poc_graph::{Node, testing};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,14 +118,6 @@ fn sharing_names(
     sharing_names
 }
 
-#[derive(Clone, Debug)]
-enum Step {
-    Put(u64, String, String),
-    Retire(u64),
-    Delete(u64),
-    Reopen,
-}
-
 const WORDS: [&str; 15] = [
     "New",
     "York",
@@ -146,49 +140,14 @@ fn text(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&WORDS[..]), 0..most).prop_map(|words| words.join(" "))
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        5 => (0u64..7, text(4), text(9)).prop_map(|(number, title, body)| Step::Put(number, title, body)),
-        1 => (0u64..7).prop_map(Step::Retire),
-        1 => (0u64..7).prop_map(Step::Delete),
-        1 => Just(Step::Reopen),
-    ]
-}
-
 proptest! {
     // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn mentions_after_any_history_agree_with_the_remaining_notes(steps in prop::collection::vec(step(), 0..30), excluded in text(9)) {
+    fn mentions_after_any_history_agree_with_the_remaining_notes(steps in history(0..7, text(4), text(9)), excluded in text(9)) {
         let directory = tempfile::tempdir().unwrap();
-        let mut index = open(directory.path());
-        let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
-        for (seq, step) in (1..).zip(steps) {
-            let deltas = match step {
-                Step::Put(number, title, body) => {
-                    notes.insert(number, note(number, &title, &body));
-                    vec![put(&notes[&number])]
-                }
-                Step::Retire(number) => {
-                    notes.remove(&number);
-                    vec![put(&Node { state: NodeState::Superseded, ..note(number, "York", "City") })]
-                }
-                Step::Delete(number) => {
-                    notes.remove(&number);
-                    vec![Delta::NodeDeleted(testing::node(number).id)]
-                }
-                Step::Reopen => {
-                    index.checkpoint().unwrap();
-                    index = open(directory.path());
-                    vec![]
-                }
-            };
-            index.apply(seq, &deltas).unwrap();
-            // Applying a transaction again changes nothing.
-            index.apply(seq, &deltas).unwrap();
-            prop_assert_eq!(index.applied(), seq);
-        }
+        let (index, notes) = apply_history(steps, &note, &|| open(directory.path()));
         let expected = naive(&notes);
         let [from, to] = all(&index, &notes);
         prop_assert_eq!(&from, &expected);
@@ -349,20 +308,10 @@ fn damaged_snapshots_are_not_loaded() {
     index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
     index.checkpoint().unwrap();
     let path = directory.path().join("snapshot");
-    let whole = std::fs::read(&path).unwrap();
-    for damage in 0..200 {
-        let mut bytes = whole.clone();
-        let at = damage * whole.len() / 200;
-        if damage % 2 == 0 {
-            bytes[at] ^= 1 << (damage % 8)
-        } else {
-            bytes.truncate(at)
-        }
-        std::fs::write(&path, bytes).unwrap();
+    for_each_damage(&path, |damage| {
         let opened = open(directory.path());
         assert_eq!((opened.applied(), opened.in_text("The Harbour").len()), (0, 0), "damage {damage}");
-    }
-    std::fs::write(&path, whole).unwrap();
+    });
     assert_eq!(open(directory.path()).in_text("The Harbour").len(), 20);
     index.reset().unwrap();
     assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));

@@ -9,10 +9,11 @@ pub(super) mod stop;
 #[cfg(test)]
 mod tests;
 pub(super) mod tokens;
+use crate::error::IndexError;
 use crate::snapshotted::SnapshottedIndex;
 use crate::tenants::Index;
 pub use hit::{TextField, TextHit};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, Scope};
@@ -118,20 +119,21 @@ impl TextIndex {
 }
 
 fn parameters(config: &poc_config::TextConfig) -> Result<Parameters> {
+    let invalid = |field: &str, problem: String, hint: &str| {
+        let (field, hint) = (format!("text.{field}"), hint.to_owned());
+        Err(IndexError::InvalidSetting { field, problem, hint }.into())
+    };
     if !(config.k1.is_finite() && config.k1 >= 0.0) {
-        return Err(Error::config(format!("k1 of BM25 cannot be {}", config.k1))
-            .hint("a number from 0 up; 0.9 is usual")
-            .field("text.k1"));
+        let problem = format!("k1 of BM25 cannot be {}", config.k1);
+        return invalid("k1", problem, "a number from 0 up; 0.9 is usual");
     }
     if !(0.0..=1.0).contains(&config.b) {
-        return Err(Error::config(format!("b of BM25 cannot be {}", config.b))
-            .hint("a number from 0 to 1; 0.4 is usual")
-            .field("text.b"));
+        let problem = format!("b of BM25 cannot be {}", config.b);
+        return invalid("b", problem, "a number from 0 to 1; 0.4 is usual");
     }
     if !(config.title_weight.is_finite() && config.title_weight >= 0.0) {
-        return Err(Error::config(format!("a term of a title cannot count {} times", config.title_weight))
-            .hint("a number from 0 up; 3 is usual")
-            .field("text.title-weight"));
+        let problem = format!("a term of a title cannot count {} times", config.title_weight);
+        return invalid("title-weight", problem, "a number from 0 up; 3 is usual");
     }
     Ok(Parameters { k1: config.k1, b: config.b, title: config.title_weight })
 }

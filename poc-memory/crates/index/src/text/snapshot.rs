@@ -2,8 +2,9 @@
 //! read any note.
 
 use super::postings::{Lengths, Posting, Postings};
+use crate::error::IndexError;
 use poc_graph::NodeId;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -34,7 +35,7 @@ pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
     let terms =
         postings.terms().map(|term| (term.name.to_string(), term.postings.iter().map(entry).collect()));
     postcard::to_allocvec(&Snapshot { documents, terms: terms.collect() })
-        .map_err(|error| Error::internal(format!("the text index cannot be encoded: {error}")))
+        .map_err(|problem| IndexError::Encode { what: "text index", problem }.into())
 }
 
 /// Decodes the index; `None` if the bytes are invalid.

@@ -1,5 +1,7 @@
 use super::*;
-use poc_graph::{Node, State as NodeState, testing};
+use crate::testing::for_each_damage;
+use crate::testing::history::{apply_history, history};
+use poc_graph::{Node, testing};
 use poc_rank::bm25;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -89,23 +91,6 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&WORDS[..]), 0..8).prop_map(|words| words.join(" "))
 }
 
-#[derive(Clone, Debug)]
-enum Step {
-    Put(u64, String, String),
-    Retire(u64),
-    Delete(u64),
-    Reopen,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        4 => (0u64..6, text(), text()).prop_map(|(number, title, body)| Step::Put(number, title, body)),
-        1 => (0u64..6).prop_map(Step::Retire),
-        1 => (0u64..6).prop_map(Step::Delete),
-        1 => Just(Step::Reopen),
-    ]
-}
-
 proptest! {
     // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -131,35 +116,9 @@ proptest! {
     }
 
     #[test]
-    fn the_index_after_any_history_agrees_with_the_remaining_nodes(steps in prop::collection::vec(step(), 0..30), query in text()) {
+    fn the_index_after_any_history_agrees_with_the_remaining_nodes(steps in history(0..6, text(), text()), query in text()) {
         let directory = tempfile::tempdir().unwrap();
-        let mut index = open(directory.path());
-        let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
-        for (seq, step) in (1..).zip(steps) {
-            let deltas = match step {
-                Step::Put(number, title, body) => {
-                    notes.insert(number, note(number, &title, &body));
-                    vec![put(&notes[&number])]
-                }
-                Step::Retire(number) => {
-                    notes.remove(&number);
-                    vec![put(&Node { state: NodeState::Superseded, ..note(number, "tree", "page") })]
-                }
-                Step::Delete(number) => {
-                    notes.remove(&number);
-                    vec![Delta::NodeDeleted(testing::node(number).id)]
-                }
-                Step::Reopen => {
-                    index.checkpoint().unwrap();
-                    index = open(directory.path());
-                    vec![]
-                }
-            };
-            index.apply(seq, &deltas).unwrap();
-            // Applying a transaction again changes nothing.
-            index.apply(seq, &deltas).unwrap();
-            prop_assert_eq!(index.applied(), seq);
-        }
+        let (index, notes) = apply_history(steps, &note, &|| open(directory.path()));
         let fresh = filled(&notes.into_values().collect::<Vec<_>>());
         prop_assert_eq!(contents(&index), contents(&fresh));
         // Terms are in another order, so sums may differ in the last bit.
@@ -234,20 +193,10 @@ fn damaged_snapshots_are_not_loaded() {
     index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
     index.checkpoint().unwrap();
     let path = directory.path().join("snapshot");
-    let whole = std::fs::read(&path).unwrap();
-    for damage in 0..200 {
-        let mut bytes = whole.clone();
-        let at = damage * whole.len() / 200;
-        if damage % 2 == 0 {
-            bytes[at] ^= 1 << (damage % 8)
-        } else {
-            bytes.truncate(at)
-        }
-        std::fs::write(&path, bytes).unwrap();
+    for_each_damage(&path, |damage| {
         let opened = open(directory.path());
         assert_eq!((opened.applied(), opened.search_all("harbour", 9).len()), (0, 0), "damage {damage}");
-    }
-    std::fs::write(&path, whole).unwrap();
+    });
     assert_eq!(open(directory.path()).search_all("harbour", 99).len(), 20);
 }
 

@@ -5,7 +5,8 @@
 
 use super::fold::fold;
 use super::stop;
-use poc_graph::error::{Error, Result};
+use crate::error::IndexError;
+use poc_graph::error::Result;
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -56,9 +57,10 @@ impl Tokenizer {
             None if language == "none" => None,
             None => {
                 let names: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
-                return Err(Error::config(format!("no stemmer for the language `{language}`"))
-                    .hint(format!("one of {} or none", names.join(", ")))
-                    .field("text.language"));
+                let problem = format!("no stemmer for the language `{language}`");
+                let hint = format!("one of {} or none", names.join(", "));
+                let field = "text.language".to_owned();
+                return Err(IndexError::InvalidSetting { field, problem, hint }.into());
             }
         };
         Ok(Tokenizer { stemmer, english: language == "english" })

@@ -3,8 +3,9 @@
 
 use super::hnsw::{Hnsw, Options};
 use super::rows::{NONE, Rows};
+use crate::error::IndexError;
 use poc_graph::NodeId;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_store::atomic_file::{self, Fingerprint};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -72,7 +73,7 @@ impl Image {
 
 fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
     postcard::to_allocvec(value)
-        .map_err(|error| Error::internal(format!("the vector index cannot be encoded: {error}")))
+        .map_err(|problem| IndexError::Encode { what: "vector index", problem }.into())
 }
 
 impl Files {

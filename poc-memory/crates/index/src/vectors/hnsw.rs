@@ -5,6 +5,7 @@
 //! much of it is stale, it is rebuilt.
 
 use super::rows::{NONE, Rows};
+use crate::error::IndexError;
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -78,8 +79,8 @@ impl Options {
     }
 }
 
-fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the vector graph cannot be {what}: {error}"))
+fn failed(action: &'static str, problem: &dyn std::fmt::Display) -> Error {
+    IndexError::VectorGraph { action, problem: problem.to_string() }.into()
 }
 
 impl Hnsw {

@@ -11,6 +11,7 @@ mod rows;
 mod state;
 #[cfg(test)]
 mod tests;
+use crate::error::IndexError;
 use crate::latch::Latch;
 use crate::tenants::Index;
 use code::Code;
@@ -218,9 +219,8 @@ fn check(config: &poc_config::VectorsConfig) -> Result<()> {
     ];
     for (name, value, least) in least {
         if value < least {
-            return Err(Error::config(format!("`{name}` cannot be {value}"))
-                .hint(format!("{least} is the least"))
-                .field(format!("vectors.{name}")));
+            let (problem, hint) = (format!("`{name}` cannot be {value}"), format!("{least} is the least"));
+            return Err(IndexError::InvalidSetting { field: format!("vectors.{name}"), problem, hint }.into());
         }
     }
     Ok(())

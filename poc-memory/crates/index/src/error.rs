@@ -1,0 +1,31 @@
+//! Errors of the indexes.
+
+use poc_graph::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+/// Why an index cannot be opened, changed or saved.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IndexError {
+    /// A setting has a value that the index cannot work with.
+    #[error("{problem}")]
+    InvalidSetting { field: String, problem: String, hint: String },
+    #[error("the {what} cannot be encoded: {problem}")]
+    Encode { what: &'static str, problem: postcard::Error },
+    #[error("the vector graph cannot be {action}: {problem}")]
+    VectorGraph { action: &'static str, problem: String },
+    #[error("the folder `{}` cannot be removed: {problem}", path.display())]
+    RemoveFolder { path: PathBuf, problem: io::Error },
+}
+
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Error {
+        let message = error.to_string();
+        match error {
+            IndexError::InvalidSetting { field, hint, .. } => Error::config(message).hint(hint).field(field),
+            IndexError::Encode { .. } | IndexError::VectorGraph { .. } | IndexError::RemoveFolder { .. } => {
+                Error::internal(message)
+            }
+        }
+    }
+}
