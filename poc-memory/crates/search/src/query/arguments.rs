@@ -1,9 +1,10 @@
 //! The arguments of one stage in a pipeline.
 
 use super::param::{Param, ParamPosition, Presence};
+use super::stage_error::StageError;
 use super::value::{Compare, Direction, Value};
 use poc_graph::State;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::time::Span;
 use std::fmt;
 
@@ -46,9 +47,11 @@ macro_rules! arguments {
             pub(super) fn $name(&self, name: &str) -> Result<$type> {
                 match self.argument(name)? {
                     Some(Value::$variant(value)) => Ok(value),
-                    _ => Err(Error::internal(format!(
-                        "`{}` has no {} `{name}`", self.word, stringify!($variant),
-                    ))),
+                    _ => Err(StageError::NoSuchParameter {
+                        stage: self.word.to_string(),
+                        value_type: stringify!($variant),
+                        param: name.to_owned(),
+                    }.into()),
                 }
             })+
         }
@@ -96,9 +99,9 @@ impl Arguments {
         match (given, param.presence) {
             (Some(value), _) => Ok(Some(value.clone())),
             (None, Presence::Default(text)) => {
-                let wrong =
-                    |_| Error::internal(format!("the default of `{name}` of `{}` is wrong", self.word));
-                param.value_type.parse(text).map(Some).map_err(wrong)
+                let invalid =
+                    |_| StageError::InvalidDefault { stage: self.word.to_string(), param: name.to_owned() };
+                Ok(Some(param.value_type.parse(text).map_err(invalid)?))
             }
             (None, _) => Ok(None),
         }

@@ -28,6 +28,11 @@ impl Pipeline {
         self.used.iter().map(|name| &**name)
     }
 
+    /// Whether it sets a limit to the number of nodes.
+    pub fn has_limit(&self) -> bool {
+        self.calls.iter().any(|call| call.def.is_limit(&call.arguments))
+    }
+
     /// The field of its last `sort:`, as written.
     pub fn sorted_by(&self) -> Option<String> {
         let sort = self.calls.iter().rev().find(|call| call.def.is_sort())?;

@@ -23,6 +23,7 @@ mod scan;
 mod set;
 mod sources;
 mod stage;
+mod stage_error;
 #[cfg(test)]
 mod tests;
 mod top;

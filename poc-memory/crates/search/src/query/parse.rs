@@ -8,6 +8,7 @@ use super::field::FIELDS;
 use super::lex::{self, Argument, RawStage, Values, Word};
 use super::names::Names;
 use super::stage::definition::{Kind, StageDef};
+use super::stage_error::StageError;
 use super::value::quoted;
 use super::{binding, stage};
 use poc_graph::error::{Error, Result};
@@ -89,8 +90,7 @@ impl Pipeline {
                 }
                 Some((MissingText::InSaved, _)) => text_of_saved = Some(terms),
                 None => {
-                    let stage = stage::for_free_terms()
-                        .ok_or_else(|| Error::internal("no stage takes free search terms"))?;
+                    let stage = stage::for_free_terms().ok_or(StageError::NoTermStage)?;
                     all.insert(0, format!("{}:{}", stage.word, quoted(&terms)));
                 }
             }

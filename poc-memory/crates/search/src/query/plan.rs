@@ -11,9 +11,10 @@ use super::scan::{Comparison, Filter, StateSet};
 use super::set::{ResultSet, ScoredNode};
 use super::sources::Sources;
 use super::stage::definition::{Kind, Work};
+use super::stage_error::StageError;
 use super::top;
 use poc_graph::Ix;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
             let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).output;
             Ok(Front { set: ResultSet { items, pairs: Vec::new() }, len, done })
         }
-        _ => Err(Error::internal(format!("`{}` cannot start a pipeline", call.def.word))),
+        _ => Err(StageError::CannotStart(call.def.word.to_string()).into()),
     }
 }
 
@@ -168,7 +169,7 @@ fn step(
             *len = set.items.len();
         }
         Work::Scan(_) | Work::Generate(_) => {
-            return Err(Error::internal(format!("`{}` stands inside a pipeline", call.def.word)));
+            return Err(StageError::CanOnlyStart(call.def.word.to_string()).into());
         }
     }
     meter.output = *len;

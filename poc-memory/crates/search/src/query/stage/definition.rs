@@ -155,6 +155,11 @@ impl StageDef {
         matches!(self.work, Work::Scan(_))
     }
 
+    /// Whether it keeps a limited number of nodes of a set of any length.
+    pub(in crate::query) fn is_limit(&self, arguments: &Arguments) -> bool {
+        matches!(self.work, Work::Cut(cut) if cut(arguments, usize::MAX).end < usize::MAX)
+    }
+
     /// Whether it sorts by a field.
     pub(in crate::query) fn is_sort(&self) -> bool {
         matches!(self.work, Work::Sort(_))

@@ -6,6 +6,7 @@ mod examples;
 mod messages;
 mod naive;
 mod params;
+mod problem_kinds;
 mod reference;
 mod robust;
 mod sample;
