@@ -9,6 +9,9 @@ use poc_rank::histogram::Histogram;
 use poc_search::retrieve::{RetrievalHit, key};
 use poc_store::Cause;
 
+/// The first hit is the answer only if its certainty is at least this share of the highest coverage of any hit.
+const MIN_SHARE: f64 = 0.5;
+
 /// The answer of [`find`].
 #[derive(Clone, Debug)]
 pub struct GateResult {
@@ -59,7 +62,8 @@ pub struct Agreement {
     pub found: Vec<RetrievalHit>,
     /// The note that agrees best. If the query consists of keys only, it is the first hit. Otherwise, with a
     /// cross-encoder, it is the most likely hit. Otherwise it is the first hit if the query contains its key or
-    /// if its certainty is at least half of the highest coverage, and else the hit with the highest certainty.
+    /// if its certainty (coverage plus weighted cosine) is at least half of the highest coverage of any hit, and
+    /// else the hit with the highest certainty.
     pub best: Option<NodeId>,
     /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
@@ -105,11 +109,14 @@ pub fn agreement(
         Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
     };
     let first = covered.first();
-    let is_about = |of: &(&RetrievalHit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
+    // The order of the hits knows more than the certainty: mentions, names, neighbours. So the first hit is the
+    // answer, unless it hardly agrees with the query itself. Its certainty is coverage plus weighted cosine, so
+    // half of the best coverage is little, and only hits that came up through other notes fall below it.
+    let agrees = |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_SHARE * coverage;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
     let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
-    let by_words = || first.filter(|first| is_about(first)).or_else(most).map(|(hit, _)| *hit);
+    let by_words = || first.filter(|first| agrees(first)).or_else(most).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     // A key with spaces may contain words that look like unknown names.

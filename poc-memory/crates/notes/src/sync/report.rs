@@ -1,0 +1,45 @@
+//! What a sync did, or would do.
+
+use super::LinkReport;
+use poc_graph::NodeId;
+
+/// A note in the lists of a dry run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteSummary {
+    /// Its id in the store it is in.
+    pub id: NodeId,
+    /// Its key in that store.
+    pub key: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// A copied note that could not keep its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRename {
+    /// Whether it was pulled; otherwise it was pushed.
+    pub pulled: bool,
+    /// Its key in the source store.
+    pub key: String,
+    /// Its key in the target store.
+    pub renamed: String,
+}
+
+/// What a sync did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// Notes pulled from the remote.
+    pub pulled: u64,
+    /// Notes deleted because the remote no longer has them, including those whose text was replaced.
+    pub deleted: u64,
+    /// Notes pushed to the remote.
+    pub pushed: u64,
+    /// Notes retired because the remote retired them.
+    pub retired: u64,
+    /// Edges.
+    pub links: LinkReport,
+    /// Notes whose key was taken in the other store.
+    pub renamed: Vec<KeyRename>,
+    /// In a dry run, the notes that would be pulled, deleted and pushed.
+    pub lists: [Vec<NoteSummary>; 3],
+}
