@@ -82,8 +82,8 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["search", "journal", "-p", "spread", "-p", "limit:5", "--explain"],
         ),
         ("GET /v1/pipeline?pipeline=all+%7C+tpye%3Ax", None, vec!["search", "-p", "all | tpye:x"]),
-        ("GET /v1/match?text=b-tree+splits", None, vec!["query", "b-tree splits"]),
-        ("GET /v1/match?text=", None, vec!["query", ""]),
+        ("GET /v1/query?text=b-tree+splits", None, vec!["query", "b-tree splits"]),
+        ("GET /v1/query?text=", None, vec!["query", ""]),
         ("GET /v1/search?text=page+splits&top_k=2", None, vec!["retrieve", "page splits", "--top-k", "2"]),
         (
             "GET /v1/search?text=page+splits&top_k=257",
@@ -120,8 +120,8 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
         ("GET /v1/runs/{run}/diff/{run}", None, vec!["agent", "diff", "{run}", "{run}"]),
         ("GET /v1/runs/{run}/diff/nothing", None, vec!["agent", "diff", "{run}", "nothing"]),
-        ("GET /v1/schema/agent", None, vec!["agent", "schema"]),
-        ("POST /v1/reload", Some(json!({})), vec!["agent", "reload"]),
+        ("GET /v1/agent/schema", None, vec!["agent", "schema"]),
+        ("POST /v1/agent/reload", Some(json!({})), vec!["agent", "reload"]),
         (
             "POST /v1/write",
             Some(json!({"text": MESSAGE, "metadata": {"session": "42", "turn": 3}})),
@@ -131,9 +131,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/nodes/dr-smith-split-a-page-it-was", None, vec!["get", "dr-smith-split-a-page-it-was"]),
         (
             "POST /v1/recall",
-            Some(
-                json!({"text": "who split a page?", "k": 3, "hops": 1, "oversample": 50, "no_learn": true}),
-            ),
+            Some(json!({"text": "who split a page?", "k": 3, "hops": 1, "oversample": 50, "no_learn": true})),
             vec!["recall", "who split a page?", "-k", "3", "--hops", "1", "--oversample", "50", "--no-learn"],
         ),
         ("POST /v1/recall", Some(json!({"text": "who split a page?"})), vec!["recall", "who split a page?"]),

@@ -1,6 +1,7 @@
 //! `explore`
 
 use super::argument::{self, TextArgument};
+use super::hit::HitNote;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
@@ -64,9 +65,8 @@ pub(crate) struct ExploreOutput {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ExploreNode {
-    id: NodeId,
-    key: String,
-    title: String,
+    #[serde(flatten)]
+    note: HitNote,
     /// The best score of a path to the note. A start has its cosine; each step subtracts costs for a weak
     /// edge, a change of topic, the distance and redundancy with the path. It may be negative.
     score: f64,
@@ -116,9 +116,7 @@ impl Op for Explore {
                 .find(node.id)
                 .ok_or_else(|| Error::internal("a walk led to a note that is not there"))?;
             Ok(ExploreNode {
-                id: node.id,
-                key: view.key(ix).to_owned(),
-                title: memory.store.node(node.id)?.map(|node| node.title).unwrap_or_default(),
+                note: HitNote::new(&view, ix, memory.store.node(node.id)?.as_ref(), None, Some(text))?,
                 score: node.score,
                 cosine: node.cosine,
                 hop: node.hop,
@@ -146,19 +144,20 @@ impl Op for Explore {
         if output.results.is_empty() {
             return "nothing found\n".to_owned();
         }
-        let key = |id| output.results.iter().find(|node| node.id == id).map_or("", |node| &node.key);
+        let key =
+            |id| output.results.iter().find(|node| node.note.id == id).map_or("", |node| &node.note.key);
         let rows: Vec<Vec<String>> = output
             .results
             .iter()
             .map(|node| {
-                let through = output.edges.iter().find(|edge| edge.to == node.id && node.hop > 0);
+                let through = output.edges.iter().find(|edge| edge.to == node.note.id && node.hop > 0);
                 let through = through
                     .map_or_else(String::new, |edge| format!("by {} from {}", edge.kind, key(edge.from)));
                 vec![
                     format!("{:>7.3}", node.score),
                     format!("hop {}", node.hop),
-                    node.key.clone(),
-                    node.title.clone(),
+                    node.note.key.clone(),
+                    node.note.title.clone(),
                     through,
                 ]
             })

@@ -1,11 +1,12 @@
 //! `query`
 
 use super::argument::TextArgument;
+use super::hit::{HitNote, bounded, is_zero};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveHit};
-use super::text::degradations;
+use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::NodeId;
+use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::{known_note, samples};
@@ -39,15 +40,14 @@ pub(crate) struct QueryOutput {
     /// How certain the match is.
     hit: Verdict,
     /// The matching note; absent for a miss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<NodeId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    /// Its text; only present if the match is certain.
+    #[serde(flatten)]
+    note: Option<HitNote>,
+    /// Its text, at most 20,000 characters; only present if the match is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
+    /// Characters at the end of the text that were left out. `get` returns all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    body_left_out: usize,
     /// The signals the verdict is based on.
     signals: Signals,
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
@@ -63,10 +63,14 @@ pub(crate) struct QueryOutput {
     degraded: Vec<String>,
 }
 
+/// Characters of the text of a certain match.
+const MAX_BODY_CHARS: usize = 20_000;
+
 impl Op for Query {
     const NAME: &'static str = "query";
     const ACCESS: Access = Access::Read;
-    const ROUTE: Option<Route> = Route::get("/v1/match");
+    const ROUTE: Option<Route> = Route::get("/v1/query");
+    const FORMER_PATH: Option<&'static str> = Some("/v1/match");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
     const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("query"));
     type Output = QueryOutput;
@@ -78,7 +82,7 @@ impl Op for Query {
         let known = known_note::find(memory, &view, text, visibility)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
-            Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, None)?,
+            Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, text, false)?,
             _ => Vec::new(),
         };
         let counts = ctx.may_write && !self.signals_only;
@@ -91,12 +95,18 @@ impl Op for Query {
         {
             freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
         }
+        let hit = |node: &Node| {
+            // A note stored since the view was taken is not in it.
+            view.find(node.id).map(|ix| HitNote::new(&view, ix, Some(node), None, Some(text))).transpose()
+        };
+        let note = node.as_ref().map(hit).transpose()?.flatten();
+        let certain = node.as_ref().filter(|_| known.verdict == Verdict::Strong);
+        let body = certain.map(|node| bounded(&node.body, MAX_BODY_CHARS));
         Ok(QueryOutput {
             hit: known.verdict,
-            id: node.as_ref().map(|node| node.id),
-            key: node.as_ref().map(|node| node.key.clone()),
-            title: node.as_ref().map(|node| node.title.clone()),
-            body: node.filter(|_| known.verdict == Verdict::Strong).map(|node| node.body),
+            note,
+            body: body.map(|(text, _)| text.to_owned()),
+            body_left_out: body.map_or(0, |(_, left_out)| left_out),
             signals: known.signals,
             unheld: known.unknown_names,
             fallback,
@@ -107,8 +117,10 @@ impl Op for Query {
     }
 
     fn show(output: &QueryOutput) -> String {
-        let title = output.title.as_deref().unwrap_or_default();
-        let key = output.key.as_deref().unwrap_or_default();
+        let (key, title) = match &output.note {
+            Some(note) => (note.key.as_str(), note.title.as_str()),
+            None => ("", ""),
+        };
         let mut text = match output.hit {
             Verdict::Strong => format!("STRONG  {key}  {title}\n"),
             Verdict::Weak => format!(
@@ -118,6 +130,10 @@ impl Op for Query {
         };
         if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
             text.push_str(&format!("\n{body}\n\n"));
+            if output.body_left_out > 0 {
+                let more = plural(output.body_left_out as u64, "more character");
+                text.push_str(&format!("{more}: `poc-memory get {key}` shows all\n\n"));
+            }
         }
         let Signals { coverage, cosine, likelihood, certainty } = output.signals;
         let likelihood =
@@ -126,7 +142,7 @@ impl Op for Query {
             "words {coverage:.3}, meaning {cosine:.3}, {likelihood}certainty {certainty:.3}\n"
         ));
         for name in &output.unheld {
-            text.push_str(&format!("no note holds `{name}`\n"));
+            text.push_str(&format!("no note contains `{name}`\n"));
         }
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));

@@ -1,6 +1,7 @@
 //! `recall`
 
 use super::argument::{self, TextArgument};
+use super::hit::{HitNote, bounded, is_zero};
 use super::request::FormerText;
 use super::text::{degradations, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
@@ -63,12 +64,13 @@ pub(crate) struct RecallOutput {
 /// A recalled note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct RecallHit {
-    id: NodeId,
-    key: String,
-    title: String,
-    #[serde(rename = "type")]
-    node_type: String,
+    #[serde(flatten)]
+    note: HitNote,
+    /// Its text, at most 2,000 characters.
     text: String,
+    /// Characters at the end of the text that were left out. `get` returns all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    text_left_out: usize,
     /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<ChunkOrigin>,
@@ -105,6 +107,9 @@ struct PathStep {
     strength: f64,
 }
 
+/// Characters of the text of a hit.
+const MAX_TEXT_CHARS: usize = 2_000;
+
 impl Op for Recall {
     const NAME: &'static str = "recall";
     const ACCESS: Access = Access::Write;
@@ -133,17 +138,19 @@ impl Op for Recall {
         let freshness = freshness::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
             let ix =
-                view.find(hit.id).ok_or_else(|| Error::internal("a note came to mind that is not there"))?;
+                view.find(hit.id).ok_or_else(|| Error::internal("a note was recalled that is not there"))?;
             // A note deleted since the view was taken has no text any more.
             let node = memory.store.node(hit.id)?;
             let source = node.as_ref().and_then(|node| node.source.clone());
-            let (title, body) = node.map(|node| (node.title, node.body)).unwrap_or_default();
+            let whole = node.as_ref().map_or("", |node| match node.body.as_str() {
+                "" => &node.title,
+                body => body,
+            });
+            let (shown, text_left_out) = bounded(whole, MAX_TEXT_CHARS);
             Ok(RecallHit {
-                id: hit.id,
-                key: view.key(ix).to_owned(),
-                node_type: view.type_name(ix).to_owned(),
-                text: if body.is_empty() { title.clone() } else { body },
-                title,
+                note: HitNote::new(&view, ix, node.as_ref(), None, Some(text))?,
+                text: shown.to_owned(),
+                text_left_out,
                 message: message::origin(&memory.store, hit.id, source.as_deref())?,
                 score: hit.score,
                 weight: hit.weight,
@@ -170,7 +177,12 @@ impl Op for Recall {
 
     fn show(output: &RecallOutput) -> String {
         let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
-        let mut text = if rows.is_empty() { "nothing comes to mind\n".to_owned() } else { table(&rows) };
+        let mut text = if rows.is_empty() { "nothing found\n".to_owned() } else { String::new() };
+        for (line, hit) in table(&rows).lines().zip(&output.results) {
+            text.push_str(line);
+            text.push('\n');
+            text.push_str(&hit.note.detail());
+        }
         if let Some(warning) = &output.warning {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "warning: {warning}");
@@ -201,7 +213,7 @@ fn row(hit: &RecallHit) -> Vec<String> {
         None => String::new(),
         Some(step) => format!("{} hops, by {}", hit.breakdown.depth, step.kind),
     };
-    vec![format!("{:>7.4}", hit.score), hit.key.clone(), hit.title.clone(), through]
+    vec![format!("{:>7.4}", hit.score), hit.note.key.clone(), hit.note.title.clone(), through]
 }
 
 #[cfg(test)]
@@ -217,7 +229,7 @@ mod tests {
         let full = Error::new(Code::ReadOnly, "the store takes no more writes: no space left on device");
         let failed = answer(Vec::new(), Some(Err(full)), freshness());
         insta::assert_snapshot!(Recall::show(&failed), @r"
-        nothing comes to mind
+        nothing found
         warning: the memory has not learned from this: the store takes no more writes: no space left on device
         ");
         assert!(!failed.learned && !answer(Vec::new(), None, freshness()).learned);

@@ -1,11 +1,12 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
+use super::hit::HitNote;
 use super::request::FormerText;
 use super::text::degradations;
 use super::{Access, Ctx, Op, Route, ToolEffect};
+use poc_graph::View;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
@@ -23,7 +24,7 @@ pub(crate) struct Retrieve {
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
     text: TextArgument,
-    /// How many notes, at most 256 [default: 25]
+    /// How many notes, at most 256 [default: 8]
     #[arg(long, short = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
@@ -52,11 +53,8 @@ pub(crate) struct RetrieveOutput {
 /// A note that was found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RetrieveHit {
-    id: NodeId,
-    key: String,
-    title: String,
-    #[serde(rename = "type")]
-    node_type: String,
+    #[serde(flatten)]
+    note: HitNote,
     /// The sum of the shares; higher is better. With rank fusion at most the sum of the weights / 61.
     score: f64,
     /// Probability that it answers the question, 0–1, if a cross-encoder judged it (`[rerank]`). Judged notes
@@ -116,7 +114,7 @@ impl Op for Retrieve {
         let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.visibility(self.quarantined), &[])?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(RetrieveOutput {
-            results: to_hits(ctx, &view, hits, self.explain.then_some(text))?,
+            results: to_hits(ctx, &view, hits, text, self.explain)?,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -130,17 +128,18 @@ impl Op for Retrieve {
     }
 }
 
-/// Hits with the fields of their notes. `explain` is the question, if explanations are requested.
+/// Hits with the fields of their notes. `text` is the question.
 pub(super) fn to_hits(
     ctx: &Ctx<'_>,
     view: &View,
     hits: Vec<RetrievalHit>,
-    explain: Option<&str>,
+    text: &str,
+    explain: bool,
 ) -> Result<Vec<RetrieveHit>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
     let retriever = ctx.memory.retriever(view);
     let lead = |hit: &RetrievalHit| {
-        let (text, from) = (explain?, hit.led_by?);
+        let from = hit.led_by.filter(|_| explain)?;
         let key = view.key(view.find(from)?).to_owned();
         let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
         let names = if by_name { retriever.names_in_common(hit.id, from, text) } else { Vec::new() };
@@ -150,19 +149,19 @@ pub(super) fn to_hits(
     let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
-        let near = hit.near.filter(|_| explain.is_some()).zip(node.as_ref());
+        let near = hit.near.zip(node.as_ref()).map(|(near, node)| {
+            (near, parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default())
+        });
+        // Part 0 is the title, which every hit shows.
+        let passage = near.filter(|(near, _)| near.part > 0).map(|(_, text)| text);
         Ok(RetrieveHit {
-            id: hit.id,
-            key: view.key(ix).to_owned(),
+            note: HitNote::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
-            nearest: near.map(|(near, node)| NearestPassage {
+            nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
                 part: near.part,
                 cosine: near.cosine,
-                text: parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default().to_owned(),
+                text: text.to_owned(),
             }),
-            // A note deleted since the view was taken has no title any more.
-            title: node.map(|node| node.title).unwrap_or_default(),
-            node_type: view.type_name(ix).to_owned(),
             score: hit.score,
             likelihood: hit.likelihood,
             weight: weight_at(view, ix, config, now),
@@ -183,7 +182,12 @@ pub(super) fn lines(found: &[RetrieveHit]) -> String {
             let likelihood = hit.likelihood.map(|likelihood| format!("likelihood {likelihood:.3}"));
             let ranks = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}"));
             let ranks: Vec<String> = likelihood.into_iter().chain(ranks).collect();
-            vec![format!("{:>7.digits$}", hit.score), hit.key.clone(), hit.title.clone(), ranks.join(", ")]
+            vec![
+                format!("{:>7.digits$}", hit.score),
+                hit.note.key.clone(),
+                hit.note.title.clone(),
+                ranks.join(", "),
+            ]
         })
         .collect();
     let table = super::text::table(&rows);
@@ -193,9 +197,7 @@ pub(super) fn lines(found: &[RetrieveHit]) -> String {
     for (line, hit) in table.lines().zip(found) {
         text.push_str(line);
         text.push('\n');
-        if is_explained {
-            text.push_str(&explanation(hit, digits));
-        }
+        text.push_str(&if is_explained { explanation(hit, digits) } else { hit.note.detail() });
     }
     text
 }
@@ -209,7 +211,7 @@ fn explanation(hit: &RetrieveHit, digits: usize) -> String {
     let mut shares = format!("         {}\n", shares.join("  "));
     if let Some(LeadingNote { key, names }) = &hit.led_by {
         shares.push_str(&match names.as_slice() {
-            [] => format!("         tied by a mention to {key}\n"),
+            [] => format!("         linked by a mention to {key}\n"),
             names => format!("         in common with {key}: {}\n", names.join(", ")),
         });
     }

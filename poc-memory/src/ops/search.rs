@@ -1,12 +1,13 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
+use super::hit::{HitNote, is_zero};
 use super::request::FormerText;
-use super::text::degradations;
+use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Ix, NodeId, View};
+use poc_graph::{Ix, View};
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
 use poc_rank::decay::weight_at;
@@ -108,6 +109,10 @@ pub(crate) struct Search {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchHit>,
+    /// How many more notes the pipeline found. Without `limit:`, an answer has at most 1,000; `offset:1000`
+    /// at the end of the pipeline returns the next ones, and `limit:` sets another maximum.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
     /// Pairs of similar notes in different communities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pairs: Vec<SimilarPair>,
@@ -128,11 +133,8 @@ pub(crate) struct SearchOutput {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SearchHit {
-    id: NodeId,
-    key: String,
-    title: String,
-    #[serde(rename = "type")]
-    node_type: String,
+    #[serde(flatten)]
+    note: HitNote,
     score: f64,
     /// Decayed to now.
     weight: f64,
@@ -145,6 +147,9 @@ struct SimilarPair {
     b: String,
     similarity: f64,
 }
+
+/// Hits of a pipeline that sets no limit.
+const MAX_HITS: usize = 1_000;
 
 impl Op for Search {
     const NAME: &'static str = "search";
@@ -177,11 +182,14 @@ impl Op for Search {
         let reading =
             ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;
-        let results = set.items.iter().map(|item| hit(ctx, &reading, *item)).collect::<Result<_>>()?;
+        let bound = if pipeline.has_limit() { usize::MAX } else { MAX_HITS };
+        let shown = set.items.iter().take(bound);
+        let results = shown.map(|item| hit(ctx, &reading, *item, text)).collect::<Result<_>>()?;
         let freshness = reading.freshness();
         Ok(SearchOutput {
             results,
-            pairs: set.pairs.iter().map(|pair| alike(reading.view(), *pair)).collect(),
+            left_out: set.items.len().saturating_sub(bound),
+            pairs: set.pairs.iter().take(bound).map(|pair| alike(reading.view(), *pair)).collect(),
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
@@ -193,8 +201,8 @@ impl Op for Search {
 
     fn show(output: &SearchOutput) -> String {
         let longest = |width: fn(&SearchHit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
-        let key = longest(|hit| hit.key.chars().count()).min(40);
-        let node_type = longest(|hit| hit.node_type.chars().count());
+        let key = longest(|hit| hit.note.key.chars().count()).min(40);
+        let node_type = longest(|hit| hit.note.node_type.chars().count());
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let mut text = String::new();
@@ -205,11 +213,15 @@ impl Op for Search {
             let _ = writeln!(
                 text,
                 "{:>7.digits$}{weight}  {:<key$}  {:<node_type$}  {}",
-                hit.score, hit.key, hit.node_type, hit.title
+                hit.score, hit.note.key, hit.note.node_type, hit.note.title
             );
         }
         if output.results.is_empty() {
             text.push_str("nothing found\n");
+        }
+        if output.left_out > 0 {
+            let more = plural(output.left_out as u64, "more note");
+            let _ = writeln!(text, "{more} left out: add `-p limit:N` or `-p offset:{MAX_HITS}`");
         }
         for pair in &output.pairs {
             let _ = writeln!(text, "pair {:.3}  {}  {}", pair.similarity, pair.a, pair.b);
@@ -224,15 +236,11 @@ impl Op for Search {
     }
 }
 
-fn hit(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, item: ScoredNode) -> Result<SearchHit> {
+fn hit(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, item: ScoredNode, text: Option<&str>) -> Result<SearchHit> {
     let (view, ix) = (reading.view(), item.ix);
     let id = view.id(ix).ok_or_else(|| Error::internal("a pipeline found a note that is not there"))?;
     Ok(SearchHit {
-        id,
-        key: view.key(ix).to_owned(),
-        // A note deleted since the view was taken has no title any more.
-        title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
-        node_type: view.type_name(ix).to_owned(),
+        note: HitNote::new(view, ix, reading.node(id)?.as_ref(), None, text)?,
         score: item.score,
         weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
         modified: view.modified(ix),

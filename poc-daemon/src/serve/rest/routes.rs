@@ -57,6 +57,12 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         for (op, route) in &served {
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
+        // The paths of release 0.1, which the documents do not name any more.
+        for (op, route) in &served {
+            if let Some(path) = op.former_path {
+                paths.entry(path).or_default().push(Endpoint::new(op, *route));
+            }
+        }
         for (path, endpoints) in paths {
             router = router.route(path, methods(rest, path, endpoints));
         }

@@ -48,7 +48,8 @@ impl Op for AgentReload {
     const NAME: &'static str = "agent reload";
     const ACCESS: Access = Access::Write;
     const PER_TENANT: bool = false;
-    const ROUTE: Option<Route> = Route::post("/v1/reload");
+    const ROUTE: Option<Route> = Route::post("/v1/agent/reload");
+    const FORMER_PATH: Option<&'static str> = Some("/v1/reload");
     type Output = AgentReloadOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentReloadOutput> {

@@ -23,7 +23,8 @@ impl Op for AgentSchema {
     const NAME: &'static str = "agent schema";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
-    const ROUTE: Option<Route> = Route::get("/v1/schema/agent");
+    const ROUTE: Option<Route> = Route::get("/v1/agent/schema");
+    const FORMER_PATH: Option<&'static str> = Some("/v1/schema/agent");
     type Output = AgentSchemaOutput;
 
     fn run(self, _: &Ctx<'_>) -> Result<AgentSchemaOutput> {

@@ -66,7 +66,7 @@ impl std::fmt::Display for Shape {
             return f.write_str(&self.source);
         };
         let parts = if components == 1 { "component" } else { "components" };
-        write!(f, "{components} {parts}, the largest of {largest}; {isolated} without ties")?;
+        write!(f, "{components} {parts}, the largest of {largest}; {isolated} without edges")?;
         for (name, figure) in [
             ("clustering", self.clustering),
             ("path length", self.path_length),

@@ -5,7 +5,8 @@ use serde_json::{Map, json as value};
 
 fn answer(op: &OpDef, request: Value) -> String {
     let memory = filled();
-    let ctx = Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx =
+        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
     match (op.run)(&ctx, request) {
         Ok(answer) => (op.decode)(&answer).unwrap().show(),
         Err(error) => error.line(),
@@ -39,7 +40,7 @@ fn the_former_name_of_a_text_gives_the_same_answer() {
 
 #[test]
 fn numbers_as_text_and_a_text_for_a_list_are_accepted() {
-    let find = |name| find(name).unwrap();
+    let find = |name: &str| find(name).unwrap();
     let check = |op: &str, given: Value, expected: Value| {
         assert_eq!(answer(find(op), given), answer(find(op), expected), "{op}");
     };

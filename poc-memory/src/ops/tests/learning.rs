@@ -64,15 +64,12 @@ fn a_hit_has_the_factors_of_its_score() {
     let shown = say(&memory, "get dr-smith-split-a-page-of-the");
     assert!(shown.contains("message    ID, chunk 1 of 2\n"), "{shown}");
     let told = say(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
-    assert!(
-        told.ends_with(&format!(
-            "{}  {}\n",
-            hits[0]["key"].as_str().unwrap(),
-            hits[0]["title"].as_str().unwrap()
-        )),
-        "{told}"
-    );
-    assert_eq!(say(&TestMemory::new(), "recall soup"), "nothing comes to mind\n");
+    let first = &hits[0];
+    let line = format!("{}  {}\n", first["key"].as_str().unwrap(), first["title"].as_str().unwrap());
+    assert!(told.contains(&line), "{told}");
+    let detail = format!("         2026-11-21  {}\n", first["snippet"].as_str().unwrap());
+    assert!(told.ends_with(&detail), "{told}");
+    assert_eq!(say(&TestMemory::new(), "recall soup"), "nothing found\n");
 }
 
 #[test]

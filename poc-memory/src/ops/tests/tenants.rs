@@ -107,8 +107,7 @@ fn edges_and_duplicates_stay_within_the_tenant() {
 #[test]
 fn messages_and_learning_stay_within_the_tenant() {
     let memory = TestMemory::new();
-    let message =
-        json!({"text": "A split writes two pages. The journal has both. It is cut. It is short."});
+    let message = json!({"text": "A split writes two pages. The journal has both. It is cut. It is short."});
     let theirs = run(&memory, "write", of("ann", message.clone())).unwrap();
     let before = run(&memory, "export", of("ann", json!({}))).unwrap();
     // Another tenant writes the same message. It gets no edges to the first tenant's notes.

@@ -1,0 +1,74 @@
+//! What every hit says about its note, in all answers that list notes.
+
+use super::snippet::snippet;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Ix, Node, NodeId, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The note of a hit.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(in crate::ops) struct HitNote {
+    pub(in crate::ops) id: NodeId,
+    pub(in crate::ops) key: String,
+    pub(in crate::ops) title: String,
+    #[serde(rename = "type")]
+    pub(in crate::ops) node_type: String,
+    /// The part of its text that fits the question best, otherwise the beginning, on one line of at most 300
+    /// characters. `…` marks where it was cut.
+    #[serde(default)]
+    pub(in crate::ops) snippet: String,
+    /// When its text or state last changed.
+    #[serde(default = "epoch")]
+    pub(in crate::ops) date: Timestamp,
+}
+
+fn epoch() -> Timestamp {
+    Timestamp(0)
+}
+
+impl HitNote {
+    /// Describes a note of a view. `node` is its record; a note deleted since the view was taken has none, and
+    /// then neither a title nor a snippet. `passage` is the passage that was found, if it is known, and
+    /// `question` the text that was searched for, if any.
+    pub(in crate::ops) fn new(
+        view: &View,
+        ix: Ix,
+        node: Option<&Node>,
+        passage: Option<&str>,
+        question: Option<&str>,
+    ) -> Result<HitNote> {
+        let id = view.id(ix).ok_or_else(|| Error::internal("a note was found that is not there"))?;
+        Ok(HitNote {
+            id,
+            key: view.key(ix).to_owned(),
+            title: node.map(|node| node.title.clone()).unwrap_or_default(),
+            node_type: view.type_name(ix).to_owned(),
+            snippet: node.map(|node| snippet(passage.unwrap_or(&node.body), question)).unwrap_or_default(),
+            date: view.modified(ix),
+        })
+    }
+
+    /// Its date and snippet as a line of text output, indented below the hit.
+    pub(in crate::ops) fn detail(&self) -> String {
+        let date = self.date.utc().map(|date| date.format("%Y-%m-%d").to_string()).unwrap_or_default();
+        format!("         {}\n", format!("{date}  {}", self.snippet).trim())
+    }
+}
+
+/// The beginning of a text, at most `most` characters, and how many characters were left out.
+pub(in crate::ops) fn bounded(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().nth(most) {
+        None => (text, 0),
+        Some((end, _)) => match text.split_at_checked(end) {
+            Some((shown, rest)) => (shown, rest.chars().count()),
+            None => (text, 0),
+        },
+    }
+}
+
+/// Whether nothing was left out.
+pub(in crate::ops) fn is_zero(count: &usize) -> bool {
+    *count == 0
+}

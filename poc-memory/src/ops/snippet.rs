@@ -1,0 +1,185 @@
+//! Selects the part of a text that fits a question best.
+
+use std::collections::BTreeSet;
+
+/// Maximum length of a snippet in characters.
+pub(in crate::ops) const MAX_CHARS: usize = 300;
+
+/// Words of a text that are read at most; a text may have a megabyte.
+const MAX_WORDS: usize = 50_000;
+
+/// The mark at a cut.
+const CUT: char = '…';
+
+/// The part of a text with the most different words of a question, otherwise its beginning. The result is one
+/// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near, otherwise
+/// between two words.
+pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
+    let words: Vec<Word<'_>> = text.split_whitespace().take(MAX_WORDS).map(Word::of).collect();
+    let terms: Vec<String> =
+        question.map(|question| terms(question).into_iter().collect()).unwrap_or_default();
+    let start = best_start(&words, &terms);
+    let end = end_of(&words, start);
+    let mut line = String::new();
+    if start > 0 {
+        line.push(CUT);
+    }
+    for (at, word) in words.get(start..end).unwrap_or_default().iter().enumerate() {
+        if at > 0 {
+            line.push(' ');
+        }
+        line.push_str(word.text);
+    }
+    // A single word may be longer than a snippet, as in languages without spaces.
+    if let Some((end, _)) = line.char_indices().nth(MAX_CHARS - 1) {
+        line.truncate(end);
+        line.push(CUT);
+    } else if end < words.len() {
+        line.push(CUT);
+    }
+    line
+}
+
+struct Word<'a> {
+    text: &'a str,
+    chars: usize,
+}
+
+impl<'a> Word<'a> {
+    fn of(text: &'a str) -> Word<'a> {
+        Word { text, chars: text.chars().count() }
+    }
+
+    fn ends_sentence(&self) -> bool {
+        self.text.trim_end_matches(['"', '\'', ')', '”', '’', '*', '_']).ends_with(['.', '!', '?', ':'])
+    }
+}
+
+/// The words of a question that can be looked for: in lower case, without those of one or two letters.
+fn terms(question: &str) -> BTreeSet<String> {
+    let words = question.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    words.filter(|word| word.chars().count() > 2).collect()
+}
+
+/// The end of the longest window of whole words that begins at `start`, with room for two marks of a cut.
+fn end_of(words: &[Word<'_>], start: usize) -> usize {
+    let mut left = MAX_CHARS - 2;
+    let mut end = start;
+    for word in words.iter().skip(start) {
+        let needed = word.chars + usize::from(end > start);
+        if needed > left {
+            break;
+        }
+        left -= needed;
+        end += 1;
+    }
+    // A window has at least one word.
+    end.max((start + 1).min(words.len()))
+}
+
+/// Where the snippet starts. Of the windows with the most different terms, the first ones up to a gap are
+/// considered: the one in the middle has the found words in its middle. A start of a sentence among them is
+/// preferred.
+fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
+    if terms.is_empty() || end_of(words, 0) == words.len() {
+        return 0;
+    }
+    let found: Vec<Option<usize>> = words.iter().map(|word| term_of(word.text, terms)).collect();
+    let mut counts = vec![0usize; terms.len()];
+    let (mut distinct, mut filled) = (0usize, 0usize);
+    let (mut best, mut run, mut open) = (0usize, 0..1, true);
+    for start in 0..words.len() {
+        let end = end_of(words, start);
+        for term in found.get(filled..end).unwrap_or_default().iter().flatten() {
+            if let Some(count) = counts.get_mut(*term) {
+                distinct += usize::from(*count == 0);
+                *count += 1;
+            }
+        }
+        filled = filled.max(end);
+        if distinct > best {
+            (best, run, open) = (distinct, start..start + 1, true);
+        } else if distinct == best && open {
+            run.end = start + 1;
+        } else {
+            open = false;
+        }
+        if let Some(count) = found.get(start).copied().flatten().and_then(|term| counts.get_mut(term)) {
+            *count -= 1;
+            distinct -= usize::from(*count == 0);
+        }
+        if end == words.len() {
+            if best > 0 && run.contains(&start) {
+                // The whole end of the text fits.
+                return start;
+            }
+            // Later windows are parts of this one.
+            break;
+        }
+    }
+    if best == 0 {
+        return 0;
+    }
+    let middle = run.start + (run.end - run.start) / 2;
+    let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(Word::ends_sentence);
+    // Not the first and the last quarter: there, what was found is at an end of the window.
+    let margin = (run.end - run.start) / 4;
+    let inner = run.start + margin..run.end - margin;
+    inner.filter(begins).min_by_key(|start| start.abs_diff(middle)).unwrap_or(middle)
+}
+
+/// The term that a word contains, if any. Endings may differ: `splits` contains `split`.
+fn term_of(word: &str, terms: &[String]) -> Option<usize> {
+    let word = word.to_lowercase();
+    let mut parts = word.split(|c: char| !c.is_alphanumeric());
+    parts.find_map(|part| terms.iter().position(|term| !part.is_empty() && part.starts_with(term.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_short_text_is_shown_in_full_on_one_line() {
+        assert_eq!(snippet("A split\n\nwrites  two pages.", Some("pages")), "A split writes two pages.");
+        assert_eq!(snippet("", Some("pages")), "");
+    }
+
+    #[test]
+    fn a_long_text_starts_at_the_sentence_with_the_words_of_the_question() {
+        let filler = "Nothing of interest happens in this sentence. ".repeat(40);
+        let text = format!("{filler}The journal records every page split. {filler}");
+        let shown = snippet(&text, Some("journal page splits"));
+        assert!(shown.contains("The journal records every page split."), "{shown}");
+        assert!(shown.starts_with("…Nothing") || shown.starts_with("…The journal"), "{shown}");
+        assert!(shown.ends_with('…') && shown.chars().count() <= MAX_CHARS, "{shown}");
+    }
+
+    #[test]
+    fn without_a_match_the_snippet_is_the_beginning() {
+        let text = "word ".repeat(200);
+        for question in [None, Some("zebra"), Some("a")] {
+            let shown = snippet(&text, question);
+            assert!(shown.starts_with("word word") && shown.ends_with("word…"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_spaces_is_cut() {
+        let shown = snippet(&"語".repeat(1000), Some("語"));
+        assert_eq!((shown.chars().count(), shown.chars().last()), (MAX_CHARS, Some('…')));
+    }
+
+    proptest! {
+        #[test]
+        fn a_snippet_is_one_line_of_at_most_300_characters(
+            text in "[a-c .\n語]{0,900}", question in "[a-c ]{0,20}",
+        ) {
+            let shown = snippet(&text, Some(&question));
+            prop_assert!(shown.chars().count() <= MAX_CHARS);
+            prop_assert!(!shown.contains('\n'));
+            prop_assert_eq!(shown.is_empty(), text.trim().is_empty());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What `get` shows about a note.
+
+use super::*;
+
+#[test]
+fn get_shows_everything_about_a_note() {
+    let memory = filled();
+    json(&memory, "visit linker journal");
+    json(&memory, "insert --update --key journal --author Ann");
+    insta::assert_snapshot!(say(&memory, "get journal"), @r"
+    The journal
+
+    key        journal
+    id         ID
+    type       episodic, general, active
+    keywords   storage
+    weight     1.000
+    created    2026-11-21T08:00:00.000Z
+    modified   2026-11-21T09:00:00.000Z, version 2
+    provenance manual, trust user
+    author     Ann
+
+    Page splits are written to the journal.
+
+    link
+      ← 0.80  btree  B-tree splits  (splits are journalled)
+
+    keyword
+      → 0.51  btree  B-tree splits  (storage)
+
+    visits
+      2026-11-21T09:00:00.000Z  v1  processed by linker
+
+    history
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
+    ");
+    insta::assert_snapshot!(say(&memory, "get btree --markdown"), @r"
+    ---
+    schema_version: 1
+    id: ID
+    key: btree
+    title: B-tree splits
+    type: semantic
+    category: general
+    keywords:
+    - storage
+    provenance: manual
+    trust: user
+    emotion: 0.0
+    created: 2026-11-21T08:00:00.000Z
+    modified: 2026-11-21T08:00:00.000Z
+    state: active
+    origin: local
+    version: 1
+    weight: 1.0
+    touched: 2026-11-21T08:00:00.000Z
+    accesses: 0
+    replay_interval: 0
+    edges:
+    - to: ID
+      kind: link
+      strength: 0.8
+      created: 2026-11-21T08:00:00.000Z
+      touched: 2026-11-21T08:00:00.000Z
+      provenance: manual
+      reason: splits are journalled
+    ---
+
+    A split writes two pages.
+    ");
+    insta::assert_snapshot!(say(&memory, "history journal"), @r#"
+    journal (ID)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
+        author: "" → "Ann"
+      2026-11-21T08:00:00.000Z  link ← `btree` by manual  (splits are journalled)
+    "#);
+}
+
+#[test]
+fn an_expired_note_is_marked_as_expired() {
+    let memory = filled();
+    json(&memory, "insert -t Fair --expires 2026-11-23");
+    assert!(!say(&memory, "get fair").contains("past"));
+    memory.clock.advance(Span::WEEK);
+    let shown = say(&memory, "get fair");
+    assert!(
+        shown.contains("expires    2026-11-23T00:00:00.000Z: it is past, and no search finds"),
+        "{shown}"
+    );
+    assert_eq!(json(&memory, "get fair")["expired"], true);
+    assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
+}

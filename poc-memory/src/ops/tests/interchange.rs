@@ -1,0 +1,50 @@
+//! Import and export.
+
+use super::*;
+
+#[test]
+fn import_and_insert_count_the_same_edges() {
+    let notes = "{\"title\": \"Tea\", \"body\": \"Ann takes green tea.\", \"keywords\": [\"tea\"]}\n\
+                 {\"title\": \"Teas\", \"body\": \"Ann takes green teas.\", \"keywords\": [\"tea\"]}\n";
+    let (one, other) = (TestMemory::new(), TestMemory::new());
+    let told = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
+        let file = memory.folder().join("notes.jsonl");
+        std::fs::write(&file, notes).unwrap();
+        say(memory, &format!("{verb} {}", file.display()))
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0], "2 inserted, 0 updated, 0 duplicates, 0 failed, 2 edges\n");
+}
+
+#[test]
+fn export_writes_to_a_file_a_folder_or_the_answer() {
+    let memory = filled();
+    let (file, folder) = (memory.folder().join("all.jsonl"), memory.folder().join("all"));
+    let lines = say(&memory, "export");
+    assert_eq!(lines.lines().count(), 2);
+    json(&memory, &format!("export --output {}", file.display()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
+    json(&memory, &format!("export --markdown {}", folder.display()));
+    assert!(folder.join("btree.md").is_file());
+    let again = call(&memory, &format!("export --markdown {}", folder.display())).err().unwrap();
+    assert_eq!((again.code.name(), again.message.as_str()), ("conflict", "the folder is not empty"));
+    let nowhere = memory.folder().join("no/such/folder");
+    assert!(call(&memory, &format!("export --output {}", nowhere.display())).is_err());
+}
+
+#[test]
+fn a_partly_failed_import_reports_it_and_exits_with_failure() {
+    let memory = filled();
+    let file = memory.folder().join("notes.jsonl");
+    std::fs::write(&file, "{\"body\": \"good\", \"colour\": 1}\n{\"body\": 7}\nnonsense\n").unwrap();
+    let line = format!("import {}", file.display());
+    insta::assert_snapshot!(say(&memory, &line), @r"
+    2 inserted, 0 updated, 0 duplicates, 1 failed, 0 edges
+    failed     line 3: it is not JSON: expected ident at column 2
+    ignored    the field `colour` of 1 note
+    ");
+    let (op, answer) = call(&memory, &line).unwrap();
+    assert_eq!((op.decode)(&answer).unwrap().exit(), Exit::Failed);
+    assert_eq!(answer["failed"][0]["line"], 3);
+}

@@ -1,0 +1,84 @@
+//! What `search`, `retrieve`, `explore` and `classify` find.
+
+use super::*;
+
+#[test]
+fn search_lists_its_results() {
+    let memory = filled();
+    insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc'"), @r"
+    1.000  btree    semantic  B-tree splits
+    1.000  journal  episodic  The journal
+    ");
+    assert_eq!(say(&memory, "search nowhere -p match"), "nothing found\n");
+    // Plain words run the pipeline of the settings.
+    insta::assert_snapshot!(say(&memory, "search written journal"), @r"
+     1.500  journal  episodic  The journal
+    -1.500  btree    semantic  B-tree splits
+    ");
+    let found = json(&memory, "search journal --explain");
+    assert_eq!(found["explain"]["stages"][0]["stage"], "hybrid:journal");
+    let found = json(&memory, "search journal -p spread --explain");
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for field in ["id", "key", "title", "type", "score", "weight", "modified"] {
+        assert!(!results[0][field].is_null(), "{field}: {found:#}");
+    }
+    assert_eq!(found["explain"]["stages"].as_array().unwrap().len(), 2);
+    assert_eq!((found["as_of"]["seq"].as_u64(), found["lag"].as_u64()), (Some(3), Some(0)));
+    assert_eq!(found["degraded"], serde_json::json!([]));
+}
+
+#[test]
+fn an_explanation_names_the_leading_note() {
+    let memory = filled();
+    json(&memory, "insert --key bubye -b 'A river that flows through Zimbabwe.'");
+    json(&memory, "insert --key harare -t Harare -b 'The town where the government of Zimbabwe sits.'");
+    json(&memory, "insert --key market -b 'In the middle of Harare, every day.'");
+    let found = json(&memory, "retrieve 'bubye, the river' --explain");
+    let lead = |key: &str| {
+        let results = found["results"].as_array().unwrap();
+        results.iter().find(|hit| hit["key"] == key).unwrap()["led_by"].clone()
+    };
+    assert_eq!(lead("harare"), serde_json::json!({"key": "bubye", "names": ["zimbabwe"]}));
+    assert_eq!(lead("btree"), Value::Null);
+    let told = say(&memory, "retrieve 'bubye, the river' --explain");
+    assert!(told.contains("in common with bubye: zimbabwe"), "{told}");
+    let told = say(&memory, "retrieve 'in the middle, every day' --explain");
+    assert!(told.contains("linked by a mention to market"), "{told}");
+    let found = json(&memory, "retrieve 'bubye, the river'");
+    assert!(found["results"].as_array().unwrap().iter().all(|hit| hit["led_by"] == Value::Null));
+}
+
+#[test]
+fn retrieve_finds_by_words_by_meaning_and_along_edges() {
+    let memory = filled();
+    let found = json(&memory, "retrieve journal");
+    assert_eq!(found["results"][0]["key"], "journal");
+    assert_eq!(found["results"][0]["ranks"], serde_json::json!({"meaning": 1, "words": 1}));
+    assert_eq!(found["results"][0]["nearest"], Value::Null);
+    assert_eq!(json(&memory, "retrieve journal -k 1")["results"].as_array().unwrap().len(), 1);
+    let explained = json(&memory, "retrieve journal --explain");
+    for hit in explained["results"].as_array().unwrap() {
+        let shares: f64 = hit["shares"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
+        assert!((shares - hit["score"].as_f64().unwrap()).abs() < 1e-9, "{hit}");
+        assert!(hit["nearest"]["cosine"].is_number() && !hit["nearest"]["text"].as_str().unwrap().is_empty());
+    }
+    insta::assert_snapshot!(say(&memory, "retrieve 'what splits pages' -k 1 --explain"), @r"
+    1.500  btree  B-tree splits  meaning 1, words 1
+           meaning +0.500  words +1.000
+           passage 1, cosine 0.769: A split writes two pages.
+    ");
+    insta::assert_snapshot!(say(&memory, "retrieve journal -k 257"), @r"
+    invalid_argument: `top_k`: 257 is out of range
+    give a number from 1 to 256
+    ");
+    let explored = json(&memory, "explore journal --beam 1");
+    assert_eq!(explored["results"][0]["key"], "journal");
+    assert_eq!(explored["results"][1]["hop"], 1);
+    insta::assert_snapshot!(say(&memory, "explore journal --depth 9"), @r"
+    invalid_argument: `depth`: 9 is out of range
+    give a number from 1 to 8
+    ");
+    insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
+    assert_eq!(say(&TestMemory::new(), "classify soup"), "no keyword fits\n");
+}

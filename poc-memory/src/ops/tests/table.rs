@@ -1,0 +1,61 @@
+//! Properties of the op table and of requests.
+
+use super::*;
+
+#[test]
+fn an_invalid_request_names_the_field() {
+    let memory = filled();
+    let ctx =
+        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let check = |op: &str, request: Value, field: Option<&str>, message: &str| {
+        let error = (find(op).unwrap().run)(&ctx, request).unwrap_err();
+        let at = error.at.as_ref().and_then(|at| at.field.as_deref());
+        assert_eq!((at, error.code.name()), (field, "invalid_argument"), "{error}");
+        assert!(error.message.contains(message), "{error}");
+    };
+    check("insert", serde_json::json!({"titel": "x"}), Some("titel"), "unknown field `titel`");
+    check("insert", serde_json::json!({"title": "x", "emotion": "much"}), Some("emotion"), "invalid type");
+    check("link", serde_json::json!({"from": "btree"}), Some("to"), "missing field `to`");
+    check(
+        "weight",
+        serde_json::json!({"node": "btree", "value": "much"}),
+        Some("value"),
+        "`much` is not a weight",
+    );
+    check(
+        "link",
+        serde_json::json!({"from": "btree", "to": "journal", "strength": 2}),
+        Some("strength"),
+        "out of range",
+    );
+}
+
+#[test]
+fn routes_are_unique_and_only_persons_call_what_is_for_persons() {
+    let fields = |op: &OpDef| -> Vec<String> {
+        let schema = (op.request_schema)();
+        let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+        properties.keys().cloned().collect()
+    };
+    let mut routes = Vec::new();
+    for op in OPS {
+        let name = op.name;
+        if op.access == Access::Person {
+            assert!(op.route.is_none() && op.tool.is_none(), "`{name}` is for a person alone");
+        }
+        if let Some(route) = op.route {
+            if route.method == Method::Get {
+                assert_eq!(op.access, Access::Read, "`{name}` changes something and is a GET");
+            }
+            for field in route.path.split(['{', '}']).skip(1).step_by(2) {
+                assert!(fields(op).iter().any(|own| own == field), "`{name}` has no field `{field}`");
+            }
+            routes.push((format!("{:?}", route.method), route.path));
+        }
+    }
+    assert!(routes.len() > 10);
+    let count = routes.len();
+    routes.sort_unstable();
+    routes.dedup();
+    assert_eq!(routes.len(), count, "a route is there twice");
+}

@@ -1,0 +1,81 @@
+//! Text answers of the ops that write.
+
+use super::*;
+
+#[test]
+fn text_answers_of_ops_that_write() {
+    let memory = filled();
+    let mut told = String::new();
+    for line in [
+        "insert -t Soup --weight 2",
+        "insert -t Soup",
+        "insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01",
+        "link btree journal",
+        "link btree journal --strength 0.3",
+        "link btree journal --strength 0.3",
+        "link btree journal --kind contradicts --strength 0.5",
+        "link btree journal --remove",
+        "link btree journal --remove",
+        "weight btree -0.5",
+        "weight btree 3",
+        "visit linker btree journal --outcome skipped",
+        "supersede btree journal --reason 'said twice'",
+        "history btree",
+        "delete btree",
+        "delete btree",
+        "history btree",
+        "get jurnal",
+        "search",
+    ] {
+        told += &format!("$ {line}\n{}\n", say(&memory, line).trim_end());
+    }
+    insta::assert_snapshot!(told, @r#"
+    $ insert -t Soup --weight 2
+    inserted `soup` (0 keyword edges, 0 semantic edges)
+    $ insert -t Soup
+    known already as `soup`
+    $ insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01
+    inserted `lentil-soup` (0 keyword edges, 0 semantic edges)
+    $ link btree journal
+    already present: `btree` → `journal` (link, strength 0.8)
+    $ link btree journal --strength 0.3
+    changed: `btree` → `journal` (link, strength 0.3)
+    $ link btree journal --strength 0.3
+    already present: `btree` → `journal` (link, strength 0.3)
+    $ link btree journal --kind contradicts --strength 0.5
+    added: `btree` → `journal` (contradicts, strength 0.5)
+    $ link btree journal --remove
+    removed: `btree` → `journal` (link)
+    $ link btree journal --remove
+    not present: `btree` → `journal` (link)
+    $ weight btree -0.5
+    `btree` weighs 0.500 (before: 1.000)
+    $ weight btree 3
+    `btree` weighs 3.000 (before: 0.500)
+    $ visit linker btree journal --outcome skipped
+    2 notes skipped by `linker`
+    $ supersede btree journal --reason 'said twice'
+    `journal` supersedes `btree` and has 0 of its links
+    $ history btree
+    btree (ID)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 1)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (supersede, change 12)
+        state: "active" → "superseded"
+      2026-11-21T09:00:00.000Z  supersedes ← `journal` by manual  (said twice)
+      2026-11-21T09:00:00.000Z  contradicts → `journal` by manual
+    $ delete btree
+    deleted `btree` and 3 edges; its history stays under its id, ID
+    $ delete btree
+    not_found: `node`: there is no node `btree`
+    `poc-memory search btree` looks for it
+    $ history btree
+    not_found: `node`: there is no node `btree`
+    `poc-memory search btree` looks for it; a note that was deleted has its history under its id
+    $ get jurnal
+    not_found: `node`: there is no node `jurnal`
+    did you mean `journal`?
+    $ search
+    invalid_argument: `text`: there is nothing to search for
+    give a text, or a pipeline such as `all | limit:20`
+    "#);
+}
