@@ -81,7 +81,7 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
     // Rejected and unknown actions cannot be undone.
     for number in ["1", "7"] {
         let refused = world.json_with_status(&["agent", "undo", id, "--only", number], 2);
-        assert!(refused.to_string().contains("those that can: 2, 3"), "{refused:#}");
+        assert!(refused.to_string().contains("actions that can be undone: 2, 3"), "{refused:#}");
     }
     assert_eq!(graph(&world), applied);
     let undone = world.json(&["agent", "undo", id, "--only", "3"]);

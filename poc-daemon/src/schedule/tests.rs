@@ -190,7 +190,7 @@ fn a_requested_run_waits_for_a_place_but_not_for_slots() {
     world.tick();
     world.until("slow", |history| count(history, "running") == 1);
     let refused = world.call("agent run", json!({"agent": "slow"})).unwrap_err();
-    assert!(refused.to_string().contains("`slow` is running already, since"), "{refused}");
+    assert!(refused.to_string().contains("`slow` is already running, since"), "{refused}");
     assert_eq!(count(&world.history("asked"), "noop"), 0);
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| world.call("agent run", json!({"agent": "asked"})).unwrap());

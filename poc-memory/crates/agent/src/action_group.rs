@@ -95,7 +95,7 @@ pub(super) fn execute(
         }
     }
     let all: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-    all.ok_or_else(|| Error::internal("an action was forgotten"))
+    all.ok_or_else(|| Error::internal("an action has no outcome"))
 }
 
 /// Executes a superseding action with its parts, or refuses all of them.
@@ -131,5 +131,5 @@ fn execute_group(
 
 /// Number of writes in the transaction so far: marks where the writes of an action begin and end.
 pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
-    u32::try_from(tx.write_count()).map_err(|_| Error::internal("a run wrote too much"))
+    u32::try_from(tx.write_count()).map_err(|_| Error::internal("the run has too many writes"))
 }

@@ -20,11 +20,11 @@ use std::collections::HashSet;
 const MAX_REFUSED: usize = 100;
 
 /// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
-/// executed and rolled back: the row says what would have been applied.
+/// executed and rolled back: the row shows what would have been applied.
 ///
 /// # Errors
-/// Nothing was written. `conflict` when the row was ended by somebody else in the meantime: a late
-/// answer is discarded.
+/// `conflict` when the row was ended by another process in the meantime: a late reply is discarded. Nothing is
+/// written then.
 pub(super) fn apply(
     memory: &Memory,
     definition: &Definition,
@@ -42,13 +42,13 @@ pub(super) fn apply(
         let row = work.write(tx, &plan, row, dry)?;
         done = Some(row);
         // A failed transaction writes nothing, which makes a dry run exact.
-        if dry { Err(Error::internal("a dry run keeps nothing")) } else { Ok(()) }
+        if dry { Err(Error::internal("a dry run is rolled back")) } else { Ok(()) }
     });
     match (done, committed) {
         (Some(row), Ok(_)) => Ok(row),
         (Some(row), Err(_)) if dry => Ok(row),
         (_, Err(error)) => Err(error),
-        (None, Ok(_)) => Err(Error::internal("the run's row got lost")),
+        (None, Ok(_)) => Err(Error::internal("the run has no row")),
     }
 }
 
@@ -89,7 +89,7 @@ fn plan(
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
             let mut waiting = waiting.iter().flatten().filter(|_| proposed);
             if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
-                let why = format!("it waits for a decision since the run {}", same.run);
+                let why = format!("it is already proposed by the run {}", same.run);
                 return Err(Rejection::AlreadyPresent.because(why));
             }
             let note = action_executor::prepare(memory, &permitted)?;

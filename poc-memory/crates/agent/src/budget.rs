@@ -56,7 +56,7 @@ impl BudgetStatus<'_> {
                 let limits = self.limits();
                 let used_up = limits.iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0);
                 return used_up.map_or(Ok(free), |limit| {
-                    Err(format!("{}, and nobody knows what the call takes", limit.line()))
+                    Err(format!("{}, and the cost of the call is unknown", limit.line()))
                 });
             }
         };
@@ -64,7 +64,7 @@ impl BudgetStatus<'_> {
         let limits = self.limits();
         let least = limits.iter().min_by_key(|limit| fits(limit));
         match least.map(|limit| (limit, fits(limit))) {
-            Some((limit, 0)) => Err(format!("{}, and the call may take {}", limit.line(), dollars(most))),
+            Some((limit, 0)) => Err(format!("{}, and the call may cost {}", limit.line(), dollars(most))),
             least => {
                 let attempts = least.map_or(attempts, |(_, fits)| fits);
                 Ok(Allowed { attempts, most: most * f64::from(attempts) })
@@ -129,19 +129,19 @@ mod tests {
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
         assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
         let spent = BudgetStatus { day: 1.0, everyone: 1.0, ..budget_status(None, Some(1.0), 2.0) };
-        assert_eq!(spent.refuses_a_run(), None, "who knows what its calls take");
+        assert_eq!(spent.refuses_a_run(), None, "a run of unknown cost may start");
         let free = Ok(Allowed { attempts: 4, most: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);
-        insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and nobody knows what the call takes");
-        // What costs nothing runs on no money at all.
+        insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and the cost of the call is unknown");
+        // Free calls need no budget.
         let nothing = budget_status(Some(0.0), Some(0.0), 0.0);
         assert_eq!(nothing.allows(Some(0.0), 4), free);
         assert_eq!(nothing.allows(None, 4), free);
-        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $0.0100");
+        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may cost $0.0100");
     }
 
     proptest! {
-        /// Whatever every attempt of every call takes, up to the most it may take: no limit is passed.
+        /// However much each attempt costs, up to its maximum, no limit is exceeded.
         #[test]
         fn no_limit_is_exceeded(
             limits in proptest::array::uniform2(proptest::option::of(0.0..10.0f64)),

@@ -58,7 +58,7 @@ impl AgentDraft {
     /// A first version of an agent, for editing.
     ///
     /// # Errors
-    /// `invalid_argument` when the name is none for an agent.
+    /// `invalid_argument` when the name is not valid for an agent.
     pub fn new(name: &str) -> Result<AgentDraft> {
         check_name(name)?;
         Ok(AgentDraft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
@@ -67,8 +67,8 @@ impl AgentDraft {
     /// A copy of an agent under another name, with its own template and visits.
     ///
     /// # Errors
-    /// `invalid_argument` when the name is none for an agent, `not_found` when there is no agent to copy,
-    /// `invalid_config` when that one is broken.
+    /// `invalid_argument` when the name is not valid for an agent, `not_found` when there is no agent to copy,
+    /// `invalid_config` when that one is invalid.
     pub fn copy_of(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<AgentDraft> {
         check_name(name)?;
         check_name(other).map_err(|error| error.field("from"))?;
@@ -79,7 +79,7 @@ impl AgentDraft {
         let parsed = Definition::parse(other, &format!("agents/{other}.toml"), &text, &context);
         let definition = parsed.map_err(|errors| {
             let first = errors.first().map_or_else(String::new, FileDiagnostic::line);
-            Error::config(format!("the agent `{other}` is broken: {first}"))
+            Error::config(format!("the agent `{other}` is invalid: {first}"))
                 .hint(format!("`poc-memory agent check {other}` lists all errors"))
         })?;
         let mut edits = Vec::new();

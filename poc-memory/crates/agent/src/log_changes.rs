@@ -45,7 +45,7 @@ pub(super) fn any_stale_note(
 /// them.
 ///
 /// # Errors
-/// `not_found` when the log no longer holds one of them.
+/// `not_found` when the log no longer contains one of them.
 fn changed(
     memory: &Memory,
     definition: &Definition,
@@ -63,8 +63,8 @@ fn changed(
         match memory.store.txn(seq)? {
             Some(txn) if counts(&txn) => nodes.extend(written(&txn)),
             Some(_) => {}
-            None if memory.store.checksum(seq)?.is_some() => {} // Another tenant's is none of its business.
-            None => return Err(Error::not_found(format!("the log no longer holds the transaction {seq}"))),
+            None if memory.store.checksum(seq)?.is_some() => {} // A transaction of another tenant.
+            None => return Err(Error::not_found(format!("the log no longer contains the transaction {seq}"))),
         }
     }
     Ok(nodes)

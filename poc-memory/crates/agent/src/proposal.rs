@@ -96,10 +96,10 @@ pub fn find(memory: &Memory, id: &str) -> Result<RunId> {
     runs.retain(|run| !wanted.is_empty() && run.to_string().starts_with(&wanted));
     match (runs.first(), runs.len()) {
         (Some(run), 1) => Ok(*run),
-        (None, _) => Err(Error::not_found(format!("no run `{id}` waits for a decision"))
-            .hint("`poc-memory agent review` lists what does")
+        (None, _) => Err(Error::not_found(format!("no run `{id}` has open proposals"))
+            .hint("`poc-memory agent review` lists the open proposals")
             .field("run")),
-        (_, more) => Err(Error::invalid(format!("`{id}` is the start of {more} run ids"))
+        (_, more) => Err(Error::invalid(format!("`{id}` is the prefix of {more} run ids"))
             .hint("give more digits of the id")
             .field("run")),
     }

@@ -29,7 +29,7 @@ pub struct ParsedReply {
 /// error lists the problems to correct.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let Some(value) = find(reply) else {
-        return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
+        return Err(vec!["the reply is not a single JSON object".to_owned()]);
     };
     validate(value, permitted)
 }
@@ -73,7 +73,7 @@ fn fenced(text: &str) -> Option<&str> {
 
 fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let Value::Object(mut fields) = value else {
-        return Err(vec!["the answer is JSON but not an object".to_owned()]);
+        return Err(vec!["the reply is JSON but not an object".to_owned()]);
     };
     let mut problems = Vec::new();
     let mut answer = ParsedReply::default();
@@ -108,12 +108,12 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
             }
             Some(_) => problems.push(format!("`{name}` is not a list")),
             None if permitted.contains(&kind) => {
-                problems.push(format!("`{name}` is missing; give [] for none"));
+                problems.push(format!("`{name}` is missing; use [] for none"));
             }
             None => {}
         }
     }
-    problems.extend(fields.keys().map(|name| format!("`{name}` is not a field of the answer")));
+    problems.extend(fields.keys().map(|name| format!("`{name}` is not a field of the reply")));
     if problems.is_empty() {
         return Ok(answer);
     }
@@ -143,7 +143,7 @@ mod tests {
         check("```JSON\n{}```", Some("{}"));
         // Fences within strings do not close the block.
         check("```json\n{\"a\": \"```rust\nx\n```\"}\n```", Some("{\"a\": \"```rust\nx\n```\"}\n"));
-        // Of several blocks there is no telling which is meant: that is no JSON.
+        // Several blocks are ambiguous and not valid JSON.
         check("```json\n{}\n```\n```json\n{}\n```", Some("{}\n```\n```json\n{}\n"));
         // Another language, never closed, never opened, or within a line.
         for said in ["```rust\n{}\n```", "```json\n{}", "{}\n", "see ``` {} ```", "```json {}\n```", ""] {
@@ -180,7 +180,7 @@ mod tests {
         assert!(problems.len() == 1 && problems[0].starts_with("`link-add[0]"), "{problems:?}");
         // A value that is not a list is invalid even for unpermitted actions.
         assert!(read(&text(r#"{"notes": "", "link-add": [], "weight": "none"}"#), &permitted).is_err());
-        // The same entries, permitted, are problems.
+        // The same entries are problems when the action is permitted.
         let both = [ActionKind::LinkAdd, ActionKind::Weight];
         let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
         assert_eq!(read(&text(said), &both).unwrap_err().len(), 3);

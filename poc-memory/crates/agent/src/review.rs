@@ -19,7 +19,7 @@ use poc_store::{Cause, Records, Tx};
 /// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
 ///
 /// # Errors
-/// `invalid_argument` when a number is no waiting action's.
+/// `invalid_argument` when an action with one of the numbers has no open proposal.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
     let (chosen, view) = (select_proposals(memory, run, only)?, memory.store.view());
     let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
@@ -75,7 +75,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
 /// Returns their descriptions.
 ///
 /// # Errors
-/// As [`approve`].
+/// Like [`approve`].
 pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<Vec<String>> {
     let chosen = select_proposals(memory, run, only)?;
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
@@ -96,8 +96,8 @@ fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Pro
     let waiting = proposals(memory, Some(run))?;
     if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
         let numbers: Vec<String> = waiting.iter().map(|one| one.number().to_string()).collect();
-        return Err(Error::invalid(format!("action {unknown} of the run does not wait for a decision"))
-            .hint(format!("those that do: {}", numbers.join(", ")))
+        return Err(Error::invalid(format!("action {unknown} of the run has no open proposal"))
+            .hint(format!("open proposals: {}", numbers.join(", ")))
             .field("only"));
     }
     let wanted: Vec<u16> = waiting
@@ -144,7 +144,7 @@ pub fn stale_since<R: Records + ?Sized>(
     proposal: &Proposal,
 ) -> Result<Option<String>> {
     if proposal.versions.len() < proposal.permitted.nodes().len() {
-        return Ok(Some("what it is about was not read whole".into()));
+        return Ok(Some("a note it names was not shown in full".into()));
     }
     for (id, version) in &proposal.versions {
         let now = records.node(*id)?;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Does everything but apply: neither actions nor visits nor a row are written. The cost of the call is
+    /// Calls the model, but applies no action and writes neither visits nor a row. The cost of the call is
     /// booked.
     pub dry_run: bool,
     /// Actions are proposed even if the agent file says `apply`.
@@ -46,9 +46,9 @@ pub struct RunOptions {
 /// Runs an agent with the models of its definition. Every outcome writes a row, which is returned.
 ///
 /// # Errors
-/// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
-/// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
-/// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
+/// `not_found` when the target does not exist, `conflict` when the slot was already claimed or the row was
+/// ended by another process in the meantime, `internal` when a defect ended the run, and the store's errors.
+/// In these cases nothing was applied, and a claimed row ends as failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &RunOptions) -> Result<Run> {
     let models = models(memory, definition, options);
     let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
@@ -78,7 +78,7 @@ pub fn run_with(
     run_among(memory, definition, &[(&definition.execution.model, model)], trigger, options)
 }
 
-/// As [`run`], with models of the caller's and their names, cursor in their order.
+/// Like [`run`], with the caller's models by name, tried in this order.
 pub fn run_among(
     memory: &Memory,
     definition: &Definition,
@@ -118,13 +118,13 @@ pub fn run_among(
     // The cost of the calls is booked in any case.
     if options.dry_run || ended.is_err() {
         let paid = ledger::book_cost(memory, &row);
-        paid.inspect_err(|error| tracing::error!(agent = row.agent, "what it took is not booked: {error}"))
+        paid.inspect_err(|error| tracing::error!(agent = row.agent, "its cost could not be booked: {error}"))
             .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
     }
     ended.inspect_err(|error| {
         let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
         if let Err(error) = left {
-            tracing::error!(agent = definition.name, %run, "its row stays as running: {error}");
+            tracing::error!(agent = definition.name, %run, "its row could not be ended: {error}");
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Limits how many agents run at once in a process, whoever starts them.
+//! Limits how many agents run at once in a process, scheduled or manual.
 
 use super::ledger;
 use super::model::{CancellationToken, Priority, PrioritySemaphore, SemaphorePermit};
@@ -19,7 +19,7 @@ impl RunLimiter {
     /// Waits for a permit for a manual run, which gets the next free one.
     ///
     /// # Errors
-    /// `conflict` when the agent runs already, `unavailable` when it is to stop before there is a place.
+    /// `conflict` when the agent is already running, `unavailable` when the run is cancelled first.
     pub fn acquire_interactive(
         &self,
         memory: &Memory,
@@ -28,7 +28,7 @@ impl RunLimiter {
     ) -> Result<SemaphorePermit> {
         expect_free(memory, agent)?;
         self.enter(memory, Priority::Interactive, cancellation)
-            .ok_or_else(|| Error::unavailable("the run was stopped before it had begun"))
+            .ok_or_else(|| Error::unavailable("the run was stopped before it started"))
     }
 
     fn enter(
@@ -47,9 +47,9 @@ pub(super) fn expect_free(memory: &Memory, agent: &str) -> Result<()> {
     match running {
         None => Ok(()),
         Some(run) => Err(Error::conflict(format!(
-            "`{agent}` is running already, since {} (run `{}`)",
+            "`{agent}` is already running, since {} (run `{}`)",
             run.started, run.id
         ))
-        .hint(format!("wait for it to end: `poc-memory agent inspect {}` tells what became of it", run.id))),
+        .hint(format!("wait for it to end; `poc-memory agent inspect {}` shows its outcome", run.id))),
     }
 }

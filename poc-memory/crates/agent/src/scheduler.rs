@@ -223,7 +223,7 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
 /// the run has a row, a row is written instead. `None` when the slot already has a row or has to wait.
 ///
 /// # Errors
-/// Those of [`run::run`], and whatever the store reports.
+/// Those of [`run::run`], and the store's.
 pub fn run_slot(
     memory: &Memory,
     catalog: &Catalog,
@@ -234,7 +234,7 @@ pub fn run_slot(
     let (agent, trigger) = (&slot.agent, slot.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
-        let (reason, message) = (Some(Reason::InvalidConfig), Some("its file is gone".to_owned()));
+        let (reason, message) = (Some(Reason::InvalidConfig), Some("its file was deleted".to_owned()));
         return ledger::record_unrun(
             memory,
             agent,
@@ -301,7 +301,7 @@ fn record_decision(memory: &Memory, decision: Decision) -> Option<Slot> {
             let status = outcome.status;
             match ledger::record_unrun_slots(memory, &agent, slots.first, trigger, outcome) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
-                Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
+                Err(error) => tracing::error!(agent, "no row could be written for {slots}: {error}"),
             }
             None
         }

@@ -91,7 +91,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The node behind a handle.
+    /// The node of a handle.
     pub fn get(&self, name: &str) -> Option<&Handle> {
         self.handles.iter().find(|handle| handle.name == name)
     }

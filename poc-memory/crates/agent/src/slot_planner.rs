@@ -94,7 +94,7 @@ pub struct SlotRange {
     pub count: usize,
 }
 
-/// What is due. An agent that `history` does not know never ran.
+/// The decisions about all due slots and reruns. An agent without an entry in `history` never ran.
 pub fn plan(catalog: &Catalog, history: &BTreeMap<String, RunHistory>, tick: Tick) -> Vec<Decision> {
     let unknown = RunHistory::default();
     let mut decisions = Vec::new();
@@ -197,7 +197,7 @@ impl SlotCheck<'_> {
         let late = again || now > start.plus(tolerance);
         let obstacle = self.obstacle(slot, start, late);
         if again && obstacle.is_some() {
-            // It already has a row, which says that it was interrupted.
+            // It already has a row with the status `interrupted`.
             return false;
         }
         if !again {
@@ -241,7 +241,7 @@ impl SlotCheck<'_> {
         let rules = self.agent.rules;
         let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
-        // A slot that was on time may have waited for its turn.
+        // A slot that was on time may have waited for a free place.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Obstacle::skipped(Reason::Disabled)
@@ -264,10 +264,10 @@ impl SlotCheck<'_> {
 
     /// Since when the agent is paused, if it is now or was when the slot started.
     fn paused_since(&self, start: Timestamp) -> Option<Timestamp> {
-        let rested = |pause: &&Pause| pause.since <= start && pause.is_active(start);
+        let covers_start = |pause: &&Pause| pause.since <= start && pause.is_active(start);
         let SlotCheck { agent, history: RunHistory { state, .. }, tick } = self;
         let now = || Paused::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
-        state.pause().filter(rested).map(|pause| pause.since).or_else(now)
+        state.pause().filter(covers_start).map(|pause| pause.since).or_else(now)
     }
 
     /// Decides about the slots between the last settled one and the current one.
@@ -289,7 +289,7 @@ impl SlotCheck<'_> {
         if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
         } else if let Some(since) = self.paused_since(self.agent.start(slot)) {
-            // Those before the pause would have been caught up, or not.
+            // The slots before the pause follow the rules for catching up.
             let (passed, reason) = match rules.catch_up {
                 true => (earliest, Reason::OutsideWindow),
                 false => (until, Reason::CatchUpOff),
@@ -319,7 +319,7 @@ impl SlotCheck<'_> {
 }
 
 impl RunHistory {
-    /// Counts a slot as dealt with that waits for its turn.
+    /// Marks a slot as settled that was handed out but has no row yet.
     pub fn add_pending(&mut self, trigger: Trigger) {
         if let Trigger::Slot(slot) = trigger {
             self.state.settle(slot, slot);
@@ -327,21 +327,21 @@ impl RunHistory {
         self.pending = true;
     }
 
-    /// What the store tells.
+    /// The stored state.
     pub fn state(&self) -> &AgentState {
         &self.state
     }
 }
 
 impl From<AgentState> for RunHistory {
-    /// What the store tells.
+    /// A history without pending slots.
     fn from(state: AgentState) -> RunHistory {
         RunHistory { state, pending: false }
     }
 }
 
 impl fmt::Display for SlotRange {
-    /// As a row's message tells it.
+    /// The wording of messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SlotRange { first, last, count } = self;
         match count {

@@ -37,7 +37,7 @@ pub struct TestResult {
 /// Runs the tests of an agent in the order of its file.
 ///
 /// # Errors
-/// The errors of [`check`], or what kept a test from being results at all.
+/// The diagnostics of [`check_tests`], or why the tests could not be run.
 pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestResult>, Vec<FileDiagnostic>> {
     let ready = prepare(memory, definition)?;
     let config = settings(&memory.config).map_err(|error| vec![error.into()])?;

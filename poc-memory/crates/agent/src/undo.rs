@@ -16,21 +16,21 @@ use std::collections::BTreeMap;
 /// was replayed again since and stays. Visits stay: the agent has seen the nodes.
 ///
 /// # Errors
-/// `conflict` when the run changed nothing or is undone already, `invalid_argument` when a number is no
-/// action's that can be undone, `not_found` when the log no longer holds it.
+/// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
+/// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     let replayed = run.replays.0 < run.replays.1;
     if !replayed && run.applied().next().is_none() {
-        return Err(Error::conflict(format!("the run `{}` has changed nothing that can be undone", run.id)));
+        return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
     }
     if !replayed && run.applied().all(|action| action.undone()) {
-        return Err(Error::conflict(format!("the run `{}` is undone already", run.id)));
+        return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
     let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
     for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
         let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
-            Error::not_found(format!("the log no longer holds what the run `{}` wrote", run.id))
+            Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
         })?;
         txns.insert(seq, txn);
     }
@@ -105,8 +105,8 @@ fn check(run: &Run, only: &[u16]) -> Result<()> {
         .collect();
     let Some(unknown) = only.iter().find(|wanted| !left.contains(wanted)) else { return Ok(()) };
     let numbers: Vec<String> = left.iter().map(u16::to_string).collect();
-    Err(Error::invalid(format!("action {unknown} of the run is not one that can be undone"))
-        .hint(format!("those that can: {}", numbers.join(", ")))
+    Err(Error::invalid(format!("action {unknown} of the run cannot be undone"))
+        .hint(format!("actions that can be undone: {}", numbers.join(", ")))
         .field("only"))
 }
 

@@ -90,7 +90,7 @@ fn find_program(program: &str, environment: Environment<'_>) -> Result<PathBuf, 
         .map(|folder| folder.join(program))
         .find(|file| file.is_absolute() && file.is_file())
         .ok_or_else(|| {
-            format!("install `{program}`, or name it with its whole path: it is not on the `PATH`")
+            format!("install `{program}`, or use its absolute path; it is not on the `PATH`")
         })
 }
 
@@ -135,7 +135,7 @@ impl CommandModel {
         }
         let setup = |error: String| (CallFailure::from(CallError::Setup(error)), false);
         let folder = tempfile::tempdir().map_err(|error| {
-            setup(format!("no folder can be made for `{}`: {error}", self.model.provider))
+            setup(format!("the folder for `{}` cannot be created: {error}", self.model.provider))
         })?;
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -169,7 +169,7 @@ impl CommandModel {
             WaitOutcome::Ready(()) => self.read(status, &running, request),
         };
         let outcome = add_lost_attempts(outcome, lost, || upper_bound(&self.model, &self.calls, request));
-        // Output that was too long would be too long again.
+        // A retry would exceed the limit again.
         outcome.map_err(|failed| {
             let retryable = matches!(failed.error, CallError::Down(_)) && lost == 0;
             (failed, retryable)

@@ -31,7 +31,7 @@ pub(super) struct Http {
     base: Url,
     calls: CallsConfig,
     wait: Wait,
-    /// Until when the provider wants no calls. All models of the provider share it.
+    /// End of the pause that the provider requested, shared by all its models.
     retry_after: RetryAfter,
 }
 
@@ -127,7 +127,7 @@ impl Http {
     ) -> Result<Value, HttpError> {
         // A call that repeats its request in another form gets no additional attempts: each lost one may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
-        let asked = format!("`{}` has asked others for time", self.provider);
+        let asked = format!("`{}` requested a pause", self.provider);
         self.pause(self.retry_after.remaining(), &asked, request, progress)?;
         let before_retry = |failures: u32, error: AttemptError| {
             let failure = match error {

@@ -68,7 +68,7 @@ impl Key {
             return Err(format!("{origin} is empty; put the key there"));
         }
         if secret.bytes().any(|byte| !(b'!'..=b'~').contains(&byte)) {
-            return Err(format!("{origin} holds more than a key; put one word of plain ASCII there"));
+            return Err(format!("{origin} contains more than a key; put one word of ASCII characters there"));
         }
         Ok(Key { secret, origin })
     }

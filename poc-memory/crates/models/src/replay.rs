@@ -31,7 +31,7 @@ impl Model for Replay {
             .filter(|(_, line)| !line.trim().is_empty())
             .take(request.corrections.len() + 1)
             .last()
-            .ok_or_else(|| CallError::Setup(format!("`{name}` is empty; write one reply on each line")))?;
+            .ok_or_else(|| CallError::Setup(format!("`{name}` is empty; write one reply per line")))?;
         match serde_json::from_str(line) {
             Ok(Value::String(text)) => Ok(Reply { text, ..Reply::default() }),
             Ok(_) => Ok(Reply { text: line.trim().to_owned(), ..Reply::default() }),

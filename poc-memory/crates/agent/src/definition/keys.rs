@@ -185,7 +185,7 @@ pub const KEYS: &[KeySpec] = &[
         "[\"link-add\"]",
         "The actions the model may request; all others are refused",
     ),
-    key("execution.schedule", ValueType::Schedule, "When the agent runs without being asked"),
+    key("execution.schedule", ValueType::Schedule, "When the agent runs by itself"),
     key(
         "execution.fallback",
         ValueType::Names,

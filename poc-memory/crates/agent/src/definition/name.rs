@@ -7,8 +7,8 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
         return Ok(());
     }
-    Err(Error::invalid(format!("`{name}` is not a name for an agent"))
-        .hint("a name has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
+    Err(Error::invalid(format!("`{name}` is not a valid agent name"))
+        .hint("use letters, digits, `-`, `_` and `.`, and do not start with `.`")
         .field("agent"))
 }
 

@@ -106,7 +106,6 @@ mod tests {
     }
 
     proptest! {
-        /// However a text is quoted, its letters stand where they are said to stand.
         #[test]
         fn offsets_of_letters_are_exact_for_every_quoting(text in "[a-zä\n\t\r\\\\\"' ]{0,24}") {
             let basic = toml::Value::String(text.clone()).to_string();

@@ -29,12 +29,12 @@ pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run>
         // A slot is lost, but changes can still be handled after the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
             return Err(
-                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
+                Error::conflict(format!("`{}` is already running", row.agent)).hint("wait for it to end")
             );
         }
         if !state.claim_changes(trigger) {
             return Err(Error::conflict(format!(
-                "the changes `{}` was to look at were claimed before",
+                "the changes for `{}` were already claimed",
                 row.agent
             )));
         }
@@ -146,8 +146,8 @@ fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
     if !free {
         let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));
         return Err(Error::conflict(match row.rerun_of {
-            Some(run) => format!("the run `{run}` of `{agent}` was repeated before"),
-            None => format!("the slot {at} of `{agent}` was claimed before"),
+            Some(run) => format!("the run `{run}` of `{agent}` was already repeated"),
+            None => format!("the slot {at} of `{agent}` was already claimed"),
         }));
     }
     tx.put(&key, &Occurrence { run: row.id })

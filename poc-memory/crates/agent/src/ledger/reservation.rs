@@ -170,7 +170,7 @@ pub(super) fn book_orphaned(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
         }
         let BudgetReservation { run, agent, started, model, max_usd, program, .. } = reservation;
         if program.is_some_and(|program| program.end()) {
-            tracing::info!(agent, %run, "the program its call had started was still running: it is ended");
+            tracing::info!(agent, %run, "the child process of its call was still running and was killed");
         }
         if max_usd <= 0.0 {
             tx.delete::<BudgetReservation>(&key)?;

@@ -14,7 +14,7 @@ use poc_store::{Cause, Tx};
 use std::collections::BTreeSet;
 
 /// Message of an interrupted run.
-pub(super) const INTERRUPTED: &str = "the process that ran it ended in the middle";
+pub(super) const INTERRUPTED: &str = "its process ended before the run did";
 
 /// Keys of the rows of one agent or all agents, oldest first per agent.
 fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
@@ -99,7 +99,7 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
         [key] => memory.store.get::<Run>(key)?,
         [] => None,
         several => {
-            return Err(Error::invalid(format!("`{id}` is the start of {} run ids", several.len()))
+            return Err(Error::invalid(format!("`{id}` is the prefix of {} run ids", several.len()))
                 .hint("give more digits of the id")
                 .field("run"));
         }
@@ -268,7 +268,7 @@ pub(crate) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
 /// The current row of a run.
 pub(crate) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
     tx.get::<Run>(&run.key())?
-        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer kept", run.id)))
+        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer stored", run.id)))
 }
 
 /// Fails with `conflict` when the run was ended in the meantime.

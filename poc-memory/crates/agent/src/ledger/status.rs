@@ -36,7 +36,7 @@ pub enum Status {
 /// Why an occurrence was skipped or missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "`Reason::meaning` tells them, and REFERENCE.md from it")]
+#[allow(missing_docs, reason = "`Reason::meaning` documents them, also in REFERENCE.md")]
 pub enum Reason {
     NotStale,
     TooFewResults,
@@ -129,7 +129,7 @@ impl Reason {
             Reason::ProviderDown => "the provider did not answer, or calls to it are suspended for a while",
             Reason::CaughtUp => "one run covers several slots that had passed",
             Reason::Paused => "the agent was paused by a person, or after too many consecutive failures",
-            Reason::OverBudget => "the money or the runs of the day, or the money of the run, are used up",
+            Reason::OverBudget => "the budget of the day or of the run is used up",
             Reason::Unparseable => "no reply of the model was valid",
         }
     }

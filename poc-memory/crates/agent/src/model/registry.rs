@@ -1,5 +1,5 @@
 //! The models of a process. Each model is built once. Models of the same provider share its state: the pause
-//! it asked for, the number of calls in progress, and whether it is suspended.
+//! it requested, the number of calls in progress, and whether it is suspended.
 
 use super::cancellation::CancellationToken;
 use super::heuristic::Heuristic;
@@ -208,7 +208,7 @@ impl ModelFactory for HeuristicFactory {
 #[derive(Default)]
 struct ProviderState {
     gate: Arc<PrioritySemaphore>,
-    /// The pause it has asked for.
+    /// The pause it requested.
     retry_after: RetryAfter,
     suspension: Mutex<Option<Suspension>>,
 }

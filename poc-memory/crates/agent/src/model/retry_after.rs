@@ -1,15 +1,15 @@
-//! The pause that a provider has asked for, shared by all who call it.
+//! The pause that a provider requested, shared by all its callers.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Until when a provider wants no calls. Clones share one value.
+/// End of the pause that a provider requested. Clones share one value.
 #[derive(Clone, Default)]
 pub struct RetryAfter(Arc<Mutex<Option<Instant>>>);
 
 impl RetryAfter {
-    /// Asks for a pause of this length from now on. An earlier request that ends later stays in force.
+    /// Starts a pause of this length now. An earlier request that ends later stays in force.
     pub fn extend(&self, time: Duration) {
         let Some(until) = Instant::now().checked_add(time) else { return };
         let mut asked = self.0.lock();

@@ -92,7 +92,7 @@ impl Rejection {
                 "a note it names was edited, superseded or deleted in the meantime"
             }
             Rejection::InvalidValue => "a value is out of range, or contradicts another",
-            Rejection::AlreadyPresent => "it is already done, or already waits for a decision; not a failure",
+            Rejection::AlreadyPresent => "it is already done or already proposed; not a failure",
             Rejection::Proposed => {
                 "left for a person, in runs of releases before proposals were stored; not a failure"
             }

@@ -47,7 +47,7 @@ pub(super) fn render(
     thread::Builder::new()
         .name("render".into())
         .spawn(move || say.send(RenderMessage::Done(page.fill(&tera, &name, &context))))
-        .map_err(|error| Error::unavailable(format!("no thread to render on: {error}")))?;
+        .map_err(|error| Error::unavailable(format!("the rendering thread cannot be started: {error}")))?;
     loop {
         match hear.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(RenderMessage::Done(text)) => return text.map(|text| (text, read)),
@@ -61,7 +61,7 @@ pub(super) fn render(
             }
             Err(RecvTimeoutError::Timeout) => return Err(too_slow(definition, memory)),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::internal(format!("rendering the prompt of `{}` broke", definition.name)));
+                return Err(Error::internal(format!("rendering the prompt of `{}` failed", definition.name)));
             }
         }
     }
@@ -89,7 +89,7 @@ fn engine(definition: &Definition, say: Sender<RenderMessage>) -> Result<Tera> {
     };
     template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|diagnostics| {
         let first = diagnostics.into_iter().next().map(Error::from);
-        first.unwrap_or_else(|| Error::config(format!("the template of `{}` is broken", definition.name)))
+        first.unwrap_or_else(|| Error::config(format!("the template of `{}` is invalid", definition.name)))
     })
 }
 
@@ -109,7 +109,7 @@ fn node(
             Ok((text, (node.id, node.trust)))
         }
         Some(Err(error)) => Err(error.message),
-        _ => Err(format!("there is no node `{key}` that may be read")),
+        _ => Err(format!("there is no readable note `{key}`")),
     }
 }
 
@@ -134,7 +134,7 @@ impl BoundedPage {
                 String::from_utf8(self.text).map_err(|_| Error::internal("the rendered prompt is not text"))
             }
             Err(_) if self.text.len() > most => {
-                Err(Error::config(format!("the prompt grew beyond {most} bytes"))
+                Err(Error::config(format!("the prompt is longer than {most} bytes"))
                     .hint("look for loops in the template, or lower `max-node-chars`"))
             }
             Err(error) => Err(template::diagnostics(&error)
@@ -150,7 +150,7 @@ impl Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         if self.text.len() > self.most || Instant::now() > self.deadline {
-            return Err(io::Error::other("the prompt is too much"));
+            return Err(io::Error::other("the prompt is too long"));
         }
         Ok(bytes.len())
     }

@@ -42,7 +42,7 @@ impl RunAttempt<'_> {
         let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
         let counts = fails && !self.options.dry_run;
         match pause::failure_notice(self.memory, self.definition).filter(|_| counts) {
-            Some(told) => format!("{message}; {told}"),
+            Some(notice) => format!("{message}; {notice}"),
             None => message,
         }
     }
@@ -67,7 +67,7 @@ impl RunAttempt<'_> {
         if !self.options.dry_run && !matches!(answer, Err(RunEnd::Skipped(..))) {
             // A full disk must not discard a reply that was paid for.
             if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
-                tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
+                tracing::warn!(agent = definition.name, run = %row.id, "the transcript could not be stored: {error}");
             }
         }
         let answer = answer?;
@@ -99,7 +99,7 @@ impl RunAttempt<'_> {
         let claimed = row.clone();
         let on_child_process = |program| {
             if let Err(error) = ledger::record_child_process(self.memory, &claimed, program) {
-                tracing::warn!(agent = definition.name, "its program is not on record: {error}");
+                tracing::warn!(agent = definition.name, "its child process could not be recorded: {error}");
             }
         };
         for turn in 0..=definition.retry.repair {
@@ -125,7 +125,7 @@ impl RunAttempt<'_> {
             };
             turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
             if turn == definition.retry.repair {
-                let message = format!("the reply is no answer: {}", problems.join("; "));
+                let message = format!("the reply is invalid: {}", problems.join("; "));
                 return Err(RunEnd::Failed(Status::Failed, Some(Reason::Unparseable), message));
             }
             corrections.push((text, correction(&problems)));

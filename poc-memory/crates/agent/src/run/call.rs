@@ -106,9 +106,9 @@ impl RunAttempt<'_> {
                 }
                 return Err(ending);
             }
-            tracing::info!(agent, "the model `{name}` is passed over: {error}");
-            row.message = Some(reply::short(&format!("passed over: {}", cursor.errors.join("; "))));
+            tracing::info!(agent, "the model `{name}` failed, trying the next one: {error}");
+            row.message = Some(reply::short(&format!("failed models: {}", cursor.errors.join("; "))));
         }
-        Err(RunEnd::Failed(Status::Failed, None, "no model was asked".to_owned()))
+        Err(RunEnd::Failed(Status::Failed, None, "no model was called".to_owned()))
     }
 }

@@ -38,7 +38,7 @@ pub struct Forecast {
 /// Forecasts the run of a slot that would come now.
 ///
 /// # Errors
-/// The store's. What is wrong with pipeline or template is among the obstacles.
+/// The store's. Errors of the pipeline or template are obstacles.
 pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) -> Result<Forecast> {
     let models = models(memory, definition, options);
     let opened: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
@@ -73,8 +73,8 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
         },
         Ok(Choice::Nothing(reason)) => {
             let why = match reason {
-                Reason::NotStale => "what the pipeline finds was looked at not long ago, and has not changed",
-                _ => "the pipeline finds too little",
+                Reason::NotStale => "the results of the pipeline were visited recently and have not changed",
+                _ => "the pipeline has too few results",
             };
             forecast.obstacles.push((reason, why.to_owned()));
         }

@@ -1,4 +1,4 @@
-//! Prompts and replies of the newest runs, as files beside the store.
+//! Prompts and replies of the newest runs, as files next to the store.
 
 use crate::ledger::Run;
 use crate::prompt::Prompt;
@@ -58,7 +58,7 @@ pub(super) fn keep(
     let (system, prompt, definition) = (prompt.system.clone(), prompt.text.clone(), definition.to_owned());
     let transcript = Transcript { system, prompt, turns, definition };
     let bytes = serde_json::to_vec_pretty(&transcript)
-        .map_err(|error| Error::internal(format!("a prompt cannot be encoded: {error}")))?;
+        .map_err(|error| Error::internal(format!("the prompt cannot be encoded: {error}")))?;
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         file.write_all(&bytes)?;
         file.persist(&path).map_err(|error| error.error)

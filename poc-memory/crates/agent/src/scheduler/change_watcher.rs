@@ -144,7 +144,7 @@ impl ChangeWatcher {
     /// Scans the changes for one agent.
     pub(super) fn scan(&mut self, scan: &ChangeScan<'_>) -> ScanResult {
         self.try_scan(scan).unwrap_or_else(|error| {
-            tracing::error!(agent = scan.definition.name, "what has changed cannot be told: {error}");
+            tracing::error!(agent = scan.definition.name, "the changes cannot be read: {error}");
             self.deferred.insert(scan.definition.name.clone());
             ScanResult::Later(scan.tick.now.plus(scan.memory.config.agents.change_quiet))
         })

@@ -77,6 +77,9 @@ pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<
 }
 
 /// Number of stale results of an agent now.
+///
+/// # Errors
+/// Those of the pipeline.
 pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
@@ -106,7 +109,7 @@ pub struct Survey {
 /// Counts the results of an agent's pipeline by freshness.
 ///
 /// # Errors
-/// What is wrong with the pipeline.
+/// Those of the pipeline.
 pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
     memory.store.settle();
     let view = memory.store.view();
@@ -129,14 +132,14 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
         }
     }
     if pipeline.not_visited(&definition.name).is_some() {
-        let whatever = query(memory, definition, &view, &pipeline.without_visits_of(&definition.name))?;
-        survey.fresh = whatever.items.iter().filter(|item| !stale.is_stale(&view, item.ix)).count();
+        let unfiltered = query(memory, definition, &view, &pipeline.without_visits_of(&definition.name))?;
+        survey.fresh = unfiltered.items.iter().filter(|item| !stale.is_stale(&view, item.ix)).count();
     }
     Ok(survey)
 }
 
-/// Whether an agent has something to do, and some of that is among these nodes: as the indexes are now, which
-/// nobody waits for.
+/// Whether an agent has enough stale nodes to run and some of them are among `nodes`, which changed. Uses the
+/// indexes as they are, without waiting for pending updates.
 pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
@@ -145,21 +148,21 @@ pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &Hash
         set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect();
     let enough = set.items.len() >= definition.query.min_results.max(1)
         && found.len() >= definition.freshness.min_stale.max(1);
-    // What was looked at since it changed is not new again when time has passed.
-    let news = |(ix, why): &(Ix, Stale)| {
+    // A node that was visited after its change is not a reason to run, even if the visit is old.
+    let is_changed = |(ix, why): &(Ix, Stale)| {
         !matches!(why, Stale::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
     };
-    Ok(enough && found.iter().any(news))
+    Ok(enough && found.iter().any(is_changed))
 }
 
-/// As [`backlog`], when it is quick to tell: what must search or walk the graph is counted when the agent
-/// runs. A pipeline may also name a node that is gone: then nobody can say.
+/// Like [`backlog`], if the pipeline is a plain scan; `None` for pipelines that search or walk the graph, and
+/// for pipelines that fail, for example because a node they name was deleted.
 pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize> {
     let cheap = Some(definition).filter(|definition| definition.query.pipeline.is_scan());
     cheap.and_then(|definition| backlog(memory, definition).ok())
 }
 
-/// Runs a pipeline and leaves out what reaches no prompt.
+/// Runs a pipeline and removes nodes that may not appear in a prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
     let (mut set, _) = ran(memory, definition, view, pipeline)?;
     set.items.retain(|item| may_be_read(view, item.ix));
@@ -177,16 +180,16 @@ fn ran(
 }
 
 fn only(view: &View, id: NodeId) -> Result<ResultSet> {
-    let gone = || Error::not_found(format!("the node `{id}` is gone"));
-    let ix = view.find(id).ok_or_else(gone)?;
+    let deleted = || Error::not_found(format!("the note `{id}` was deleted"));
+    let ix = view.find(id).ok_or_else(deleted)?;
     if !may_be_read(view, ix) {
-        return Err(Error::invalid(format!("`{}` is kept away from agents", view.key(ix)))
-            .hint("a node must be in use and not quarantined"));
+        return Err(Error::invalid(format!("agents may not read `{}`", view.key(ix)))
+            .hint("the note must be in use and not quarantined"));
     }
     Ok(ResultSet { items: vec![poc_search::query::ScoredNode { ix, score: 1.0 }], pairs: Vec::new() })
 }
 
-/// Whether a node may stand in a prompt.
+/// Whether a node may appear in a prompt.
 pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
     view.is_live(ix) && view.trust(ix) > Trust::Quarantined
 }
@@ -194,7 +197,7 @@ pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
 /// When a node counts as stale for an agent.
 struct Staleness<'a> {
     definition: &'a Definition,
-    /// Visits from this instant on are fresh; `None`: all of them.
+    /// Visits after this instant are fresh; `None` means that all are.
     since: Option<Timestamp>,
 }
 
@@ -223,7 +226,7 @@ enum Stale {
     Old,
 }
 
-/// The handles of a prompt, in the order they are given out.
+/// The handles of a prompt under construction.
 struct Handles<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
@@ -234,7 +237,8 @@ struct Handles<'a> {
 }
 
 impl Handles<'_> {
-    /// Gives a node a handle, unless it has one; so many characters of its text are shown, or none.
+    /// Adds a handle for a node that has none. The prompt shows at most `chars` characters of its text; `None`
+    /// shows only its name.
     fn add(&mut self, ix: Ix, reach: Targets, chars: Option<usize>) -> Result<()> {
         if self.names.contains_key(&ix) {
             return Ok(());
@@ -254,19 +258,19 @@ impl Handles<'_> {
         Ok(())
     }
 
-    /// Gives handles to what the prompt shows by key alone, as far as the agent may change it.
+    /// Adds handles for nodes that the prompt shows only by key, if the agent may change them.
     fn add_named(&mut self, chosen: &[Ix]) -> Result<()> {
         let (view, shows) = (self.view, |name: &str| self.definition.prompt.shows(name));
         let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
         let targets = self.definition.limits.targets;
         if siblings && targets >= Targets::Neighborhood {
-            for tie in chosen.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
-                self.add(tie.ix, Targets::Neighborhood, None)?;
+            for edge in chosen.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
+                self.add(edge.ix, Targets::Neighborhood, None)?;
             }
         }
         for ix in hubs.then(|| neighborhood::hubs(view)).into_iter().flatten() {
-            let beside = chosen.iter().any(|&one| view.are_adjacent(one, ix));
-            let reach = if beside { Targets::Neighborhood } else { Targets::Any };
+            let is_neighbor = chosen.iter().any(|&one| view.are_adjacent(one, ix));
+            let reach = if is_neighbor { Targets::Neighborhood } else { Targets::Any };
             if targets >= reach && targets > Targets::Results {
                 self.add(ix, reach, None)?;
             }
@@ -322,7 +326,7 @@ fn build(
     Ok(Selection { view, handles, pairs, read: Vec::new() })
 }
 
-/// The nodes most like one that it is not tied to yet, best first.
+/// The nodes most similar to a node that it is not linked to yet, best first.
 fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
     let settings = &memory.config.agents;
     let least = memory.config.cosines()?.candidate;

@@ -1,4 +1,4 @@
-//! How much of a note stands in a prompt.
+//! The part of a note that a prompt shows.
 
 use super::Shown;
 use poc_graph::Node;
@@ -11,13 +11,13 @@ pub(crate) struct Excerpt {
     pub keywords: String,
     /// The text, or its start.
     pub body: String,
-    /// Whether that is all of it.
+    /// Whether the note is shown in full.
     pub shown: Shown,
 }
 
 impl Excerpt {
-    /// Of the text so many characters at most, and as many of title and keywords together: none of them may
-    /// crowd out the other notes.
+    /// At most `most` characters of the text, and as many of title and keywords together, so that one note does
+    /// not crowd out the others.
     pub(crate) fn of(node: &Node, most: usize) -> Excerpt {
         let keywords = node.keywords.join(", ");
         let (title, left) = start(&node.title, most);
@@ -37,7 +37,7 @@ fn separators(node: &Node) -> usize {
     node.keywords.len().saturating_sub(1) * ", ".len()
 }
 
-/// The start of a text, and how many characters would still have had room; `None` when it was cut.
+/// The start of a text, and the number of characters left; `None` when the text was cut.
 fn start(text: &str, most: usize) -> (String, Option<usize>) {
     let mut rest = text.chars();
     let start: String = rest.by_ref().take(most).collect();

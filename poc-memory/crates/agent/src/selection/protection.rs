@@ -1,4 +1,4 @@
-//! Notes that an agent may link and do nothing else with.
+//! Protected notes, which an agent may only link.
 
 use crate::Definition;
 use poc_graph::error::Result;
@@ -6,7 +6,7 @@ use poc_graph::{Ix, View};
 use poc_notes::Memory;
 use std::collections::HashSet;
 
-/// Those of some notes that pass a filter of `limits.protect` in a view.
+/// The given notes that match a filter of `limits.protect`.
 pub(crate) fn protected(
     memory: &Memory,
     definition: &Definition,

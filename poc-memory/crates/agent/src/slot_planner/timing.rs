@@ -48,8 +48,8 @@ impl<'a> AgentTiming<'a> {
     pub(super) fn rerun(&self, state: &AgentState) -> Option<(RunId, Timestamp)> {
         let repeat = state.pending_rerun().filter(|repeat| repeat.ended >= self.since)?;
         let wait = self.reruns.get(usize::try_from(repeat.times).ok()?)?;
-        let rested = state.last().map_or(repeat.ended, |last| last.ended).plus(self.rules.cooldown);
-        Some((repeat.run, repeat.ended.plus(*wait).max(rested)))
+        let after_cooldown = state.last().map_or(repeat.ended, |last| last.ended).plus(self.rules.cooldown);
+        Some((repeat.run, repeat.ended.plus(*wait).max(after_cooldown)))
     }
 
     /// The latest slot that has started.

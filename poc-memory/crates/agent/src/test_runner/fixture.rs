@@ -41,22 +41,22 @@ impl Fixture {
 
     fn add(&mut self, line: &str, now: Timestamp) -> Result<(), FileDiagnostic> {
         let parsed: Value = serde_json::from_str(line).map_err(|error| {
-            FileDiagnostic::new(format!("not JSON: {error}")).hint("write one note a line: {\"key\": \"…\"}")
+            FileDiagnostic::new(format!("invalid JSON: {error}")).hint("write one note per line: {\"key\": \"…\"}")
         })?;
         let Value::Object(mut note) = parsed else {
             return Err(
-                FileDiagnostic::new("not a JSON object").hint("write one note a line: {\"key\": \"…\"}")
+                FileDiagnostic::new("not a JSON object").hint("write one note per line: {\"key\": \"…\"}")
             );
         };
         let named = note.get("key").or_else(|| note.get("id")).and_then(Value::as_str);
         let Some(key) = named.map(|key| normal_key(key).into_owned()) else {
             return Err(
-                FileDiagnostic::new("the note has no `key`").hint("give each note one: the test names it")
+                FileDiagnostic::new("the note has no `key`").hint("give each note a key, which the test can name")
             );
         };
         if self.keys.contains(&key) {
             return Err(
-                FileDiagnostic::new(format!("two notes have the key `{key}`")).hint("give each its own")
+                FileDiagnostic::new(format!("two notes have the key `{key}`")).hint("give each note its own key")
             );
         }
         // Exported notes contain their own times and visits.
@@ -69,7 +69,7 @@ impl Fixture {
                 let known = import::fields().chain([AGE, VISITS]);
                 return Err(match similar::closest(&name, known) {
                     Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-                    None => diagnostic.hint("a fixture has the fields of `import`, `age` and `visits`"),
+                    None => diagnostic.hint("use the fields of `import`, `age` and `visits`"),
                 });
             }
         }

@@ -63,7 +63,7 @@ fn bounded(entry: String) -> Result<String> {
     if entry.len() <= MAX_BYTES {
         return Ok(entry);
     }
-    let message = format!("the test would have {} bytes, and a file can do with {MAX_BYTES}", entry.len());
+    let message = format!("the test would have {} bytes, more than {MAX_BYTES}", entry.len());
     Err(Error::conflict(message).hint("run it on fewer or shorter notes, such as one with `--target`"))
 }
 
@@ -74,8 +74,7 @@ struct Recorder<'a> {
     kept: &'a Mutex<Option<Recording>>,
 }
 
-/// The notes in a prompt in the order of their handles, each with whether it was chosen, and those tied to
-/// them.
+/// The notes in a prompt in the order of their handles, each with whether it was selected, and their neighbors.
 type Shown = (Vec<(Note, bool)>, Vec<Note>);
 
 /// Which notes go into the fixture.
@@ -110,7 +109,7 @@ impl Recorder<'_> {
             if let Some(note) = read(handle.node.id)? {
                 notes.push((note, handle.is_chosen()));
             }
-            near.extend(view.merged_edges(handle.ix).filter_map(|tie| view.id(tie.ix)));
+            near.extend(view.merged_edges(handle.ix).filter_map(|edge| view.id(edge.ix)));
         }
         let known: BTreeSet<NodeId> = notes.iter().map(|(note, _)| note.id).collect();
         let around = near.difference(&known).map(|&id| read(id)).collect::<Result<Vec<_>>>()?;
@@ -146,10 +145,10 @@ impl Recording {
     /// The entry of `[[tests]]`, verified to pass.
     ///
     /// # Errors
-    /// `conflict` when the pipeline chooses others where there is nothing but these notes.
+    /// `conflict` when the pipeline selects other notes in a memory that contains only these.
     fn entry(&self, memory: &Memory, definition: &Definition) -> Result<String> {
         let config = super::settings(&memory.config)?;
-        let wanted: BTreeSet<&str> =
+        let selected: BTreeSet<&str> =
             self.notes.iter().filter(|(_, chosen)| *chosen).map(|(note, _)| note.key.as_str()).collect();
         // Other notes are included only if the selection depends on them.
         for reach in [FixtureScope::Named, FixtureScope::Shown, FixtureScope::Neighbors] {
@@ -159,22 +158,22 @@ impl Recording {
             let sandbox = |fixture: &Fixture| Sandbox::new(&config, fixture, self.now);
             let seen = sandbox(&fixture)?.run(definition, None)?;
             // The order may change the handles; the reply is rewritten to match.
-            if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != wanted {
+            if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != selected {
                 continue;
             }
             let Some(reply) = self.reply(&seen.handles) else { continue };
             let outcome = sandbox(&fixture)?.run(definition, Some(&reply))?;
             if let Some(why) = outcome.failed {
-                return Err(Error::invalid(format!("the run cannot be written down as a test: {why}"))
+                return Err(Error::invalid(format!("the run cannot be recorded as a test: {why}"))
                     .hint("a test needs a reply that validates; `agent inspect` shows this one"));
             }
             return Ok(self.written(definition, &lines, &reply, &outcome));
         }
         Err(Error::conflict(
-            "the run cannot be written down as a test: with these notes alone it comes out otherwise",
+            "the run cannot be recorded as a test: with only these notes it has another outcome",
         )
         .hint(
-            "a pipeline that looks at the whole graph needs a fixture by hand; `agent inspect` has the reply",
+            "a pipeline that depends on the whole graph needs a fixture written by hand; `agent inspect` shows the reply",
         ))
     }
 

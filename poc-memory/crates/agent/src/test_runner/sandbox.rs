@@ -49,7 +49,7 @@ impl Sandbox {
         let folder = tempfile::Builder::new()
             .prefix("poc-memory-test-")
             .tempdir()
-            .map_err(|error| Error::unavailable(format!("no folder can be made for the test: {error}")))?;
+            .map_err(|error| Error::unavailable(format!("the temporary folder of the test cannot be created: {error}")))?;
         let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
         let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, rng)?;
         if !fixture.keys.is_empty() {
@@ -88,12 +88,12 @@ fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<
     let source = ImportSource::Text(fixture.lines.clone());
     let report = import(memory, &source, &ImportOptions::default(), &|_, _| {})?;
     if let Some((place, error)) = report.failed.into_iter().next() {
-        let message = format!("the fixture cannot be taken in, {place}: {}", error.message);
+        let message = format!("the fixture cannot be imported, {place}: {}", error.message);
         return Err(Error { message, ..error });
     }
     if let Some((place, link)) = report.unresolved.first() {
-        let message = format!("the fixture cannot be taken in, {place}: it has no note `{link}` to link to");
-        return Err(Error::config(message).hint("add the note or leave out the link"));
+        let message = format!("the fixture cannot be imported, {place}: it has no note `{link}` to link to");
+        return Err(Error::config(message).hint("add the note or remove the link"));
     }
     for (key, agent, ago) in &fixture.visits {
         let (node, at) = (memory.find(key)?, now.minus(*ago));

@@ -106,19 +106,19 @@ fn a_broken_test_file_is_reported_and_does_not_stop_the_agent() {
     agents/tester.toml:12:12: the file `../x.json` is outside the `agents` folder
       name a file in that folder, such as `tests/notes.jsonl`
     agents/tests/notes.jsonl:3: two notes have the key `a`
-      give each its own
+      give each note its own key
     agents/tests/notes.jsonl:4: unknown field `titel`
       did you mean `title`?
     agents/tests/notes.jsonl:5: not a JSON object
-      write one note a line: {"key": "…"}
+      write one note per line: {"key": "…"}
     agents/tests/day.jsonl:1: `age`: 3 is not a duration
       write "3d", "12h" or "0s"
     agents/tests/day.jsonl:2: the note has no `key`
-      give each note one: the test names it
+      give each note a key, which the test can name
     agents/tests/day.jsonl:3: `visits` is not an object
       write {"linker": "2d"}
-    agents/tester.toml:24:11: not JSON: EOF while parsing an object at line 1 column 1 (line 4 of the fixture)
-      write one note a line: {"key": "…"}
+    agents/tester.toml:24:11: invalid JSON: EOF while parsing an object at line 1 column 1 (line 4 of the fixture)
+      write one note per line: {"key": "…"}
     agents/tester.toml:37:20: the fixture has no note `mondy`
       did you mean `monday`?
     agents/tester.toml:37:29: the fixture has no note `sunshine`
@@ -201,7 +201,7 @@ expect.applied = []
       rejected: -[] +["link `tuesday` to `tuesday` at 1: self-link"] None
       prompt-contains: -["sunshine"] +[] None
     prose: ["tuesday", "monday"]
-      run: -[] +["the reply is no answer: the answer is not one JSON object and nothing else"] None
+      run: -[] +["the reply is invalid: the reply is not a single JSON object"] None
     "#);
 }
 

@@ -96,7 +96,7 @@ fn a_deleted_file_retires_its_agent_but_a_deleted_folder_does_not() {
     let catalog = Catalog::load(&world.memory).unwrap();
     assert_eq!(names(&catalog), ["linker", "mine", "rename", "separator", "split", "transfer"]);
     assert_eq!(catalog.problems.len(), 1);
-    assert!(catalog.problems[0].contains("is gone"), "{}", catalog.problems[0]);
+    assert!(catalog.problems[0].contains("is missing"), "{}", catalog.problems[0]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn quarantined_notes_appear_in_no_prompt() {
     let text = prompt(&world, "{{ NODES }} {{ SIBLINGS }} {{ TOPOLOGY }}", "").unwrap();
     assert!(text.contains("key: seen") && !text.contains("hidden"), "{text}");
     let error = prompt(&world, "{{ node(key=\"hidden\") }}{{ NODES }}", "").unwrap_err();
-    assert!(error.contains("there is no node `hidden` that may be read"), "{error}");
+    assert!(error.contains("there is no readable note `hidden`"), "{error}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn rendering_is_bounded_in_size_and_time() {
     let endless =
         "{{ NODES }}{% for a in range(end=1000) %}{% for b in range(end=1000) %}BODY{% endfor %}{% endfor %}";
     let error = prompt(&world, &endless.replace("BODY", "x"), "").unwrap_err();
-    insta::assert_snapshot!(error, @"the prompt grew beyond 10000 bytes; look for loops in the template, or lower `max-node-chars`");
+    insta::assert_snapshot!(error, @"the prompt is longer than 10000 bytes; look for loops in the template, or lower `max-node-chars`");
     // A million rounds take longer on any machine.
     world.config().agents.render_timeout = poc_graph::time::Span(1);
     let error = prompt(&world, &endless.replace("BODY", ""), "").unwrap_err();

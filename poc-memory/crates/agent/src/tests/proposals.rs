@@ -121,7 +121,7 @@ fn proposals_can_be_decided_one_by_one() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let error = approve(&world.memory, run.id, &[9]).unwrap_err();
-    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run does not wait for a decision; those that do: 1, 2, 3, 4");
+    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run has no open proposal; open proposals: 1, 2, 3, 4");
     approve(&world.memory, run.id, &[2]).unwrap();
     assert_eq!(
         reject(&world.memory, run.id, &[4], "they differ").unwrap(),

@@ -131,7 +131,7 @@ fn cancellation_kills_the_program() {
 
 #[test]
 fn a_missing_program_is_reported_before_the_call() {
-    insta::assert_snapshot!(model(&["no-such-program"]).err().unwrap(), @"install `no-such-program`, or name it with its whole path: it is not on the `PATH`");
+    insta::assert_snapshot!(model(&["no-such-program"]).err().unwrap(), @"install `no-such-program`, or use its absolute path; it is not on the `PATH`");
     insta::assert_snapshot!(model(&["/no/such/program"]).err().unwrap(), @"the program `/no/such/program` does not exist");
     insta::assert_snapshot!(model(&["bin/program"]).err().unwrap(), @"write `bin/program` as an absolute path or with `~/` in front");
     insta::assert_snapshot!(model(&[]).err().unwrap(), @r#"put `providers.mine.command = ["program", "argument"]` into config.toml"#);

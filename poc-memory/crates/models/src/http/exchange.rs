@@ -69,7 +69,7 @@ pub(super) fn exchange(
             WaitOutcome::TimedOut if until <= Instant::now() => return Err(ExchangeError::TimedOut),
             WaitOutcome::TimedOut => {
                 if slot.lock().last.is_some_and(|last| last.elapsed() >= silence) {
-                    let why = format!("in the middle of its answer nothing came for {}", calls.read_timeout);
+                    let why = format!("its response stalled for {}", calls.read_timeout);
                     return Err(ExchangeError::ConnectionLost(why));
                 }
             }
@@ -95,7 +95,7 @@ fn send(
 ) -> Result<HttpResponse, ExchangeError> {
     let client =
         endpoint::client(&url).connect_timeout(connect).timeout(remaining).build().map_err(|error| {
-            ExchangeError::Setup(format!("no HTTP client can be made: {}", root_cause(&error)))
+            ExchangeError::Setup(format!("the HTTP client cannot be created: {}", root_cause(&error)))
         })?;
     let mut request = match body {
         Some(body) => client.post(url).header(CONTENT_TYPE, "application/json").body(body),

@@ -44,7 +44,7 @@ impl HttpError {
 /// A failure that a later attempt may not have.
 pub(super) struct TransientFailure {
     pub(super) message: String,
-    /// The shortest wait that the server asked for.
+    /// The minimum wait that the server requested.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -95,7 +95,7 @@ impl Http {
             401 => CallError::KeyRefused(match &self.key {
                 Some(key) => format!("`{name}` refused the key (401); put a valid one into {}", key.origin()),
                 None => format!(
-                    "`{name}` asks for a key (401); name its variable with `key-env` in `[providers.{name}]`"
+                    "`{name}` requires a key (401); name its variable with `key-env` in `[providers.{name}]`"
                 ),
             })
             .into(),
@@ -105,7 +105,7 @@ impl Http {
                 CallError::Setup(format!("`{name}` denied the use{key} (403): {reason}")).into()
             }
             404 => CallError::Setup(format!(
-                "`{name}` knows no such model or address (404 at `{}`): {reason}",
+                "`{name}` has no such model or address (404 at `{}`): {reason}",
                 message.display_url()
             ))
             .into(),

@@ -126,7 +126,7 @@ fn messages_name_the_requested_address() {
         text.replace(&port, "PORT")
     };
     let missing = Answer::error(404, "not_found_error", "model: nonsense");
-    insta::assert_snapshot!(without_port(message(missing)), @"setup: `mock` knows no such model or address (404 at `http://127.0.0.1:PORT/ask`): model: nonsense");
+    insta::assert_snapshot!(without_port(message(missing)), @"setup: `mock` has no such model or address (404 at `http://127.0.0.1:PORT/ask`): model: nonsense");
     let html = Answer::Full(200, Vec::new(), b"<html>Sign in</html>".to_vec());
     insta::assert_snapshot!(without_port(message(html)), @"setup: `mock` answered at `http://127.0.0.1:PORT/ask` with something that is not JSON; check its `base-url`");
 }
@@ -170,7 +170,7 @@ fn a_response_that_stalls_is_requested_again() {
     let turn = TestRequest { attempts: 1, ..turn };
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     let failed = http.post(&post, &turn.request(), &progress).unwrap_err().into_call("mock");
-    assert!(failed.to_string().ends_with("in the middle of its answer nothing came for 50ms"), "{failed}");
+    assert!(failed.to_string().ends_with("its response stalled for 50ms"), "{failed}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     assert!(matches!(ask(&one.0, Span::MINUTE), Err(CallError::Down(_))));
     // The other waits before its first request, or sends none if its deadline comes first.
     let late = ask(&other.0, Span(1000)).unwrap_err().to_string();
-    assert!(late.starts_with("`mock` has asked others for time; the next attempt is due in "), "{late}");
+    assert!(late.starts_with("`mock` requested a pause; the next attempt is due in "), "{late}");
     assert_eq!(server.requests().len(), 1);
     assert!(ask(&other.0, Span::MINUTE).is_ok());
     let waited: Vec<f64> = other.1.lock().iter().map(Duration::as_secs_f64).collect();

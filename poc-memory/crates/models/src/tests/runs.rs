@@ -66,7 +66,7 @@ fn the_fallback_model_answers_when_the_first_fails() {
             "{answer:?}"
         );
         assert_eq!(calls(&run), paid, "{answer:?}");
-        assert!(run.message.as_ref().unwrap().starts_with("passed over: `first`: "), "{run:?}");
+        assert!(run.message.as_ref().unwrap().starts_with("failed models: `first`: "), "{run:?}");
         let cost: f64 = run.calls.iter().filter_map(|call| call.cost).sum();
         assert!((run.cost.unwrap() - cost).abs() < 1e-12 && cost > 0.0, "{run:?}");
     }

@@ -34,7 +34,7 @@ fn a_reply_is_accepted_only_as_one_whole_json_object() {
     let wrong = r#"{"notes": 3, "link-add": [{"from": "N1", "to": 2}], "extra": []}"#;
     let (status, message, visited) = check(vec![text("no"), text(wrong)]);
     assert_eq!((status, visited), (Status::Failed, 0));
-    insta::assert_snapshot!(message, @"the reply is no answer: `notes` is not text; `link-add[0].to`: invalid type: integer `2`, expected a string; `weight` is missing; give [] for none; `extra` is not a field of the answer");
+    insta::assert_snapshot!(message, @"the reply is invalid: `notes` is not text; `link-add[0].to`: invalid type: integer `2`, expected a string; `weight` is missing; use [] for none; `extra` is not a field of the reply");
     let (status, message, _) = check(vec![Err(CallError::TimedOut(Span::MINUTE).into())]);
     assert_eq!((status, message.as_str()), (Status::TimedOut, "no answer within 1m"));
     assert_eq!(check(vec![Err(CallError::Refused("no".into()).into())]).0, Status::Failed);
@@ -60,7 +60,7 @@ fn a_correction_turn_lists_the_problems() {
     drop(model);
     let (reply, correction) = told.into_inner().remove(0);
     assert_eq!(reply, "no");
-    assert!(correction.contains("not one JSON object"), "{correction}");
+    assert!(correction.contains("not a single JSON object"), "{correction}");
 }
 
 #[test]
