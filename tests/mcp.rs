@@ -83,17 +83,46 @@ fn session(world: &World) {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert!(tools.contains(&"graft_insert") && tools.contains(&"memory_search"), "{tools:?}");
-    assert!(!tools.contains(&"graft_delete"), "off until it is switched on");
+    let six = [
+        "memory_search",
+        "memory_get",
+        "memory_remember",
+        "memory_link",
+        "memory_feedback",
+        "memory_history",
+    ];
+    assert_eq!(tools, six);
 
     let title = format!("The journal is written first, says {}", world.home().display());
-    let stored = assistant.call("graft_insert", json!({"title": title, "keywords": ["storage"]}));
+    let stored = assistant.call("memory_remember", json!({"title": title, "keywords": "storage", "key": ""}));
     assert_eq!(stored["duplicate"], false);
-    let known = assistant.call("graft_query", json!({"query": title}));
-    assert_eq!((&known["hit"], &known["id"]), (&json!("STRONG"), &stored["id"]));
+    let found = assistant.call("memory_search", json!({"text": "what is written first?", "limit": "3"}));
+    let hit = &found["results"][0];
+    assert_eq!(
+        (&hit["key"], &hit["title"], &hit["type"]),
+        (&stored["key"], &json!(title), &json!("semantic"))
+    );
+    assert!(hit["snippet"].is_string() && hit["date"].is_string() && hit["score"].is_number(), "{hit}");
+    // The name that the argument had before is still accepted.
+    assert_eq!(
+        assistant.call("memory_search", json!({"query": "what is written first?", "limit": 3})),
+        found
+    );
     // Notes that a model writes are marked as such.
-    let note = assistant.call("graft_get", json!({"node": stored["key"]}));
+    let note = assistant.call("memory_get", json!({"node": stored["key"]}));
     assert_eq!((&note["provenance"], &note["trust"]), (&json!("mcp"), &json!("agent")));
+    // A search counts no use, a rating does.
+    let rated = assistant.call("memory_feedback", json!({"node": stored["key"], "helped": true}));
+    assert_eq!((&rated["key"], &rated["accesses"]), (&stored["key"], &json!(1)));
+    let other = assistant.call("memory_remember", json!({"title": "The index is written later"}));
+    let linked = assistant.call("memory_link", json!({"from": stored["key"], "to": other["key"]}));
+    assert_eq!(linked["status"], "added");
+    let recent = assistant.call("memory_history", json!({}));
+    let titles: Vec<&Value> =
+        recent["changes"].as_array().unwrap().iter().map(|note| &note["title"]).collect();
+    assert!(titles.contains(&&json!("The index is written later")), "{recent}");
+    let history = assistant.call("memory_history", json!({"node": stored["key"]}));
+    assert_eq!((&history["changes"][0]["by"], &history["more"]), (&json!("mcp"), &json!(false)));
     let uri = format!("memory://nodes/{}", stored["key"].as_str().unwrap());
     let read = assistant.ask("resources/read", json!({"uri": uri}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
@@ -101,18 +130,37 @@ fn session(world: &World) {
 
     // A wrong argument is an error of the tool with a hint; an unknown tool is a protocol error.
     let wrong = assistant
-        .ask("tools/call", json!({"name": "graft_retrieve", "arguments": {"query": "x", "top_k": "many"}}));
+        .ask("tools/call", json!({"name": "memory_search", "arguments": {"text": "x", "limit": "many"}}));
     assert_eq!(wrong["result"]["isError"], true, "{wrong}");
     let answer: Value =
         serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(
         (&answer["error"]["at"]["field"], &answer["expected"]["type"]),
-        (&json!("top_k"), &json!("integer"))
+        (&json!("limit"), &json!("integer"))
     );
-    for (tool, arguments) in [("graft_forget_all", json!({})), ("graft_delete", json!({"node": "x"}))] {
+    for (tool, arguments) in [("memory_forget_all", json!({})), ("memory_delete", json!({"node": "x"}))] {
         let answer = assistant.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
+    // Hints name tools.
+    let missing =
+        assistant.ask("tools/call", json!({"name": "memory_get", "arguments": {"node": "zzz qqq"}}));
+    let answer: Value =
+        serde_json::from_str(missing["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(answer["error"]["hint"], "`memory_search` with `zzz qqq` looks for it", "{answer}");
+    let prompts = assistant.ask("prompts/list", json!({}));
+    let names: Vec<&Value> =
+        prompts["result"]["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["name"]).collect();
+    assert_eq!(names, ["recall", "remember", "handover"]);
+    let prompt =
+        assistant.ask("prompts/get", json!({"name": "recall", "arguments": {"topic": "the journal"}}));
+    let text = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("the journal") && text.contains("`memory_search`"), "{text}");
+    let completed = assistant.ask(
+        "completion/complete",
+        json!({"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "the-j"}}),
+    );
+    assert_eq!(completed["result"]["completion"]["values"], json!([stored["key"]]), "{completed}");
     let missing = assistant.ask("resources/read", json!({"uri": "memory://nodes/nothing"}));
     assert_eq!(missing["error"]["data"]["code"], "not_found", "{missing}");
     assistant.end();
@@ -132,9 +180,45 @@ fn an_assistant_shares_the_daemon_with_others() {
     session(&world);
     let mut assistant = Assistant::start(&world);
     let both = world.json(&["insert", "-t", "From the command line, at the same time"]);
-    assert_eq!(assistant.call("graft_get", json!({"node": both["key"]}))["provenance"], "manual");
+    assert_eq!(assistant.call("memory_get", json!({"node": both["key"]}))["provenance"], "manual");
     assistant.end();
     world.stop_daemon();
+}
+
+#[test]
+fn the_settings_choose_the_tools() {
+    let world = World::new();
+    let tools = |set: &str| -> Vec<String> {
+        world.write("config.toml", &format!("[mcp]\ntools = \"{set}\"\ndelete = true\n"));
+        let mut assistant = Assistant::start(&world);
+        let listed = assistant.ask("tools/list", json!({}));
+        assistant.end();
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(tools("default").len(), 6);
+    let all = tools("all");
+    assert!(all.len() > 10 && all.contains(&"memory_recall".into()) && all.contains(&"memory_delete".into()));
+    let seed = tools("seed");
+    assert!(
+        seed.contains(&"graft_insert".into()) && seed.iter().all(|name| name.starts_with("graft_")),
+        "{seed:?}"
+    );
+    world.write("config.toml", "[mcp]\ntools = \"none\"\n");
+    assert_eq!(world.run(&["stats"]).status, 78);
+}
+
+#[test]
+fn the_tools_of_the_seed_work_with_their_former_arguments() {
+    let world = World::new();
+    world.write("config.toml", "[mcp]\ntools = \"seed\"\n");
+    let mut assistant = Assistant::start(&world);
+    let stored = assistant.call("graft_insert", json!({"title": "The kettle whistles", "keywords": ["tea"]}));
+    let known = assistant.call("graft_query", json!({"query": "The kettle whistles"}));
+    assert_eq!((&known["hit"], &known["key"]), (&json!("STRONG"), &stored["key"]));
+    let found = assistant.call("graft_retrieve", json!({"query": "kettle", "top_k": "1"}));
+    assert_eq!(found["results"][0]["key"], stored["key"]);
+    assistant.end();
 }
 
 #[test]

@@ -85,7 +85,7 @@ const REFUSED: &[(&[&str], &str)] = &[
 fn schema_violations_are_the_same_error_on_every_surface() {
     let (alone, mut served) = (World::new(), World::new());
     alone.write("config.toml", SCHEMA);
-    served.write("config.toml", &format!("{ON}{SCHEMA}"));
+    served.write("config.toml", &format!("{ON}[mcp]\ntools = \"all\"\n{SCHEMA}"));
     served.start_daemon();
     let http = Http::of(&served);
     let mut assistant = Assistant::start(&served);
@@ -103,12 +103,12 @@ fn schema_violations_are_the_same_error_on_every_surface() {
             http.call("POST /v1/weight", Some(&json!({"node": "x", "value": "1", "tenant": object(pairs)})));
         assert_eq!((posted.status, posted.json()), (400, error.clone()));
         let answer = assistant
-            .ask("tools/call", json!({"name": "graft_stats", "arguments": {"tenant": object(pairs)}}));
-        let told: Value =
+            .ask("tools/call", json!({"name": "memory_stats", "arguments": {"tenant": object(pairs)}}));
+        let reported: Value =
             serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!((&answer["result"]["isError"], &told["error"]), (&json!(true), &error));
+        assert_eq!((&answer["result"]["isError"], &reported["error"]), (&json!(true), &error));
         if *code != "invalid_argument" {
-            assert_eq!(told["error"]["at"]["expected"], told["expected"]);
+            assert_eq!(reported["error"]["at"]["expected"], reported["expected"]);
         }
     }
     // Clients get the same schema.
@@ -175,7 +175,7 @@ fn notes_that_violate_the_schema_are_reported() {
     let mut world = World::new();
     world.json(&["insert", "--title", "Coffee"]);
     world.json(&["--tenant", "user=ann", "insert", "--title", "Tea"]);
-    let told = |world: &World| -> Vec<String> {
+    let messages = |world: &World| -> Vec<String> {
         let report = world.json(&["doctor"]);
         let findings = report["findings"].as_array().unwrap().iter();
         findings
@@ -183,15 +183,15 @@ fn notes_that_violate_the_schema_are_reported() {
             .map(|one| one["message"].as_str().unwrap().into())
             .collect()
     };
-    assert!(told(&world)[0].starts_with("notes 2 of 2 tenants, "), "{:?}", told(&world));
+    assert!(messages(&world)[0].starts_with("notes 2 of 2 tenants, "), "{:?}", messages(&world));
     world.write("config.toml", "[tenant-schema]\nkeys.user = {}\nkeys.app = { required = true }\n");
-    let (all, shut_out) = (told(&world), "`[tenant-schema]` shuts out 1 note of ");
+    let (all, shut_out) = (messages(&world), "`[tenant-schema]` shuts out 1 note of ");
     assert!(all[0].starts_with("notes 2 of 2 tenants, "), "{all:?}");
     for whose in ["the default tenant: ", "user=ann: "] {
         assert!(all.iter().any(|line| line.starts_with(&format!("{shut_out}{whose}"))), "{all:?}");
     }
     world.start_daemon();
-    let all = told(&world);
+    let all = messages(&world);
     assert!(all[0].starts_with("not counted: ") && all.len() == 1, "{all:?}");
     // A blank value means none: an unset shell variable must not create a tenant.
     let refused = world.json_with_status(&["--tenant", "user=", "stats"], 2);

@@ -1,4 +1,4 @@
-"""The official MCP Inspector as a client, from its command line: tools and resources over stdio and HTTP.
+"""The official MCP Inspector as a client, from its command line: tools, prompts and resources over stdio and HTTP.
 
 usage: inspector.py NODE INSPECTOR PROGRAM URL TOKEN-FILE
 
@@ -38,15 +38,19 @@ def call(target, tool, status=0, **arguments):
 
 def session(name, target):
     tools, told = ask(target, "--method", "tools/list", "--strict")
-    check("graft_query" in [tool["name"] for tool in tools["tools"]], f"{tools}")
+    check("memory_search" in [tool["name"] for tool in tools["tools"]], f"{tools}")
     check("Warning" not in told and "Error" not in told, f"schemas that not every client takes:\n{told}")
     title = f"Seen by the Inspector over {name}"
-    stored = call(target, "graft_insert", title=title, keywords='["inspected"]')["structuredContent"]
+    stored = call(target, "memory_remember", title=title, keywords='["inspected"]')["structuredContent"]
     check(stored["duplicate"] is False, f"{stored}")
-    known = call(target, "graft_query", query=title)["structuredContent"]
+    known = call(target, "memory_query", text=title)["structuredContent"]
     check((known["hit"], known["key"]) == ("STRONG", stored["key"]), f"{known}")
-    found = call(target, "graft_retrieve", query=title, top_k=1)["structuredContent"]
+    found = call(target, "memory_search", text=title, limit=1)["structuredContent"]
     check(len(found["results"]) == 1, f"{found}")
+    prompts, _ = ask(target, "--method", "prompts/list")
+    check([prompt["name"] for prompt in prompts["prompts"]] == ["recall", "remember", "handover"], f"{prompts}")
+    prompt, _ = ask(target, "--method", "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=kettles")
+    check("kettles" in prompt["messages"][0]["content"]["text"], f"{prompt}")
     templates, _ = ask(target, "--method", "resources/templates/list")
     check(len(templates["resourceTemplates"]) == 1, f"{templates}")
     uri = f"memory://nodes/{stored['key']}"
@@ -55,8 +59,8 @@ def session(name, target):
     read, _ = ask(target, "--method", "resources/read", "--uri", uri)
     check(title in read["contents"][0]["text"], f"{read}")
     # An error of a tool, and one of the protocol: neither may pass for an answer.
-    call(target, "graft_get", status=1, node="nobody-has-this-key")
-    call(target, "graft_forget_all", status=1)
+    call(target, "memory_get", status=1, node="nobody-has-this-key")
+    call(target, "memory_forget_all", status=1)
 
 
 home = os.environ["POC_MEMORY_HOME"]

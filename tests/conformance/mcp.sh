@@ -35,7 +35,7 @@ trap 'for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/nu
 # A daemon with an empty memory; the suite's requests come by way of a name of its own.
 export POC_MEMORY_HOME=$place/home
 rm -rf "$POC_MEMORY_HOME" "$place/results" && mkdir -p "$POC_MEMORY_HOME" "$place/results"
-printf '[rest]\naddress = "127.0.0.1:0"\nallowed-hosts = ["localhost"]\n[mcp]\nhttp = true\n' \
+printf '[rest]\naddress = "127.0.0.1:0"\nallowed-hosts = ["localhost"]\n[mcp]\nhttp = true\ntools = "all"\n' \
     >"$POC_MEMORY_HOME/config.toml"
 "$bin/poc-daemon" 2>"$place/daemon.log" &
 pids+=($!)

@@ -110,11 +110,14 @@ impl<'a> Client<'a> {
 /// Checks what clients of both protocol versions can do.
 fn uses(client: &Client) {
     let tools = client.tools();
-    assert!(tools.contains(&"graft_insert".into()) && !tools.contains(&"graft_delete".into()), "{tools:?}");
+    assert!(
+        tools.contains(&"memory_remember".into()) && !tools.contains(&"memory_delete".into()),
+        "{tools:?}"
+    );
     let title = format!("Written over HTTP, session {:?}", client.session);
-    let stored = client.call("graft_insert", json!({"title": title, "body": "What it says."}));
+    let stored = client.call("memory_remember", json!({"title": title, "body": "What it says."}));
     assert_eq!((&stored["schema_version"], &stored["duplicate"]), (&json!(1), &json!(false)));
-    let note = client.call("graft_get", json!({"node": stored["key"]}));
+    let note = client.call("memory_get", json!({"node": stored["key"]}));
     assert_eq!((&note["provenance"], &note["trust"]), (&json!("mcp"), &json!("agent")));
     let uri = format!("memory://nodes/{}", stored["key"].as_str().unwrap());
     let read = client.ask("resources/read", json!({"uri": uri}));
@@ -127,13 +130,15 @@ fn uses(client: &Client) {
         .filter_map(|note| note["uri"].as_str())
         .collect();
     assert!(uris.contains(&uri.as_str()), "{listed}");
-    let wrong = client.ask("tools/call", json!({"name": "graft_retrieve", "arguments": {"query": 5}}));
+    let wrong = client.ask("tools/call", json!({"name": "memory_search", "arguments": {"text": 5}}));
     let said: Value = serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(
         (&said["error"]["at"]["field"], &said["expected"]["type"]),
-        (&json!("query"), &json!("string"))
+        (&json!("text"), &json!("string"))
     );
-    assert_eq!(client.ask("prompts/list", json!({}))["error"]["code"], -32601);
+    let prompt = client.ask("prompts/get", json!({"name": "handover"}));
+    assert_eq!(prompt["result"]["messages"][0]["role"], "user", "{prompt}");
+    assert_eq!(client.ask("prompts/get", json!({"name": "forget"}))["error"]["code"], -32602);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn requests_without_a_session_work() {
     );
     uses(&client);
     // Responses are private to their client.
-    for list in ["tools/list", "resources/list", "resources/templates/list"] {
+    for list in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
         assert_eq!(client.ask(list, json!({}))["result"]["cacheScope"], "private", "{list}");
     }
 }
@@ -250,33 +255,36 @@ fn an_invalid_message_is_a_protocol_error() {
 #[test]
 fn a_body_over_the_limit_is_rejected_and_the_daemon_keeps_running() {
     let mut world = World::new();
-    world.write("config.toml", &format!("{ON}max-body-bytes = 2000\n[mcp]\nhttp = true\n"));
+    world.write("config.toml", &format!("{ON}max-body-bytes = 2000\n[mcp]\nhttp = true\ntools = \"all\"\n"));
     world.start_daemon();
     let http = Http::of(&world);
     let client = Client::new(&http, &http.full);
-    let body =
-        message(1, "tools/call", json!({"name": "graft_insert", "arguments": {"title": "x".repeat(3000)}}));
+    let body = message(
+        1,
+        "tools/call",
+        json!({"name": "memory_remember", "arguments": {"title": "x".repeat(3000)}}),
+    );
     let answered = client.send("POST", &[], body.to_string().as_bytes());
     assert_eq!((answered.status, &answered.json()["code"]), (413, &json!("invalid_argument")));
-    assert_eq!(client.call("graft_stats", json!({}))["nodes"], 0);
+    assert_eq!(client.call("memory_stats", json!({}))["nodes"], 0);
 }
 
 #[test]
 fn the_read_only_token_sees_no_writing_tool_and_leaves_no_trace() {
-    let (world, http) = served("delete = true\n");
+    let (world, http) = served("delete = true\ntools = \"all\"\n");
     let note = world.json(&["insert", "-t", "The journal is written first", "--key", "journal"]);
     assert_eq!(note["key"], "journal");
     let changes = || world.json(&["get", "journal"])["accesses"].clone();
     let full = Client::with_session(&http, &http.full);
     for reader in [Client::with_session(&http, &http.read), Client::new(&http, &http.read)] {
         let tools = reader.tools();
-        assert!(tools.contains(&"graft_query".into()), "{tools:?}");
-        for tool in ["graft_insert", "memory_link", "graft_delete"] {
+        assert!(tools.contains(&"memory_query".into()), "{tools:?}");
+        for tool in ["memory_remember", "memory_link", "memory_delete"] {
             assert!(!tools.contains(&tool.into()), "{tools:?}");
             let refused = reader.ask("tools/call", json!({"name": tool, "arguments": {"title": "x"}}));
             assert_eq!(refused["error"]["code"], -32602, "{refused}");
         }
-        let known = reader.call("graft_query", json!({"query": "The journal is written first"}));
+        let known = reader.call("memory_query", json!({"text": "The journal is written first"}));
         assert_eq!((&known["hit"], changes()), (&json!("STRONG"), json!(0)));
     }
     // The read-only token cannot use the session of the full token.
@@ -287,9 +295,9 @@ fn the_read_only_token_sees_no_writing_tool_and_leaves_no_trace() {
     );
     assert_eq!(thief.send("DELETE", &[], b"").status, 404);
     assert!(!full.tools().is_empty());
-    full.call("graft_query", json!({"query": "The journal is written first"}));
+    full.call("memory_query", json!({"text": "The journal is written first"}));
     assert_eq!(changes(), 1);
-    full.call("graft_delete", json!({"node": "journal"}));
+    full.call("memory_delete", json!({"node": "journal"}));
     assert_eq!(world.json(&["stats"])["nodes"], 0);
 }
 
@@ -307,7 +315,7 @@ fn concurrent_calls_lose_nothing() {
                 };
                 for round in 0..5 {
                     let title = format!("Note {round} of caller {caller}");
-                    assert_eq!(client.call("graft_insert", json!({"title": title}))["duplicate"], false);
+                    assert_eq!(client.call("memory_remember", json!({"title": title}))["duplicate"], false);
                 }
             });
         }

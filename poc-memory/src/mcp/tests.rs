@@ -137,6 +137,25 @@ fn the_other_ops_are_offered_on_request() {
 }
 
 #[test]
+fn the_guide_names_every_tool_and_prompt() {
+    let guide = include_str!("../../../docs/assistants.md");
+    for set in [ToolSet::Default, ToolSet::All, ToolSet::Seed] {
+        for name in names(Access::Destroy, set) {
+            assert!(guide.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+    let known: Vec<String> =
+        [ToolSet::All, ToolSet::Seed].into_iter().flat_map(|set| names(Access::Destroy, set)).collect();
+    let named = guide.split('`').skip(1).step_by(2);
+    for name in named.filter(|word| word.starts_with("memory_") || word.starts_with("graft_")) {
+        assert!(known.iter().any(|tool| tool == name), "there is no tool `{name}`");
+    }
+    for prompt in prompts::list(&offers(Access::Write, ToolSet::Default)) {
+        assert!(guide.contains(&format!("| `{}` |", prompt.name)), "{}", prompt.name);
+    }
+}
+
+#[test]
 fn the_set_seed_has_its_own_names() {
     let seed = names(Access::Destroy, ToolSet::Seed);
     assert_eq!(seed.len(), 8);
