@@ -267,8 +267,8 @@ fn no_frame_makes_the_socket_server_fail() {
         // The daemon may have closed the connection already.
         let _ = stream.write_all(&bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
-        let _ = stream.read_to_end(&mut said);
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
     }
     assert_eq!(state(&world), before);
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
     let files: HashMap<&str, Vec<u8>> = tiny_bert::files(7, false).into_iter().collect();
     let names: Vec<_> = files.keys().map(|name| serde_json::json!({"rfilename": name})).collect();
-    let said = serde_json::json!({"sha": "5ea", "siblings": names}).to_string().into_bytes();
+    let model_info = serde_json::json!({"sha": "5ea", "siblings": names}).to_string().into_bytes();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(AtomicUsize::new(0));
@@ -26,7 +26,7 @@ fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
             let path = head.split(' ').nth(1).unwrap();
             let file = path.strip_prefix(&format!("/{model}/resolve/5ea/")).and_then(|name| files.get(name));
             let body = match path == format!("/api/models/{model}/revision/main") {
-                true => Some(&said),
+                true => Some(&model_info),
                 false => file,
             };
             let status = if body.is_some() { 200 } else { 404 };

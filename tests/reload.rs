@@ -1,6 +1,6 @@
 //! Agent files that appear, break, are repaired and disappear, with and without a running daemon.
 
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{WAIT_LIMIT, World, slow_agent};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -151,14 +151,10 @@ fn a_bad_template_keeps_the_last_good_one_also_across_a_restart() {
     world.until(RELOAD_LIMIT, &["agent", "show", "new"], |agent| agent.to_string().contains("As it is now"));
 }
 
-/// A model that replies once the file `answer` exists.
-const SLOW: &str = "[models.slow]\nprovider = \"slow\"\nid = \"x\"\n[providers.slow]\nkind = \"command\"\n\
-    command = [\"sh\", \"-c\", \"while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\\\"notes\\\":\\\"\\\",\\\"link-add\\\":[]}'\"]\n";
-
 #[test]
 fn a_running_agent_keeps_its_definition() {
     let mut world = World::new();
-    world.write("config.toml", &SLOW.replace("HOME", world.home().to_str().unwrap()));
+    world.write("config.toml", &slow_agent::settings(world.home()));
     world.json(&["insert", "--title", "One", "--body", "A session.", "--type", "episodic"]);
     let prompt = world.write("prompts/slow.md", "Before the edit: {{ NODES }}\n");
     let text =
@@ -242,10 +238,10 @@ fn broken_settings_do_not_stop_a_running_daemon() {
     let mut world = World::new();
     world.start_daemon();
     world.write("config.toml", "[search\n");
-    let told = world.run(&["stats"]);
-    assert_eq!(told.status, 0, "{}", told.stderr);
-    assert!(told.stderr.contains("the settings are broken"), "{}", told.stderr);
+    let stats = world.run(&["stats"]);
+    assert_eq!(stats.status, 0, "{}", stats.stderr);
+    assert!(stats.stderr.contains("the settings are broken"), "{}", stats.stderr);
     assert_eq!(world.run(&["daemon", "stop"]).status, 0);
     assert!(world.wait_for_daemon().success());
-    assert_eq!(world.run(&["stats"]).status, 78, "without a daemon there is nothing to go by");
+    assert_eq!(world.run(&["stats"]).status, 78, "without a daemon, no valid settings exist");
 }

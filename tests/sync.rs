@@ -61,12 +61,12 @@ fn story(world: &World) {
     assert_eq!(counts(&dry), [1, 0, 2]);
     assert_eq!(dry["would"]["pull"][0]["key"], "lamps");
     assert_eq!(titles(world, "shared").len(), 1, "a dry run writes nothing");
-    let said = world.run(&["profile", "remote", "sync"]);
+    let printed = world.run(&["profile", "remote", "sync"]);
     assert_eq!(
-        (said.status, said.stdout.as_str()),
+        (printed.status, printed.stdout.as_str()),
         (0, "1 pulled, 0 deleted, 2 pushed\n"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     assert_eq!(titles(world, "shared"), titles(world, "default"));
     assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);

@@ -52,7 +52,7 @@ pub(crate) struct Metrics {
     gauges: Mutex<Gauges>,
 }
 
-/// Values that are read from the memory for each answer. The lock keeps two answers from mixing.
+/// Values that are read from the memory for each answer. The lock prevents concurrent answers from mixing values.
 #[derive(Default)]
 struct Gauges {
     nodes: Gauge,
@@ -67,7 +67,7 @@ impl Metrics {
     pub(crate) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("poc_memory");
         let calls = Family::<CallLabels, Counter>::default();
-        // From 0.1 ms to 30 s in half decades: from a lookup to the run of an agent.
+        // From 0.1 ms (a lookup) to 30 s (the run of an agent), two buckets per factor of ten.
         let seconds = Family::<DurationLabels, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.0001, 10_f64.sqrt(), 12))
         });

@@ -1,5 +1,5 @@
-//! Reconciles the catalog in use with a new scan of the agents' files: what takes effect, what is
-//! broken, and what waits for a confirming scan.
+//! Decides what a reload changes. It compares the catalog in use with a new scan of the agents' files: some
+//! differences take effect, some are errors, and some wait for a second scan that confirms them.
 
 use poc_agent::{Catalog, CatalogEntry, EntryState};
 use poc_graph::diagnostic::FileDiagnostic;

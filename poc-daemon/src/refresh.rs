@@ -1,4 +1,4 @@
-//! Keeps the structure of the graph up to date (communities, embedding, outlier scores, health), so
+//! Keeps the structure of the graph (communities, embedding, outlier scores, health) up to date, so
 //! that no request has to compute it.
 //!
 //! The daemon polls the graph, which costs nothing. It recomputes the structure beside the requests
@@ -71,7 +71,7 @@ fn poll(view: &View, options: &StructureOptions) -> Poll {
     Poll {
         generation: view.generation(),
         done: drift == Some(0),
-        // The current structure is missing or too old to answer from.
+        // The current structure is missing or too old for answers.
         urgent: drift.is_none_or(|changes| changes as f64 > max_changes),
     }
 }

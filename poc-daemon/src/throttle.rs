@@ -31,7 +31,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// A throttle that starts with a pause: right after a start, the machine belongs to its user.
+    /// A throttle that starts with a pause, because other work has priority right after a start.
     pub(crate) fn new(quiet: Duration, now: Instant) -> Throttle {
         Throttle { quiet, seen: (i64::MIN, now), started: now, paused_until: now + quiet }
     }

@@ -91,7 +91,7 @@ impl FolderWatcher {
             Ok(event) if filter.concerns(&event) => changed.notify_one(),
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!("file events: {error}");
+                tracing::debug!("a file event could not be read: {error}");
                 changed.notify_one();
             }
         };
@@ -164,7 +164,7 @@ fn log(event: &CatalogEvent) {
         CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
         CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
         CatalogEvent::Mended(agent) => tracing::info!(agent, "agent is valid again"),
-        CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file is gone"),
+        CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
         CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
         CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),
         CatalogEvent::Broken(agent, last_valid, errors) => {

@@ -1,4 +1,4 @@
-//! One connection: both sides say hello, then the client sends requests. Several requests run at the
+//! One connection: both sides send `hello`, then the client sends requests. Several requests run at the
 //! same time; each answer carries the id of its request.
 
 use super::call::{CallOrigin, call};
@@ -27,7 +27,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: UnixStream) -> Option<Uni
     let result = match greeting.await {
         Ok(Ok(())) => listen(&shared, &mut from, &answers, limit, in_flight).await,
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::unavailable("no hello came in time")),
+        Err(_) => Err(Error::unavailable("the client sent no `hello` in time")),
     };
     let open = match result {
         Ok(end) => end == End::Stopping,

@@ -177,7 +177,7 @@ fn another_first_frame_than_hello_is_refused() {
 fn a_client_without_hello_is_disconnected() {
     let server = TestServer::with_handshake_timeout(Span(50));
     let mut stream = server.raw();
-    assert_eq!(closing_error(&mut stream), (Code::Unavailable, "no hello came in time".into()));
+    assert_eq!(closing_error(&mut stream), (Code::Unavailable, "the client sent no `hello` in time".into()));
 }
 
 #[test]
