@@ -19,7 +19,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a socket; `None` when nobody listens. Frames have at most `limit` bytes, and the handshake
+    /// Connects to a socket; `None` when no process listens. Frames have at most `limit` bytes, and the handshake
     /// must complete within `timeout`.
     pub fn connect(socket: &Path, limit: usize, timeout: Span) -> Result<Option<Client>> {
         let stream = match UnixStream::connect(socket) {
@@ -51,13 +51,13 @@ impl Client {
                 Ok(Some(self))
             }
             Ok(Some(Frame::Err { err, .. })) => Err(err),
-            Ok(Some(_)) => Err(Error::unavailable("the daemon did not say hello first")),
+            Ok(Some(_)) => Err(Error::unavailable("the daemon did not send its greeting first")),
             // The daemon was about to exit.
             Ok(None) => Ok(None),
-            Err(error) => {
-                Err(Error::unavailable(format!("the daemon did not say hello within {timeout}: {error}"))
-                    .hint("look at `poc-memory daemon log`"))
-            }
+            Err(error) => Err(Error::unavailable(format!(
+                "the daemon did not send its greeting within {timeout}: {error}"
+            ))
+            .hint("`poc-memory daemon log` shows why")),
         }
     }
 
@@ -78,11 +78,11 @@ impl Client {
                 Some(Frame::Ok { id, ok }) if id == request_id => return Ok(ok),
                 Some(Frame::Err { id, err }) if id == request_id || id == CONNECTION => return Err(err),
                 Some(_) => {
-                    return Err(Error::unavailable("the daemon answered something that was not asked"));
+                    return Err(Error::unavailable("the daemon answered a request that was not sent"));
                 }
                 None => {
                     return Err(Error::unavailable("the daemon ended before it answered")
-                        .hint("look at `poc-memory daemon log`; what it acknowledged is kept"));
+                        .hint("`poc-memory daemon log` shows why; acknowledged writes are kept"));
                 }
             }
         }

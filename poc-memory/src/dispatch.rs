@@ -34,7 +34,7 @@ impl Connection {
     /// # Errors
     /// `locked` when another process holds the store longer than five seconds without serving a
     /// socket.
-    #[expect(clippy::disallowed_methods, reason = "a store that gets free tells nobody")]
+    #[expect(clippy::disallowed_methods, reason = "a store that becomes free sends no signal")]
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
         let start = Instant::now();
         loop {
@@ -118,7 +118,7 @@ impl InProcess {
         let answer = (op.run)(&ctx, args);
         // The op is done even if this fails.
         if let Err(error) = samples::flush(&self.memory) {
-            tracing::warn!("what the question met was not counted: {error}");
+            tracing::warn!("the samples of a query were not saved: {error}");
         }
         answer
     }
@@ -134,9 +134,9 @@ impl Host for InProcess {
     }
 
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
-        let look = CatalogScan::new(&self.memory, true)?;
-        look.remember(&self.memory, &look.catalog)?;
-        Ok((Arc::new(look.catalog.clone()), look.changes()))
+        let scan = CatalogScan::new(&self.memory, true)?;
+        scan.remember(&self.memory, &scan.catalog)?;
+        Ok((Arc::new(scan.catalog.clone()), scan.changes()))
     }
 
     fn calls(&self) -> CancellationToken {

@@ -87,7 +87,7 @@ impl LocalCommand for DaemonStop {
         client.wait_for_end();
         if Path::exists(&session.paths.socket()) {
             return Err(Error::unavailable("the daemon closed the connection but its socket is still there")
-                .hint("look at `poc-memory daemon log`"));
+                .hint("`poc-memory daemon log` shows why"));
         }
         Ok(stopping)
     }

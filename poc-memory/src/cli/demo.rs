@@ -32,7 +32,7 @@ struct DemoStep {
 const STEPS: &[DemoStep] = &[
     DemoStep { say: "A folder of notes becomes a graph", line: &["import", "notes"], keeps_run: false },
     DemoStep {
-        say: "Search by words, and let what is found light up what it is tied to",
+        say: "Search by words, and let the hits lead to the notes they are linked to",
         line: &["search", "btree", "journal", "-p", "spread", "-p", "limit:5"],
         keeps_run: false,
     },
@@ -47,12 +47,12 @@ const STEPS: &[DemoStep] = &[
         keeps_run: false,
     },
     DemoStep {
-        say: "An agent is such a pipeline, a prompt and a permit. The linker ties sessions to what is known",
+        say: "An agent is such a pipeline, a prompt and a permit. The linker links sessions to what is known",
         line: &["agent", "run", "linker"],
         keeps_run: true,
     },
     DemoStep {
-        say: "The separator looks for notes that are alike and yet live apart in the graph",
+        say: "The separator looks for similar notes that are far apart in the graph",
         line: &["agent", "run", "separator"],
         keeps_run: false,
     },
@@ -113,7 +113,7 @@ impl LocalCommand for Demo {
     }
 
     fn show(_: &DemoOutput) -> String {
-        let mut text = String::from("That memory is gone again. To go on with one of yours:\n");
+        let mut text = String::from("The demo's memory has been deleted. To go on with one of yours:\n");
         for (command, does) in NEXT {
             text.push_str(&format!("  {command:<40}{does}\n"));
         }

@@ -56,10 +56,9 @@ impl Op for Consolidate {
     fn show(output: &ConsolidateOutput) -> String {
         let ConsolidateOutput { pruned_nodes, deleted_nodes, removed_edges, removed_keywords, dry_run } =
             output;
-        let whose = if *pruned_nodes == 1 { "its" } else { "their" };
-        let would = if *dry_run { "would be " } else { "" };
+        let (expired, would) = if *dry_run { ("would expire", "would be ") } else { ("expired", "") };
         format!(
-            "{} past {whose} date {would}pruned, {} {would}deleted for good, {} and {} {would}removed\n",
+            "{} {expired}, {} {would}deleted, {} and {} {would}removed\n",
             plural(*pruned_nodes, "note"),
             plural(*deleted_nodes, "note"),
             plural(*removed_edges, "edge"),

@@ -1,7 +1,7 @@
 //! `get`
 
 use super::history::{self, HistoryEntry};
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
@@ -103,7 +103,7 @@ impl Op for Get {
     const NAME: &'static str = "get";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/nodes/{node}");
-    const TOOL: Option<&'static str> = Some("graft_get");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
     type Output = GetOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<GetOutput> {

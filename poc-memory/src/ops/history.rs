@@ -1,6 +1,6 @@
 //! `history`
 
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
@@ -83,7 +83,7 @@ impl Op for History {
     const NAME: &'static str = "history";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::post("/v1/history");
-    const TOOL: Option<&'static str> = Some("memory_history");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
     type Output = HistoryOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<HistoryOutput> {

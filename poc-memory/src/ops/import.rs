@@ -161,7 +161,7 @@ impl Op for Import {
         }
         if let Some((SourcePlace { line, file }, more)) = output.expired.split_first() {
             let first = place(*line, file.as_deref());
-            let _ = writeln!(text, "left out   {first}{}: past its date", and_more(more.len(), "more note"));
+            let _ = writeln!(text, "left out   {first}{}: expired", and_more(more.len(), "more note"));
         }
         if let Some((first, more)) = output.left_out.split_first() {
             let more = and_more(more.len(), "more file");

@@ -3,7 +3,7 @@
 mod batch;
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress, Route, argument};
+use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
 use poc_graph::error::{Exit, Result};
 use poc_graph::time::Timestamp;
@@ -108,7 +108,7 @@ impl Op for Insert {
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/insert");
-    const TOOL: Option<&'static str> = Some("graft_insert");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = InsertOutput;
 
     fn run(mut self, ctx: &Ctx<'_>) -> Result<InsertOutput> {

@@ -33,15 +33,12 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
     if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
-        return Err(Error::conflict(format!(
-            "change {seq}, a `{}`, is not one of notes alone",
-            txn.cause.op
-        ))
-        .hint("only changes of notes can be undone"));
+        return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
+            .hint("only changes of notes can be undone"));
     }
     // A transaction that writes only vectors is one of a migration, which changes no note.
     if txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors) {
-        return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
+        return Err(Error::conflict(format!("change {seq} (`{}`) changed no note", txn.cause.op)));
     }
     let summary = history::summary(memory, &txn)?;
     let cause = memory.cause("manual", "undo");

@@ -36,7 +36,7 @@ fn read(report: &Value) -> Vec<Diagnostic> {
         let nobody = Diagnostic::new(
             CHECK,
             CheckState::Warning,
-            "there are none: nothing is tied or merged by itself",
+            "there are none: notes are not linked or merged automatically",
         );
         let hint = "`poc-memory agent new NAME` begins one, `poc-memory init` writes the bundled ones";
         findings.push(Diagnostic { hint: Some(hint.to_owned()), ..nobody });

@@ -35,7 +35,7 @@ fn check_folder(folder: &Path) -> Option<Diagnostic> {
                 format!("`{name}` is made when it is first needed"),
             ));
         }
-        Err(error) => return failed(format!("`{name}` cannot be looked at: {error}")),
+        Err(error) => return failed(format!("`{name}` cannot be examined: {error}")),
     };
     if !metadata.is_dir() {
         return failed(format!("`{name}` is no folder"));
@@ -72,7 +72,7 @@ fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<Diagnosti
         ));
     }
     (metadata.mode() & 0o077 != 0).then(|| {
-        Diagnostic::new(CHECK, CheckState::Warning, format!("other users may look into `{name}`"))
+        Diagnostic::new(CHECK, CheckState::Warning, format!("other users may read `{name}`"))
             .hint(format!("`chmod {mode} '{name}'`"))
     })
 }

@@ -1,5 +1,6 @@
 //! `agent undo`
 
+use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
@@ -74,9 +75,9 @@ impl Op for AgentUndo {
 
     fn show(output: &AgentUndoOutput) -> String {
         let mut text = format!(
-            "{} of {} actions of {} undone; its visits stay\n",
+            "{} of {} of {} undone; its visits stay\n",
             output.undone.len(),
-            output.undone.len() + output.refused.len(),
+            plural((output.undone.len() + output.refused.len()) as u64, "action"),
             output.agent
         );
         for action in &output.undone {

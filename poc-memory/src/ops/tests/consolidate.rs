@@ -8,11 +8,11 @@ fn consolidate_removes_expired_notes_and_nothing_else() {
     let memory = filled();
     json(&memory, "insert --key lunch -t 'Lentil soup' -k food --expires 2026-11-21T10:00:00Z");
     json(&memory, "link btree lunch");
-    insta::assert_snapshot!(say(&memory, "consolidate"), @"0 notes past their date pruned, 0 notes deleted for good, 0 edges and 0 keywords removed");
+    insta::assert_snapshot!(say(&memory, "consolidate"), @"0 notes expired, 0 notes deleted, 0 edges and 0 keywords removed");
     memory.clock.advance(Span::HOUR);
-    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note past its date would be pruned, 0 notes would be deleted for good, 0 edges and 1 keyword would be removed");
+    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note would expire, 0 notes would be deleted, 0 edges and 1 keyword would be removed");
     let seq = memory.store.view().seq;
-    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note past its date pruned, 0 notes deleted for good, 0 edges and 1 keyword removed");
+    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note expired, 0 notes deleted, 0 edges and 1 keyword removed");
     assert_eq!(memory.store.view().seq, seq + 1);
     assert_eq!(json(&memory, "stats")["by_state"], json!({"active": 2, "expired": 1}));
     assert_eq!(json(&memory, "get lunch")["state"], "expired");

@@ -50,7 +50,7 @@ impl SelectionSummary {
         let stale = self.never + self.changed + self.old;
         let _ = writeln!(
             text,
-            "\nstale      {stale}: {} never looked at, {} edited since, {} looked at too long ago",
+            "\nstale      {stale}: {} never visited, {} edited since, {} visited too long ago",
             self.never, self.changed, self.old
         );
         let window = match &self.window {
