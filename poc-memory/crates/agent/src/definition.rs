@@ -7,7 +7,6 @@ mod mode;
 mod name;
 mod read;
 mod schema;
-mod syntax;
 mod targets;
 mod test;
 mod text;
@@ -18,10 +17,11 @@ pub(super) use name::{check_name, is_agent, is_of_name, provenance};
 pub use schema::schema;
 pub use targets::Targets;
 pub use test::{AgentTest, TestExpectation, TestText};
-pub(super) use text::{offset_of, value_span};
+pub(super) use text::offset_of;
 
 use super::schedule::Schedule;
 use poc_config::Config;
+use poc_config::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::time::Span;
 use poc_search::query::{Names, Pipeline};
@@ -221,14 +221,13 @@ pub struct FailureRules {
 impl Definition {
     /// Position of the value of a key in the agent file; in a string, of the character with this index.
     pub fn location(&self, path: &str, characters: usize) -> ErrorLocation {
-        let file = Some(format!("agents/{}.toml", self.name));
-        match value_span(&self.source, path) {
-            Some(value) => {
-                let offset = text::place(&self.source, value.start, characters);
-                ErrorLocation { file, ..ErrorLocation::offset(&self.source, offset) }
-            }
-            None => ErrorLocation { file, ..ErrorLocation::default() },
-        }
+        let file = format!("agents/{}.toml", self.name);
+        let document = TomlDocument::parse(&file, &self.source).ok();
+        let located = document.and_then(|document| {
+            let value = document.value_span(path)?;
+            Some(document.location_in_string(value.start, characters))
+        });
+        located.unwrap_or_else(|| ErrorLocation { file: Some(file.clone()), ..ErrorLocation::default() })
     }
 
     /// The same agent with other parameter values for its pipeline.

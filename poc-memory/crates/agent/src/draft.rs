@@ -2,11 +2,12 @@
 
 use super::catalog::template;
 use super::definition::keys::{KEYS, KeySpec, ValueType};
-use super::definition::{DEFAULTS, check_name, is_of_name, value_span};
+use super::definition::{DEFAULTS, check_name, is_of_name};
 use super::{Context, Definition};
 use crate::embedded;
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
@@ -83,18 +84,19 @@ impl AgentDraft {
                 .hint(format!("`poc-memory agent check {other}` lists all errors"))
         })?;
         let mut edits = Vec::new();
-        let pipeline = value_span(&text, "query.pipeline");
-        edits.extend(pipeline.clone().map(|at| {
+        let document = TomlDocument::parse(other, &text).ok();
+        let value = |path| document.as_ref().and_then(|document| document.value_span(path));
+        edits.extend(value("query.pipeline").map(|at| {
             let said = text.get(at.clone()).unwrap_or_default();
             (at, renamed(said, other, name))
         }));
         let prompt = definition.prompt.template.map(|_| (format!("{name}.md"), definition.prompt.text));
-        if let (Some((file, _)), Some(at)) = (&prompt, value_span(&text, "prompt.template")) {
+        if let (Some((file, _)), Some(at)) = (&prompt, value("prompt.template")) {
             edits.push((at, format!("\"{file}\"")));
         }
         // Apply edits from the end, so that earlier offsets stay valid.
         edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
-        let mut agent = text;
+        let mut agent = text.clone();
         for (at, new) in edits {
             agent.replace_range(at, &new);
         }

@@ -167,7 +167,7 @@ mod tests {
         let errors = TomlDocument::parse("file.toml", "a = x\nb = True\na.b = 1\n").unwrap_err();
         let lines: Vec<String> = errors.iter().map(FileDiagnostic::line).collect();
         insta::assert_snapshot!(lines.join("\n"), @r#"
-        file.toml:1:5: string values must be quoted, expected literal string; write a text in quotes: `"…"`
+        file.toml:1:5: string values must be quoted, expected literal string; write the text in quotes: `"…"`
         file.toml:2:5: invalid boolean, expected `true`; write `true` or `false`, in lower case
         file.toml:3:1: cannot extend value of type string with a dotted key
         "#);

@@ -2,9 +2,8 @@
 //! every diagnostic is collected with its line and column.
 
 use super::keys::{self, Bound, KeySpec, ValueType};
-use super::text;
+use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
-use poc_graph::error::ErrorLocation;
 use poc_graph::similar;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,20 +16,18 @@ static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// An agent file being read, with the diagnostics so far.
 pub(super) struct SourceFile<'a> {
-    name: &'a str,
-    text: &'a str,
+    document: &'a TomlDocument<'a>,
     diagnostics: RefCell<Vec<FileDiagnostic>>,
 }
 
 impl<'a> SourceFile<'a> {
-    pub(super) fn new(name: &'a str, text: &'a str) -> Self {
-        SourceFile { name, text, diagnostics: RefCell::default() }
+    pub(super) fn new(document: &'a TomlDocument<'a>) -> Self {
+        SourceFile { document, diagnostics: RefCell::default() }
     }
 
     /// Adds a diagnostic at a byte offset of the file.
     pub(super) fn report(&self, offset: usize, diagnostic: impl Into<FileDiagnostic>) {
-        let at = ErrorLocation::offset(self.text, offset);
-        self.report_located(diagnostic.into().at(at).file(self.name));
+        self.report_located(diagnostic.into().at(self.document.location(offset)));
     }
 
     /// Adds a diagnostic at a character index within the string that starts at a byte offset.
@@ -40,7 +37,8 @@ impl<'a> SourceFile<'a> {
         characters: usize,
         diagnostic: impl Into<FileDiagnostic>,
     ) {
-        self.report(text::place(self.text, offset, characters), diagnostic);
+        let at = self.document.location_in_string(offset, characters);
+        self.report_located(diagnostic.into().at(at));
     }
 
     /// Adds a diagnostic that already has a position.
@@ -51,7 +49,8 @@ impl<'a> SourceFile<'a> {
     /// The diagnostics ordered by position: those of this file first, then those of its templates.
     pub(super) fn into_diagnostics(self) -> Vec<FileDiagnostic> {
         let mut diagnostics = self.diagnostics.into_inner();
-        diagnostics.sort_by_key(|one| (one.file.as_deref() != Some(self.name), one.line, one.column));
+        diagnostics
+            .sort_by_key(|one| (one.file.as_deref() != Some(self.document.name()), one.line, one.column));
         diagnostics.dedup();
         diagnostics
     }

@@ -4,7 +4,6 @@ mod prompt;
 mod tests;
 
 use super::file::{Located, Section, SourceFile};
-use super::syntax;
 use super::{
     ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
     LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::check;
 use crate::schedule::Schedule;
+use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::similar;
 use poc_graph::time::Span;
@@ -30,30 +30,21 @@ impl Definition {
         text: &str,
         context: &Context<'_>,
     ) -> Result<Definition, Vec<FileDiagnostic>> {
-        let defaults = tables("defaults/agent.toml", DEFAULTS)?;
-        let document = tables(file, text)?;
-        let file = SourceFile::new(file, text);
+        let defaults = TomlDocument::parse("defaults/agent.toml", DEFAULTS)?;
+        // Syntax errors are reported alone, because further ones would only follow from them.
+        let document = TomlDocument::parse(file, text)?;
+        let file = SourceFile::new(&document);
         if let Err(error) = check_name(name) {
             file.report(0, error);
         }
-        let definition =
-            Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
+        let definition = Reader { name, text, file: &file, context: *context }
+            .definition(document.root(), defaults.root());
         let diagnostics = file.into_diagnostics();
         match definition {
             Some(definition) if diagnostics.is_empty() => Ok(definition),
             _ => Err(diagnostics),
         }
     }
-}
-
-/// Parses a TOML text. Syntax errors are reported alone, because further problems would only follow from
-/// them.
-fn tables<'a>(file: &str, text: &'a str) -> Result<DeTable<'a>, Vec<FileDiagnostic>> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        return Ok(table.into_inner());
-    }
-    Err(syntax::diagnostics(file, text, errors))
 }
 
 struct Reader<'a> {

@@ -1,63 +1,4 @@
-//! Byte offsets of the characters of TOML strings, which have four kinds of quotes and may contain escapes.
-
-use std::ops::Range;
-use toml::de::DeTable;
-
-/// Byte offset in `file` of the character with index `number` of the string whose opening quote is at
-/// `start`. For values that are not strings, `start` itself; beyond the last character, the end of the
-/// string.
-pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
-    let raw = file.get(start..).unwrap_or("");
-    let quotes = [("\"\"\"", true, true), ("'''", false, true), ("\"", true, false), ("'", false, false)];
-    let Some((quote, escapes, lines)) = quotes.into_iter().find(|(quote, ..)| raw.starts_with(quote)) else {
-        return start;
-    };
-    let mut at = start + quote.len();
-    let rest = |at: usize| file.get(at..).unwrap_or("");
-    if lines {
-        // A line break directly after the opening quotes is not part of the text.
-        at += line_break(rest(at));
-    }
-    let mut left = number;
-    loop {
-        let here = rest(at);
-        if lines
-            && escapes
-            && let Some(length) = folded(here)
-        {
-            at += length;
-            continue;
-        }
-        if left == 0 || here.is_empty() || here.starts_with(quote) {
-            return at;
-        }
-        left -= 1;
-        at += if escapes && here.starts_with('\\') {
-            match here.as_bytes().get(1) {
-                Some(b'u') => 6,
-                Some(b'U') => 10,
-                Some(b'x') => 4,
-                _ => 2,
-            }
-        } else {
-            line_break(here).max(here.chars().next().map_or(1, char::len_utf8))
-        };
-    }
-}
-
-/// Byte range of the value of a key in a valid file.
-pub(crate) fn value_span(text: &str, path: &str) -> Option<Range<usize>> {
-    let document = DeTable::parse(text).ok()?;
-    let mut table = document.get_ref();
-    let mut names = path.split('.').peekable();
-    loop {
-        let value = table.get(names.next()?)?;
-        match names.peek() {
-            None => return Some(value.span()),
-            Some(_) => table = value.get_ref().as_table()?,
-        }
-    }
-}
+//! Characters of a text, counted by line and column.
 
 /// Index of the character at a line and column, both counted from 1.
 pub(crate) fn offset_of(text: &str, line: u32, column: u32) -> usize {
@@ -65,63 +6,13 @@ pub(crate) fn offset_of(text: &str, line: u32, column: u32) -> usize {
     before.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1) as usize
 }
 
-/// Length of the line break that begins here; 0 if there is none.
-fn line_break(text: &str) -> usize {
-    if text.starts_with("\r\n") { 2 } else { usize::from(text.starts_with('\n')) }
-}
-
-/// Length of a line-ending backslash with the whitespace after it, which are not part of the text.
-fn folded(text: &str) -> Option<usize> {
-    let behind = text.strip_prefix('\\')?;
-    let line = behind.trim_start_matches([' ', '\t']);
-    (line_break(line) > 0).then(|| text.len() - behind.trim_start_matches([' ', '\t', '\r', '\n']).len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    /// The text of the only string of a file, and the offsets of its characters.
-    fn places(literal: &str) -> (String, Vec<usize>) {
-        let file = format!("x = {literal}");
-        let table: toml::Table = toml::from_str(&file).unwrap();
-        let text = table["x"].as_str().unwrap().to_owned();
-        let places = (0..text.chars().count()).map(|number| place(&file, 4, number)).collect();
-        (text, places)
-    }
 
     #[test]
-    fn escapes_and_folded_lines_are_counted() {
-        let file = "x = \"a\\u00e9\\n\\\"b\"";
-        assert_eq!(place(file, 4, 4), file.find("b").unwrap());
-        let file = "x = \"\"\"\nfirst \\\n   second\nthird\"\"\"";
-        let text = places("\"\"\"\nfirst \\\n   second\nthird\"\"\"").0;
-        assert_eq!(text, "first second\nthird");
-        assert_eq!(place(file, 4, 6), file.find("second").unwrap());
-        assert_eq!(place(file, 4, text.find("third").unwrap()), file.find("third").unwrap());
-        assert_eq!(place(file, 4, 1000), file.rfind("\"\"\"").unwrap());
-        assert_eq!(place("x = 5", 4, 3), 4);
+    fn lines_and_columns_count_characters() {
         assert_eq!(offset_of("ab\ncd\n", 2, 2), 4);
-    }
-
-    proptest! {
-        #[test]
-        fn offsets_of_letters_are_exact_for_every_quoting(text in "[a-zä\n\t\r\\\\\"' ]{0,24}") {
-            let basic = toml::Value::String(text.clone()).to_string();
-            let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\r', "\\r");
-            let mut literals = vec![basic, format!("\"\"\"\n{escaped}\"\"\""), format!("\"\"\"\\\n  z{escaped}\"\"\"")];
-            if !text.contains(['\'', '\r']) {
-                literals.push(format!("'''\n{text}'''"));
-            }
-            for literal in literals {
-                let file = format!("x = {literal}");
-                let (text, places) = places(&literal);
-                for (char, place) in text.chars().zip(places).filter(|(char, _)| char.is_alphabetic()) {
-                    let there = file[place..].chars().next().unwrap();
-                    prop_assert_eq!(there, char, "{}", file);
-                }
-            }
-        }
+        assert_eq!(offset_of("äb\ncd\n", 2, 1), 3);
     }
 }

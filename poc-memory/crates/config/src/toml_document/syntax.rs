@@ -5,23 +5,23 @@ use poc_graph::error::ErrorLocation;
 
 /// Prefixes of the parser's messages, each with a hint.
 const HINTS: &[(&str, &str)] = &[
-    ("invalid basic string", "close the text with `\"`; one over several lines stands in `\"\"\"`"),
-    ("invalid literal string", "close the text with `'`; one over several lines stands in `'''`"),
+    ("invalid basic string", "close the text with `\"`; use `\"\"\"` for several lines"),
+    ("invalid literal string", "close the text with `'`; use `'''` for several lines"),
     ("invalid multi-line basic string", "close the text with `\"\"\"`"),
     ("invalid multi-line literal string", "close the text with `'''`"),
-    ("string values must be quoted", "write a text in quotes: `\"…\"`"),
-    ("missing escaped value", "write a backslash as `\\\\`, or the text in single quotes, where it is none"),
-    ("too few unicode value digits", "four digits stand behind `\\u`, eight behind `\\U`"),
+    ("string values must be quoted", "write the text in quotes: `\"…\"`"),
+    ("missing escaped value", "write a backslash as `\\\\`, or put the text in single quotes"),
+    ("too few unicode value digits", "write four digits after `\\u`, eight after `\\U`"),
     ("key with no value", "write `key = value`"),
-    ("invalid unquoted key", "a key has letters, digits, `-` and `_`, and `=` behind it"),
+    ("invalid unquoted key", "a key has letters, digits, `-` and `_`, followed by `=`"),
     ("unquoted keys cannot be empty", "write a name: `key = value` or `[table]`"),
     ("unclosed table", "close the name with `]`"),
     ("missing comma between array elements", "separate the items by `,` and close the list with `]`"),
     ("missing comma between key-value pairs", "separate the pairs by `,` and close the table with `}`"),
     ("missing key for inline table", "separate the pairs by `,` and close the table with `}`"),
-    ("unexpected key or value", "one `key = value` stands in a line; behind it only a comment, with `#`"),
+    ("unexpected key or value", "write one `key = value` per line; only a comment with `#` may follow"),
     ("invalid boolean", "write `true` or `false`, in lower case"),
-    ("unexpected leading zero", "write the number without zeros in front, or a text in quotes"),
+    ("unexpected leading zero", "write the number without leading zeros, or text in quotes"),
 ];
 
 /// The syntax errors ordered by position, without follow-up errors.
@@ -46,8 +46,8 @@ fn diagnostic(text: &str, error: &toml::de::Error) -> FileDiagnostic {
     let message = error.message();
     let said = text.get(span).map(str::trim).filter(|said| !said.is_empty() && said.len() <= 60);
     if let (true, Some(key)) = (message == "duplicate key", said) {
-        let twice = FileDiagnostic::new(format!("`{key}` is there twice"));
-        return twice.hint("keep one of the two; a table has one `[…]` line for all of its keys").at(at);
+        let duplicate = FileDiagnostic::new(format!("`{key}` is defined twice"));
+        return duplicate.hint("keep one of the two; write all keys of a table under one `[…]` line").at(at);
     }
     let diagnostic = FileDiagnostic::new(message).at(at);
     match HINTS.iter().find(|(begins, _)| message.starts_with(begins)) {
