@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the live tests against a real OpenAI-compatible server on loopback: llama.cpp, serving a tiny
-# model of random weights. Everything it makes lies in target/live; the first run builds the server.
-# Tests it runs have `live_server` in their name. Arguments go to `cargo test` in place of `--release --workspace`.
+# Runs the tests with `live_server` in their name against a real OpenAI-compatible server: llama.cpp on loopback,
+# which serves a tiny model with random weights. All files are written below target/live; the first run builds the
+# server. Arguments are passed to `cargo test` instead of `--release --workspace`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 live=target/live
@@ -9,12 +9,12 @@ mkdir -p "$live"
 
 python=${PYTHON:-python3}
 if ! command -v "$python" >/dev/null || ! "$python" -m venv --help >/dev/null 2>&1; then
-    echo "skipped: the live test needs Python with venv; install it, or set PYTHON" >&2
-    exit 0
+    echo "the live test needs Python with venv: install it, or set PYTHON" >&2
+    exit 1
 fi
 if ! cmp -s tests/live/requirements.txt "$live/installed.txt"; then
     "$python" -m venv "$live/venv"
-    # Plain C++ for any processor of this kind: the model is too small for more to matter.
+    # Without instructions of this processor, because the model is tiny and the build is then portable.
     CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" \
         "$live/venv/bin/pip" install --quiet --requirement tests/live/requirements.txt
     cp tests/live/requirements.txt "$live/installed.txt"

@@ -1,4 +1,4 @@
-"""Writes a tiny llama of nearly random weights to a GGUF file: enough for a server to load and sample from.
+"""Writes a tiny Llama model with random weights to a GGUF file, which a server can load and sample from.
 
 usage: tiny_model.py FILE
 """
@@ -11,21 +11,20 @@ import numpy
 LAYERS, HEADS, WIDTH, INNER, CONTEXT = 2, 4, 64, 128, 32768
 SEED = 7
 
-# A tokenizer of the SentencePiece kind: three marks, then one token for every byte, then the
-# printable characters.
+# A SentencePiece tokenizer: three special tokens, then one token per byte, then the printable characters.
 SPECIAL = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 CHARACTERS = ["\u2581"] + [chr(code) for code in range(33, 127)]
 VOCABULARY = SPECIAL + BYTES + CHARACTERS
 
-# The first number of every state is large and positive, so the first column of the output weights
-# says how likely a token is whatever came before.
+# The first component of every state is large and positive, so the first column of the output weights determines how
+# likely a token is, regardless of the tokens before it.
 CONSTANT = 2.0
 LIKELY, NEVER = 0.3, -4.0
 
 
 def likelihood(token: str) -> float:
-    """Strings end soon, and hold none of the raw bytes that the server's grammar for JSON lets through."""
+    """Makes strings short, and excludes raw bytes, which the server's JSON grammar permits."""
     if token in BYTES:
         return NEVER
     return LIKELY if token in ('"', "</s>") else 0.0
