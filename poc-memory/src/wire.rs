@@ -6,9 +6,15 @@
 //! may be pending; `id` matches answers to requests. Id 0 is the connection itself: `{id: 0, err}` says why
 //! it is about to be closed.
 
+mod frame;
+#[cfg(test)]
+mod tests;
+
+pub use frame::{Frame, Hello};
+
 use crate::ops::{Actor, Progress};
 use poc_graph::error::{Error, Result};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize as _};
 use serde_json::Value;
 use serde_path_to_error::Segment;
 use std::io::{ErrorKind, Read, Write};
@@ -24,84 +30,6 @@ pub type Header = [u8; 4];
 
 /// The id of frames that concern the whole connection.
 pub const CONNECTION: u64 = 0;
-
-/// One message.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Frame {
-    /// The first message of either side.
-    Hello {
-        /// The sender's protocol and version.
-        hello: Hello,
-    },
-    /// A request to run an op.
-    Request {
-        /// Chosen by the client; the answer has the same id.
-        id: u64,
-        /// Name of the op.
-        op: String,
-        /// Its arguments.
-        args: Value,
-        /// On whose behalf; a person if absent.
-        #[serde(skip_serializing_if = "is_person")]
-        actor: Actor,
-    },
-    /// The op succeeded.
-    Ok {
-        /// The id of the request.
-        id: u64,
-        /// The answer.
-        ok: Value,
-    },
-    /// The op failed.
-    Err {
-        /// The id of the request.
-        id: u64,
-        /// Why.
-        err: Error,
-    },
-    /// The op advanced.
-    Progress {
-        /// The id of the request.
-        id: u64,
-        /// How far it has come.
-        progress: Progress,
-    },
-}
-
-/// The sender's protocol and version.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hello {
-    /// The protocol version.
-    pub protocol: u32,
-    /// The version of the program.
-    pub version: String,
-}
-
-impl Hello {
-    /// The hello of this program.
-    pub fn current() -> Hello {
-        Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").into() }
-    }
-
-    /// Fails when the other side speaks another protocol. `peer` names it in the message: `the daemon`.
-    pub fn check(&self, peer: &str) -> Result<()> {
-        if self.protocol == PROTOCOL {
-            return Ok(());
-        }
-        Err(Error::unavailable(format!(
-            "{peer} is version {} and speaks protocol {}, this program is version {} and speaks protocol {PROTOCOL}",
-            self.version,
-            self.protocol,
-            env!("CARGO_PKG_VERSION")
-        ))
-        .hint("use `poc-memory` and `poc-daemon` of the same version, and restart the daemon after an update"))
-    }
-}
-
-fn is_person(actor: &Actor) -> bool {
-    *actor == Actor::Person
-}
 
 /// The fields of all frames; which are present determines the kind of frame.
 #[derive(Deserialize)]
@@ -264,148 +192,4 @@ fn too_long(length: usize, limit: usize) -> Error {
 /// The error for a broken connection.
 pub fn broken(error: std::io::Error) -> Error {
     Error::unavailable(format!("the connection broke: {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    const LIMIT: usize = 1 << 16;
-
-    fn through(frame: &Frame) -> Frame {
-        let bytes = encode(frame, LIMIT).unwrap();
-        read(&mut bytes.as_slice(), LIMIT).unwrap().unwrap()
-    }
-
-    fn any_value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<u64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            ".{0,12}".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(6, 48, 6, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-                prop::collection::vec((".{0,6}", inner), 0..6)
-                    .prop_map(|pairs| pairs.into_iter().collect::<serde_json::Map<_, _>>().into()),
-            ]
-        })
-    }
-
-    fn any_frame() -> impl Strategy<Value = Frame> {
-        let progress = (".{0,8}", any::<u64>(), any::<Option<u64>>())
-            .prop_map(|(what, done, total)| Progress { what, done, total });
-        prop_oneof![
-            (any::<u32>(), ".{0,8}")
-                .prop_map(|(protocol, version)| Frame::Hello { hello: Hello { protocol, version } }),
-            (any::<u64>(), "[a-z ]{0,8}", any_value()).prop_map(|(id, op, args)| Frame::Request {
-                id,
-                op,
-                args,
-                actor: if id % 2 == 0 { Actor::Person } else { Actor::Model },
-            }),
-            (any::<u64>(), any_value()).prop_map(|(id, ok)| Frame::Ok { id, ok }),
-            (any::<u64>(), ".{0,20}")
-                .prop_map(|(id, text)| Frame::Err { id, err: Error::conflict(text).hint("h").field("f") }),
-            (any::<u64>(), progress).prop_map(|(id, progress)| Frame::Progress { id, progress }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn frames_round_trip(frame in any_frame()) {
-            prop_assert_eq!(through(&frame), frame);
-        }
-
-        #[test]
-        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
-            let _ = decode(&bytes);
-            let _ = read(&mut bytes.as_slice(), LIMIT);
-        }
-
-        #[test]
-        fn a_damaged_frame_never_panics(
-            frame in any_frame(), at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>(),
-        ) {
-            let mut bytes = encode(&frame, LIMIT).unwrap();
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-            bytes.truncate(cut.index(bytes.len()) + 1);
-            let _ = read(&mut bytes.as_slice(), LIMIT);
-        }
-    }
-
-    /// A peer that announces a length and sends nothing more.
-    struct Announced(usize);
-
-    impl Read for Announced {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            assert!(buffer.len() < LIMIT, "room for {} bytes was made before one arrived", buffer.len());
-            let header = (LIMIT as u32).to_be_bytes();
-            let rest = header.get(self.0..).unwrap_or_default();
-            let count = rest.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&rest[..count]);
-            self.0 += count;
-            Ok(count)
-        }
-    }
-
-    #[test]
-    fn memory_grows_with_received_bytes_not_with_the_announced_length() {
-        read(&mut Announced(0), LIMIT).unwrap_err();
-    }
-
-    #[test]
-    fn a_frame_over_the_limit_is_refused_on_both_sides() {
-        let frame = Frame::Ok { id: 1, ok: json!("x".repeat(LIMIT)) };
-        encode(&frame, LIMIT).unwrap_err();
-        let bytes = encode(&frame, 2 * LIMIT).unwrap();
-        insta::assert_snapshot!(
-            read(&mut bytes.as_slice(), LIMIT).unwrap_err(),
-            @"a frame of 65549 bytes is longer than the 65536 that are allowed"
-        );
-    }
-
-    #[test]
-    fn nesting_is_bounded() {
-        let nested = |depth| (0..depth).fold(json!(1), |value, _| json!([value]));
-        through(&Frame::Ok { id: 1, ok: nested(MAX_DEPTH - 2) });
-        let bytes = encode(&Frame::Ok { id: 1, ok: nested(MAX_DEPTH) }, LIMIT).unwrap();
-        insta::assert_snapshot!(
-            read(&mut bytes.as_slice(), LIMIT).unwrap_err(),
-            @"the frame cannot be read: `ok`: depth limit exceeded"
-        );
-        let deep = [vec![0x82, 0xa2, b'i', b'd', 1, 0xa2, b'o', b'k'], vec![0x91; 60_000]].concat();
-        decode(&deep).unwrap_err();
-    }
-
-    #[test]
-    fn invalid_frames_are_described() {
-        let check = |value: Value, expected: &str| {
-            let error = decode(&rmp_serde::to_vec_named(&value).unwrap()).unwrap_err();
-            assert_eq!(error.message, format!("the frame cannot be read: {expected}"), "{value}");
-        };
-        check(json!({"id": 1}), "its fields do not go together");
-        check(
-            json!({"id": 1, "ok": null, "err": {"code": "internal", "message": ""}}),
-            "its fields do not go together",
-        );
-        check(json!({"id": "1", "op": "get"}), "`id`: wrong msgpack marker FixStr(1)");
-        check(
-            json!({"id": 1, "verb": "get"}),
-            "`verb`: unknown field `verb`, expected one of `hello`, `id`, `op`, `args`, `actor`, `ok`, `err`, `progress`",
-        );
-    }
-
-    #[test]
-    fn another_protocol_is_refused_with_a_hint() {
-        let error = Hello { protocol: 2, version: "9.0.0".into() }.check("the daemon").unwrap_err();
-        assert!(error.message.starts_with("the daemon is version 9.0.0 and speaks protocol 2"), "{error}");
-        assert!(error.hint.is_some());
-    }
 }
