@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Until a test that waits for something gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for something that must happen soon.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// A home with a clock, and the schedule that runs there once it is started.
 struct World {
@@ -113,10 +113,10 @@ impl World {
         self.call("agent history", json!({"agent": agent})).unwrap()
     }
 
-    /// Polls the history of an agent until it satisfies.
+    /// Polls the history of an agent until it satisfies a condition.
     #[track_caller]
     fn until(&self, agent: &str, satisfied: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let history = self.history(agent);
             if satisfied(&history) {
@@ -180,7 +180,7 @@ fn a_long_run_never_overlaps_with_another_of_its_agent() {
 }
 
 #[test]
-fn a_requested_run_waits_for_a_place_but_not_for_slots() {
+fn a_requested_run_goes_before_scheduled_runs() {
     let mut world = World::new();
     world.settings = world.settings.replace("max-concurrent-runs = 2", "max-concurrent-runs = 1");
     world.write("agents/slow.toml", &agent("slow", "every 1s"));
