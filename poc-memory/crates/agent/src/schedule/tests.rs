@@ -11,7 +11,7 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-/// The next `count` slots as a clock in the zone shows them.
+/// The next `count` slots in local time.
 fn slots(text: &str, zone: Tz, after: &str, count: usize) -> String {
     let schedule = schedule(text);
     let mut now = at(after);
@@ -66,7 +66,7 @@ fn unspecified_times_follow_from_the_agents_name() {
         starts.insert(minute("daily", agent));
     }
     assert!(starts.len() > 3 && days.len() > 3, "{starts:?} {days:?}");
-    // Fixed for ever: an upgrade moves nobody's slot.
+    // These must never change: an upgrade must not move slots.
     insta::assert_snapshot!(slots("hourly", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 00:49:00 +00:00, Sat 21 01:49:00 +00:00");
     insta::assert_snapshot!(slots("daily", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 02:49:00 +00:00, Sun 22 02:49:00 +00:00");
     insta::assert_snapshot!(slots("weekly", zone, "2026-11-21T00:00:00Z", 2), @"Thu 26 02:49:00 +00:00, Thu 03 02:49:00 +00:00");
@@ -116,7 +116,7 @@ fn a_rule_with_day_of_month_and_day_of_week_is_warned_about() {
 fn a_skipped_local_time_maps_to_the_first_instant_after_the_gap() {
     insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-03-28T00:00:00Z", 3), @"Sat 28 02:30:00 +01:00, Sun 29 03:00:00 +02:00, Mon 30 02:30:00 +02:00");
     insta::assert_snapshot!(slots("daily at 02:30", Tz::America__New_York, "2026-03-07T00:00:00Z", 3), @"Sat 07 02:30:00 -05:00, Sun 08 03:00:00 -04:00, Mon 09 02:30:00 -04:00");
-    // This island skips half an hour.
+    // Lord Howe Island skips half an hour.
     insta::assert_snapshot!(slots("daily at 02:15", Tz::Australia__Lord_Howe, "2026-10-02T18:00:00Z", 3), @"Sun 04 02:30:00 +11:00, Mon 05 02:15:00 +11:00, Tue 06 02:15:00 +11:00");
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2027-02-28T12:00:00Z", 2), @"Sun 28 03:00:00 +02:00, Wed 28 02:30:00 +02:00");
     insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2024-02-29T12:00:00Z", 2), @"Sun 31 03:00:00 +02:00, Tue 30 02:30:00 +02:00");
@@ -131,7 +131,7 @@ fn a_repeated_local_time_fires_only_once() {
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2029-10-01T00:00:00Z", 2), @"Sun 28 02:30:00 +02:00, Wed 28 02:30:00 +01:00");
     insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2027-10-01T00:00:00Z", 2), @"Sun 31 02:30:00 +02:00, Tue 30 02:30:00 +01:00");
     insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-10-25T00:10:00Z", 4), @"Sun 25 02:20:00 +02:00, Sun 25 02:40:00 +02:00, Sun 25 03:00:00 +01:00, Sun 25 03:20:00 +01:00");
-    // An hour of real time stays an hour.
+    // Fixed periods are not affected by clock changes.
     insta::assert_snapshot!(slots("hourly", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:49:00 +02:00, Sun 25 02:49:00 +01:00, Sun 25 03:49:00 +01:00, Sun 25 04:49:00 +01:00");
 }
 
@@ -175,7 +175,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
     .prop_map(|text| schedule(&text))
 }
 
-/// Instants of some decades, half of them near a change of the clocks.
+/// Instants of several decades, half of them near clock changes.
 fn any_instant() -> impl Strategy<Value = Timestamp> {
     let changes = [
         "2026-03-29T01:00:00Z",

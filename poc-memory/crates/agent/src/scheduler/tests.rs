@@ -32,7 +32,7 @@ fn world(agents: &[(&str, &str)]) -> World {
     World { home, memory, clock, scheduler, catalog, pending }
 }
 
-/// Opens the memory; every opening has chance, and so a boot, of its own.
+/// Opens the memory with a new random source, and thus a new boot id.
 fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
     let mut config = with_hash_embedder(Config::defaults().unwrap());
     config.agents.keep_rows = 3;
@@ -64,7 +64,7 @@ fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
 }
 
 impl World {
-    /// The slots handed out at an instant; `None` when nothing was looked at.
+    /// The slots returned at an instant; `None` when no agent was polled.
     fn poll(&mut self, now: &str) -> Option<Vec<String>> {
         self.clock.set(at(now));
         if !self.scheduler.needs_poll(&self.memory, &self.catalog) {
@@ -97,7 +97,7 @@ fn no_agent_is_polled_before_it_is_due() {
     assert_eq!(world.poll("2026-11-21T03:29:59Z"), None);
     assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
     assert_eq!(world.poll("2026-11-21T03:30:01Z"), None);
-    // The clock goes back: it is looked at, and nothing fires again.
+    // When the clock goes back, agents are polled, but nothing fires again.
     assert_eq!(world.poll("2026-11-21T03:29:00Z"), Some(vec![]));
     assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec![]));
     assert_eq!(world.rows(), []);
@@ -132,9 +132,9 @@ fn a_slot_that_is_not_run_leaves_a_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("off", "\"daily at 01:30\"\nenabled = false")]);
     world.poll("2026-11-21T00:00:00Z");
     assert_eq!(world.poll("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
-    // It has not begun yet, and its next slot comes.
+    // It has not started yet when its next slot comes.
     assert_eq!(world.poll("2026-11-21T02:00:00Z"), Some(vec![]));
-    // Now it has.
+    // Now it has started.
     let slot = Some(at("2026-11-21T01:00:00Z"));
     ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "often", slot)).unwrap();
     assert_eq!(world.poll("2026-11-21T03:00:00Z"), Some(vec![]));
@@ -166,7 +166,7 @@ fn a_slot_due_while_another_is_pending_leaves_a_row() {
         assert_eq!((row.status, row.reason), (Status::Skipped, Some(reason)));
         assert_eq!(carry().unwrap(), None);
     }
-    // A day in the queue is too long; its time was there.
+    // After a day in the queue, the slot is outside the window.
     let slot = slot("often", "2026-11-21T02:00:00Z");
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
@@ -189,16 +189,16 @@ fn a_tick_runs_the_due_slots() {
     assert!(rows.iter().all(|row| row.reason == Some(Reason::TooFewResults)));
 }
 
-/// What happens to the machine from one look to the next.
+/// An event between two polls.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Time passes while the process looks again and again.
+    /// Time passes while the process polls regularly.
     Awake { seconds: i64, ticks: i64 },
-    /// The process ends and another one begins, some time later.
+    /// The process ends, and another one starts some time later.
     Down { minutes: i64 },
-    /// The process is killed in the middle of what was due.
+    /// The process is killed during the due runs.
     Killed,
-    /// Someone sets the clock.
+    /// The clock is set.
     Set { minutes: i64 },
 }
 
@@ -208,7 +208,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (1..600i64).prop_map(|minutes| Step::Down { minutes }),
         1 => Just(Step::Killed),
         1 => (-3_000..3_000i64).prop_map(|minutes| Step::Set { minutes }),
-        // Back into what was just done.
+        // Back to before the last run.
         3 => (-150..-30i64).prop_map(|minutes| Step::Set { minutes }),
     ];
     proptest::collection::vec(step, 4..14)
@@ -217,8 +217,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// With the rows of three slots kept, through ends of the process and clocks that are set: what is
-    /// due can be claimed, and no slot runs twice but one that was interrupted.
+    /// With only three rows kept, across process ends and clock changes, every due slot can be claimed, and no slot
+    /// runs twice unless it was interrupted.
     #[test]
     fn no_slot_runs_twice_however_few_rows_are_kept(steps in steps()) {
         let World { home, mut memory, clock, mut scheduler, catalog, .. } =

@@ -10,7 +10,7 @@ mod year;
 
 const TOLERANCE: Span = Span::MINUTE;
 
-/// An agent and what the store would hold of it.
+/// An agent and its stored history.
 struct World {
     schedule: Schedule,
     rules: ScheduleRules,
@@ -57,7 +57,7 @@ impl World {
         self.history.state.record(&row(0, at(slot), status, at(ended)));
     }
 
-    /// What is decided at an instant, in words.
+    /// The decisions at an instant as text.
     fn decisions_at(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
             Decision::Run { trigger, late, .. } => {
@@ -115,7 +115,7 @@ fn of_missed_slots_the_latest_runs_and_the_others_share_a_row() {
     world.rules.catch_up = true;
     world.rules.catch_up_window = Span::MINUTE;
     insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 26 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T12:00:00.000Z: outside-window");
-    // A slot on time runs whatever happened to those before it.
+    // A slot on time runs regardless of earlier slots.
     insta::assert_snapshot!(world.decisions_at("2026-11-21T12:00:30Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: outside-window; run 2026-11-21T12:00:00.000Z");
 }
 
@@ -128,7 +128,7 @@ fn slots_before_a_pause_have_reasons_of_their_own() {
     insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: outside-window; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
     world.rules.catch_up = false;
     insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: catch-up-off; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
-    // One that would have been caught up is not, for the pause.
+    // A slot is not caught up during a pause.
     world.rules.catch_up = true;
     world.rules.catch_up_window = Span::WEEK;
     insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
@@ -160,7 +160,7 @@ fn an_interrupted_slot_is_retried_once() {
     let slot = "2026-11-21T12:00:00Z";
     world.row(slot, Status::Interrupted, "2026-11-21T12:05:00Z");
     insta::assert_snapshot!(world.decisions_at("2026-11-21T12:10:00Z"), @"run 2026-11-21T12:00:00.000Z late");
-    // A later slot stands for it.
+    // A later slot covers it.
     insta::assert_snapshot!(world.decisions_at("2026-11-21T18:00:00Z"), @"run 2026-11-21T18:00:00.000Z");
     world.row(slot, Status::Interrupted, "2026-11-21T12:15:00Z");
     insta::assert_snapshot!(world.decisions_at("2026-11-21T12:20:00Z"), @"");
@@ -192,14 +192,14 @@ fn jitter_is_fixed_per_slot_and_keeps_their_order() {
     }
 }
 
-/// What happens to the machine from one look to the next.
+/// An event between two polls.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Time passes while the process looks again and again.
+    /// Time passes while the process polls regularly.
     Awake { seconds: i64, ticks: i64 },
-    /// Time passes while nothing runs, and what ran was interrupted.
+    /// Time passes while no process runs; the run in progress is interrupted.
     Down { hours: i64 },
-    /// Someone sets the clock.
+    /// The clock is set.
     Set { hours: i64 },
 }
 
@@ -212,8 +212,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// The store, as far as slots go: it refuses what would run twice. Rows are for the law alone: what is
-/// decided by is the state, as if none were kept.
+/// A model of the store that refuses to run a slot twice. The rows only serve the check; decisions use the state,
+/// as if all rows were pruned.
 #[derive(Default)]
 struct Ledger {
     state: AgentState,
@@ -282,7 +282,7 @@ proptest! {
             for _ in 0..ticks {
                 now = now.plus(span);
                 latest = latest.max(now);
-                // A run takes until the next look but one.
+                // A run takes two polls.
                 if now.0 % 2 == 0 {
                     ledger.end(now, Status::Ok);
                 }

@@ -144,6 +144,19 @@ pub fn agent(actions: &str, more: &str) -> Definition {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
+/// An agent that links, with the model `first` and the fallback model `second`, each called once per run.
+pub fn agent_with_fallback() -> Definition {
+    let mut definition = agent("\"link-add\"", "[retry]\nattempts = 1\n");
+    definition.execution.model = "first".into();
+    definition.execution.fallback = vec!["second".into()];
+    definition
+}
+
+/// The calls of a run: the model, and whether the cost is estimated.
+pub fn calls(run: &Run) -> Vec<(&str, bool)> {
+    run.calls.iter().map(|call| (call.model.as_str(), call.estimated)).collect()
+}
+
 /// The diagnostics, each with its hint on a line of its own.
 pub fn report(diagnostics: &[FileDiagnostic]) -> String {
     let hint = |hint: &String| format!("\n  {hint}");

@@ -1,4 +1,4 @@
-//! Notes that are taken apart: the parts share the fate of what is to take the note's place.
+//! Splitting notes: the parts are applied together with the replacement or not at all.
 
 use super::world::{ScriptedModel, World, agent, draft, outcomes};
 use crate::Catalog;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 const LONG: &str = "The note says two things.";
 
-/// An agent that may take notes apart and leaves the whole to a person, or does it by itself.
+/// An agent that splits notes and either proposes or applies the replacement.
 fn splitter(mode: &str, most: usize) -> Definition {
     let limits = format!("[limits.supersede]\nmode = \"{mode}\"\nmax = {most}\n[limits.insert]\nmax = 9\n");
     agent("\"insert\", \"supersede\"", &limits)
 }
 
-/// Takes the first so many notes of the prompt apart, each by a new overview with a key.
+/// Splits the first notes of the prompt, each with a new overview as its replacement.
 fn split(notes: usize, key: &str) -> ScriptedModel<'static> {
     let part = |note: usize, part: usize| {
         json!({"reason": "part", "key": format!("part-{note}-{part}"), "title": "Part",
@@ -117,13 +117,12 @@ fn a_waiting_proposal_is_not_proposed_again() {
     assert_eq!(second.status, Status::Noop, "{:?}", outcomes(&second));
     assert!(second.actions.iter().all(|action| action.rejected.as_deref() == Some("already-present")));
     assert_eq!(proposals(&world.memory, None).unwrap().len(), 3);
-    // What was turned down may be asked for again, by whoever looks at the note again.
+    // A rejected split may be proposed again.
     reject(&world.memory, first.id, &[], "").unwrap();
     assert_eq!(again().status, Status::Proposed);
 }
 
-/// As they come, over notes that people have written: no bundled agent writes beside them what it may not
-/// put in their place.
+/// No bundled agent inserts parts of a note written by a person that it may not replace.
 #[test]
 fn bundled_agents_do_not_change_handwritten_notes() {
     let world = World::new();

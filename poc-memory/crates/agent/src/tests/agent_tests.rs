@@ -19,12 +19,12 @@ const NOTES: &str = r#"{"key": "monday", "type": "episodic", "age": "2d", "body"
 {"key": "seen", "type": "episodic", "age": "3d", "visits": {"tester": "6d", "other": "1h"}, "body": "Old news."}
 "#;
 
-/// The tests behind a usual agent.
+/// A usual agent with these tests.
 fn tests(text: &str) -> Definition {
     parse(&format!("{HEAD}{text}")).unwrap_or_else(|errors| panic!("{}", report(&errors)))
 }
 
-/// What came otherwise than expected, test by test.
+/// The differences of each test.
 fn played(world: &World, definition: &Definition) -> String {
     let line = |difference: &test_runner::TestDifference| {
         let test_runner::TestDifference { what, missing, unexpected, order } = difference;
@@ -224,7 +224,7 @@ fn every_bundled_agent_passes_its_tests() {
     );
 }
 
-/// A run that was recorded is a test that passes, also behind what the file says already.
+/// A recorded run is a test that passes, also after other tests in the file.
 #[test]
 fn a_recorded_run_passes_as_a_test() {
     let world = World::new();

@@ -72,27 +72,8 @@ fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
             assert!(error.line.is_some(), "{name}");
         }
     }
-    insta::assert_snapshot!([("", "a"), ("# nothing\n", "b"), ("\r\n\r\n", "c")].map(|(text, _)| positions(&parse(text).unwrap_err())).concat(), @r#"
-    1:1: `query.pipeline` is missing
-       → add `pipeline = "all | type:episodic | limit:20"` under `[query]`
-    1:1: `execution.model` is missing
-       → add `model = "default"` under `[execution]`
-    1:1: `execution.actions` is missing
-       → add `actions = ["link-add"]` under `[execution]`
-    1:1: `prompt.placeholders` is missing
-       → add `placeholders = ["NODES"]` under `[prompt]`
-    1:1: `prompt.template` is missing
-       → add `template = "linker.md"` under `[prompt]`
-    1:1: `query.pipeline` is missing
-       → add `pipeline = "all | type:episodic | limit:20"` under `[query]`
-    1:1: `execution.model` is missing
-       → add `model = "default"` under `[execution]`
-    1:1: `execution.actions` is missing
-       → add `actions = ["link-add"]` under `[execution]`
-    1:1: `prompt.placeholders` is missing
-       → add `placeholders = ["NODES"]` under `[prompt]`
-    1:1: `prompt.template` is missing
-       → add `template = "linker.md"` under `[prompt]`
+    let empty = positions(&parse("").unwrap_err());
+    insta::assert_snapshot!(empty, @r#"
     1:1: `query.pipeline` is missing
        → add `pipeline = "all | type:episodic | limit:20"` under `[query]`
     1:1: `execution.model` is missing
@@ -104,6 +85,9 @@ fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
     1:1: `prompt.template` is missing
        → add `template = "linker.md"` under `[prompt]`
     "#);
+    for text in ["# nothing\n", "\r\n\r\n"] {
+        assert_eq!(positions(&parse(text).unwrap_err()), empty);
+    }
     let crlf = GOOD.replace("daily", "dayly").replace('\n', "\r\n");
     assert!(positions(&parse(&crlf).unwrap_err()).starts_with("  13:12:"), "lines are counted over CRLF");
     let bom = format!("\u{feff}{}", GOOD.replace("description", "descripton"));

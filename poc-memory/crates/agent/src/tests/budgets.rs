@@ -1,4 +1,4 @@
-//! What agents may spend, through whole runs.
+//! Budgets in whole runs.
 
 use super::world::{World, agent};
 use crate::Definition;
@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A model whose every attempt takes 1 dollar, of at most 2.
+/// A model whose attempts cost 1 dollar each, at most 2.
 struct Priced {
     replies: bool,
     attempts: AtomicU32,
@@ -49,7 +49,7 @@ fn world() -> World {
     world
 }
 
-/// A day before and a day after an instant, for the agent and for everyone.
+/// Budget days from one day before to one day after an instant.
 fn days_around(now: Timestamp) -> ledger::BudgetDays {
     let day = now.minus(Span::DAY)..now.plus(Span::DAY);
     ledger::BudgetDays { own: day.clone(), everyone: day }
@@ -62,7 +62,7 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
     assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
     insta::assert_snapshot!(row.message.unwrap(), @"$0.0000 of $1.9900 are spent, by the agent's `budget.max-usd-per-run`, and the call may cost $2.0000");
-    // One correction turn of three is paid for; the reply is no better then.
+    // The budget covers one of three correction turns.
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
     assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
     let state = ledger::state(&world.memory, "tester").unwrap();
@@ -90,7 +90,7 @@ fn a_budget_day_follows_the_agents_time_zone() {
     let outcome = |row: Run| (row.status, row.reason);
     let (ran, refused) =
         ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
-    // 22:30 and 23:30 in UTC are two days in Vienna in winter.
+    // 22:30 and 23:30 UTC are on different days in Vienna in winter.
     at("2026-11-21T22:30:00Z");
     assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
     assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
@@ -140,7 +140,7 @@ fn all_agents_together_stay_within_the_operators_limit() {
     assert_eq!(row.status, ran);
 }
 
-/// Answers nothing, for a dollar of at most two, when it has done something else.
+/// A model whose replies cost 1 dollar, at most 2, and that runs code during the call.
 struct Meanwhile<'a>(&'a (dyn Fn() + Sync));
 
 impl Model for Meanwhile<'_> {
@@ -167,7 +167,7 @@ fn concurrent_runs_do_not_reserve_the_same_dollar() {
     };
     let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(Reason::OverBudget));
     assert_eq!(runs(&agent("\"link-add\"", ""), &Meanwhile(&refused)).cost, Some(1.0));
-    // What was promised and not taken is there again.
+    // The unused part of the reservation is released.
     assert_eq!(runs(&other, &Meanwhile(&|| ())).cost, Some(1.0));
 }
 
@@ -182,7 +182,7 @@ fn concurrent_dry_runs_share_the_budget_of_the_day() {
     assert_eq!(runs(&Meanwhile(&refused)).cost, Some(1.0));
 }
 
-/// Runs of the agent and US dollars on record, of all days.
+/// Recorded runs of the agent and their cost in US dollars, of all days.
 fn on_record(world: &World) -> (u32, f64) {
     let now = world.memory.now();
     let state = ledger::state(&world.memory, "tester").unwrap();
@@ -258,7 +258,7 @@ fn a_dry_run_books_its_cost() {
         )
     };
     assert_eq!(spent(), ((0, 2.0), 2.0), "it is no run of the day, and its dollars are");
-    // The next could take two more.
+    // The next call could cost 2 more.
     assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
 }
@@ -274,7 +274,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
         let mut child = start();
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
         ledger::record_child_process(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
-        // Nothing happens while its own process is there.
+        // Nothing is booked while its process is alive.
         ledger::interrupt_others(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         world.memory.boot = format!("the next, {by_claim}");
@@ -294,7 +294,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
 fn the_cost_of_a_discarded_reply_is_booked() {
     let world = world();
     let definition = agent("\"link-add\"", "");
-    /// Its run is ended while it thinks.
+    /// Its run is ended during the call.
     struct Late<'a>(&'a World);
     impl Model for Late<'_> {
         fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {

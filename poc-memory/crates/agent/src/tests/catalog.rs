@@ -28,7 +28,7 @@ fn a_broken_file_runs_as_its_last_good_version_even_after_a_restart() {
       the actions are `link-add`, `weight`, `insert` and `supersede`
     ");
 
-    // Loading what has not changed writes nothing.
+    // Loading unchanged files writes nothing.
     let seq = world.memory.store.view().seq;
     Catalog::load(&world.memory).unwrap();
     assert_eq!(world.memory.store.view().seq, seq);
@@ -52,7 +52,7 @@ fn changing_a_saved_pipeline_changes_the_agents_that_use_it() {
     let window = first.definition.as_ref().unwrap().window();
     assert_eq!(window.map(|window| window.to_string()), Some("3d".into()));
 
-    // Another text makes another agent of it.
+    // Another text changes the agent.
     save("type:daily");
     let second = load();
     assert_eq!(
@@ -61,7 +61,7 @@ fn changing_a_saved_pipeline_changes_the_agents_that_use_it() {
     );
     assert_ne!(fingerprint(&first), fingerprint(&second));
 
-    // A broken one keeps its last good version, text included.
+    // With a broken pipeline, the agent keeps its last valid version and the old text.
     save("tpye:daily");
     let broken = load();
     assert_eq!((broken.state, pipeline(&broken)), (EntryState::LastGood, pipeline(&second)));
@@ -109,7 +109,7 @@ fn a_restored_agent_counts_as_new() {
     let is_there = || Catalog::load(&world.memory).unwrap().agents.contains_key("mine");
     let since = || Catalog::load(&world.memory).unwrap().agents["mine"].since;
 
-    // One look may have come in the middle of a save.
+    // A scan may come in the middle of a save.
     remove();
     assert!(!is_there());
     world.clock.advance(Span::WEEK);
@@ -124,7 +124,7 @@ fn a_restored_agent_counts_as_new() {
     world.file("agents/mine.toml", SEED);
     assert_eq!(since(), world.memory.now());
 
-    // Whoever is sure does not wait.
+    // With `sure`, there is no grace period.
     remove();
     let scan = CatalogScan::new(&world.memory, true).unwrap();
     scan.remember(&world.memory, &scan.catalog).unwrap();

@@ -1,11 +1,11 @@
-//! What is run after a sleep.
+//! Catching up after a sleep.
 
 use super::fleet::{Fleet, nothing};
 use crate::ledger::{Reason, Run, Status};
 use poc_graph::time::Span;
 use std::collections::BTreeSet;
 
-/// Twenty agents that were asleep for three days.
+/// Twenty agents on a machine that slept for three days.
 fn slept(fleet: Fleet) -> (Fleet, Vec<Run>) {
     let mut fleet = fleet;
     fleet.tick();
@@ -36,7 +36,7 @@ fn catch_up_runs_are_spread_after_a_sleep() {
     assert!(after.iter().all(|after| (0..=300).contains(after)), "{after:?}");
     let spread: BTreeSet<i64> = after.iter().map(|after| after / 30).collect();
     assert!(spread.len() >= 6, "{after:?}");
-    // The slots before it share a row each.
+    // The earlier slots of each agent share one row.
     let missed = |row: &&Run| row.status == Status::Missed;
     assert_eq!(rows.iter().filter(missed).count(), 20);
     assert!(rows.iter().filter(missed).all(|row| row.reason == Some(Reason::OutsideWindow)));

@@ -1,4 +1,4 @@
-//! The store lives on while a model thinks, and while a proposal waits; and agents live beside each other.
+//! The store changes during calls and before approvals, and agents run concurrently.
 
 use super::world::{FnModel, ScriptedModel, World, agent, draft, edit, handle};
 use crate::definition::{Definition, Mode};
@@ -10,7 +10,7 @@ use poc_notes::supersede;
 use poc_notes::{Draft, Memory, insert};
 use serde_json::{Value, json};
 
-/// What may become of a note.
+/// A change of a note.
 type Change = fn(&Memory);
 
 fn edited(memory: &Memory) {
@@ -56,7 +56,7 @@ fn world() -> (World, Definition) {
     (world, definition)
 }
 
-/// Every action there is: each with what changes, and each without.
+/// Every kind of action, with and without a change of its notes.
 fn everything(asked: &Request<'_>) -> Value {
     let name = |key: &str| handle(asked, key);
     let link =
@@ -84,7 +84,7 @@ fn actions_on_notes_changed_during_the_call_are_refused_and_the_rest_applied() {
         let found: Vec<&str> =
             run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect();
         let (left, done) = ("changed-since-read", "applied");
-        // What was to be replaced in the same reply takes nobody's place.
+        // A note that the same reply supersedes is not a replacement.
         let expected = [left, left, done, left, done, left, done, left, "invalid-value", done];
         assert_eq!(found, expected, "{name}: {:?}", run.actions);
         assert_eq!(run.status, Status::Partial);
@@ -92,7 +92,7 @@ fn actions_on_notes_changed_during_the_call_are_refused_and_the_rest_applied() {
             world.memory.find("from-changed").is_err() && world.memory.find("from-one").is_ok(),
             "{name}"
         );
-        // It is read again as it is now, by whichever name, and nothing else but what is new.
+        // The next run reads only changed and new notes.
         let again = ScriptedModel::doing_nothing(&["link-add", "weight", "insert", "supersede"]);
         let next = world.run(&definition, &again);
         assert_eq!(next.visited.len(), usize::from(name == "edited"), "{name}: {next:?}");
@@ -108,7 +108,7 @@ fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
             &definition,
             &FnModel(|asked: &Request<'_>| {
                 let mut answer = everything(asked);
-                // What would be decided by the order alone.
+                // The outcome would depend on the order only.
                 answer["supersede"].as_array_mut().unwrap().truncate(1);
                 answer["insert"].as_array_mut().unwrap().remove(0);
                 answer
@@ -128,7 +128,7 @@ fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
     }
 }
 
-/// Runs two agents in turn until both have nothing to do; how many runs that took.
+/// Runs two agents in turn until both have nothing to do. Returns the number of runs.
 fn in_turn(world: &World, agents: [(&Definition, &dyn Model); 2], most: usize) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut rests = 0;
@@ -167,13 +167,13 @@ fn links_and_weights_of_one_agent_trigger_no_run_of_another() {
     });
     let runs = in_turn(&world, [(&first, &busy), (&second, &busy)], 20);
     assert_eq!(runs.len(), 2, "one each");
-    // A person's edit is read once by each.
+    // Each agent reads a person's edit once.
     edited(&world.memory);
     let runs = in_turn(&world, [(&first, &busy), (&second, &busy)], 20);
     assert_eq!(runs.iter().map(|run| run.visited.len()).collect::<Vec<_>>(), [1, 1]);
 }
 
-/// Gives every note a mark of its own, unless it has it.
+/// Adds the agent's mark to every note that lacks it.
 fn marks(mark: &'static str) -> impl Model {
     FnModel(move |asked: &Request<'_>| {
         let open = asked.selection.chosen().filter(|one| !one.node.body.contains(mark)).take(5);
@@ -190,7 +190,7 @@ fn two_agents_that_overwrite_each_other_stop() {
     let (world, definition) = world();
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
     let runs = in_turn(&world, [(&first, &marks("(one)")), (&second, &marks("(two)"))], 40);
-    // Each note is written by both, and read once more by the one that was first.
+    // Both agents write each note, and the first one reads it once more.
     assert!(runs.len() <= 6, "{}", runs.len());
     let written: usize = runs.iter().map(|run| run.applied().count()).sum();
     assert_eq!(written, 8);

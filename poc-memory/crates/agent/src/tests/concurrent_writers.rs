@@ -1,4 +1,4 @@
-//! People write while agents think: nobody's words are lost.
+//! People write during the calls of agents, and no edit is lost.
 
 use super::world::{FnModel, World, agent};
 use crate::model::Request;
@@ -14,7 +14,7 @@ const WRITERS: usize = 32;
 const NOTES: usize = 12;
 const WORDS: usize = 400;
 
-/// Adds a word to the note that stands for a topic now: the one in use that has its first line.
+/// Adds a word to the current note of a topic: the live note with its first line.
 fn write(world: &World, topic: usize, word: &str) {
     let cause = world.memory.cause("manual", "test");
     let now = world.memory.now();
@@ -69,8 +69,8 @@ fn writes_made_during_a_model_call_are_kept() {
                 }
             });
         }
-        // The agent says everything again in its own words: what it has read, and that it was there. Six
-        // words are written while it thinks, and two whenever they come.
+        // The agent rewrites every note with its text and a mark. Six words are written during its call, two at
+        // other times.
         for words in (0..WORDS).collect::<Vec<_>>().chunks(8) {
             world.clock.advance(Span::MINUTE);
             let model = FnModel(|asked: &Request<'_>| {

@@ -3,7 +3,7 @@
 use super::world::{World, parse, report};
 use crate::{Catalog, EntryState};
 
-/// The seed's file, as it was written before there was any code.
+/// An agent file of the first release; it must stay valid.
 pub(super) const SEED: &str = r#"# agents/linker.toml            (this file, unchanged, must work: it is the seed's)
 [query]
 pipeline = "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20"
@@ -18,7 +18,7 @@ actions = ["link-add", "weight"]
 schedule = "daily"
 "#;
 
-/// What is said about an agent file.
+/// The diagnostics of an agent file.
 fn problems_of(text: &str) -> String {
     match parse(text) {
         Ok(_) => "nothing".into(),

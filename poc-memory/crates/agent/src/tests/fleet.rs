@@ -1,4 +1,4 @@
-//! Agents that run by themselves, in time that passes at once, with a model that a test plays.
+//! Scheduled agents with a manual clock and a scripted model.
 
 use super::world::World;
 use crate::Catalog;
@@ -24,11 +24,11 @@ pub(super) type Answer = std::result::Result<Reply, CallFailure>;
 
 type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
 
-/// The model every agent names.
+/// The model of every agent.
 #[derive(Clone)]
 struct TestResult {
     plays: Arc<Mutex<Box<Plays>>>,
-    /// What one of its calls costs at most, when it costs anything.
+    /// Maximum cost of a call; `None` when calls are free.
     most: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Fleet {
     pub(super) options: RunOptions,
 }
 
-/// An answer that asks for nothing.
+/// A reply without actions.
 pub(super) fn nothing() -> Answer {
     replying(r#"{"notes": "", "link-add": []}"#)
 }
@@ -73,7 +73,7 @@ pub(super) fn fails() -> Answer {
 }
 
 impl Fleet {
-    /// Agents by name and what their files say behind `[execution]`, over two notes.
+    /// Agents by name with the lines of their files after `[execution]`, and two notes.
     pub(super) fn new(
         agents: &[(&str, &str)],
         play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
@@ -93,7 +93,7 @@ impl Fleet {
         Fleet::costing(world, agents, None, play)
     }
 
-    /// With a model whose calls cost so many dollars at most.
+    /// With a model whose calls cost at most this many dollars.
     pub(super) fn costing(
         world: World,
         agents: &[(&str, &str)],
@@ -111,13 +111,13 @@ impl Fleet {
         Fleet { world, catalog: Arc::new(catalog), scheduler: Scheduler::default(), options }
     }
 
-    /// Looks once.
+    /// Polls once.
     pub(super) fn tick(&mut self) -> Vec<Result<Option<Run>>> {
         let tick = Tick::now(&self.world.memory, Tz::UTC);
         self.scheduler.tick(&self.world.memory, &self.catalog, tick, &self.options)
     }
 
-    /// Looks every so often for some time.
+    /// Polls at regular intervals for some time.
     pub(super) fn pass(&mut self, time: Span, every: Span) {
         let end = self.world.memory.now().plus(time);
         while self.world.memory.now() < end {
@@ -132,7 +132,7 @@ impl Fleet {
         self.pass(Span(hours * Span::HOUR.0), Span::MINUTE);
     }
 
-    /// Another process goes on.
+    /// Continues in another process.
     pub(super) fn restart(self) -> Fleet {
         let config = self.world.memory.config.clone();
         let mut world = self.world.reopen();
@@ -143,7 +143,7 @@ impl Fleet {
         Fleet { world, scheduler: Scheduler::default(), ..self }
     }
 
-    /// An agent's file is edited.
+    /// Edits an agent's file.
     pub(super) fn edit(&mut self, name: &str, more: &str) {
         let mut catalog = (*self.catalog).clone();
         let since = catalog.agents[name].since;
@@ -162,7 +162,7 @@ impl Fleet {
         rows
     }
 
-    /// The rows in words, oldest first: when each was due, why, and what became of it.
+    /// The rows as text, oldest first: due time, trigger and outcome.
     pub(super) fn story(&self) -> String {
         let line = |row: &Run| {
             let at = row.scheduled_at.unwrap_or(row.started).to_string();

@@ -1,4 +1,4 @@
-//! What a run would take, told beforehand.
+//! Forecasts of runs.
 
 use super::fleet::{Fleet, nothing};
 use crate::ledger::Reason;
@@ -39,7 +39,7 @@ fn a_forecast_matches_the_run_that_follows() {
     let told = looked(&fleet);
     let ran = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
     assert_eq!(ran.selected.len(), told.nodes);
-    // The run of the day is used up, and there is nothing to do.
+    // The daily limit is reached, and there is nothing to do.
     assert_eq!(counts(&fleet), (2, 0, 0, 0, 2));
     assert_eq!(reasons(&looked(&fleet)), [Reason::OverBudget, Reason::NotStale]);
     let refused = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();

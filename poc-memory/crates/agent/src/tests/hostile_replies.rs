@@ -1,5 +1,5 @@
-//! Replies that want what they may not have, random agents, and a judge that knows neither the reply nor
-//! the permit layer. `POC_MEMORY_HOSTILE=100000` asks for as many of them, `POC_MEMORY_SEED` for others.
+//! Random agents get replies with forbidden actions; a checker that is independent of the permit layer verifies
+//! the outcome. `POC_MEMORY_HOSTILE` sets the number of replies, `POC_MEMORY_SEED` the seed.
 
 mod generator;
 
@@ -17,10 +17,10 @@ use poc_graph::{EdgeKind, Node, NodeId, Trust};
 use poc_notes::link::{self, Link};
 use std::collections::BTreeMap;
 
-/// Replies of one agent in one memory.
+/// Number of replies per agent.
 const TURNS: usize = 25;
 
-/// Dice that can be thrown again.
+/// A reproducible random source.
 pub(super) struct Dice(pub(super) SeededRng);
 
 impl Dice {
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// What the model saw and how the store was around it.
+/// A model that gives random replies and records the store before and after the call.
 struct Hostile<'a> {
     world: &'a World,
     dice: &'a Dice,
@@ -47,7 +47,7 @@ struct Hostile<'a> {
 
 impl Model for Hostile<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        // A correction turn is about the same prompt.
+        // A correction turn has the same prompt.
         let before = self.asked.lock().take();
         let read = before.map_or_else(|| Image::of(self.world), |(asked, _)| asked.read);
         if self.dice.one_in(4) {
@@ -60,7 +60,7 @@ impl Model for Hostile<'_> {
     }
 }
 
-/// Somebody else does something meanwhile.
+/// Another writer changes the store during the call.
 fn meddle(world: &World, dice: &Dice, notes: &[String]) {
     let key = dice.pick(notes);
     let Ok(node) = world.memory.find(key) else { return };
@@ -97,7 +97,7 @@ fn meddle(world: &World, dice: &Dice, notes: &[String]) {
     }
 }
 
-/// What `limits.protect` may say, with the same naively.
+/// Values of `limits.protect`, each with an equivalent predicate.
 type Protect = (&'static str, fn(&Node) -> bool);
 const PROTECT: [Protect; 4] = [
     ("\"provenance:manual\"", |node| node.provenance == "manual"),
@@ -108,7 +108,7 @@ const PROTECT: [Protect; 4] = [
     ("\"type:semantic\"", |node| node.node_type.0 == "semantic"),
 ];
 
-/// What was seen, to tell that everything was.
+/// Counts of outcomes, to check that every outcome occurred.
 #[derive(Default)]
 struct Seen {
     replies: usize,
@@ -117,7 +117,7 @@ struct Seen {
     outcomes: BTreeMap<String, usize>,
 }
 
-/// One agent over one memory.
+/// Runs one random agent on one random memory.
 fn play(seed: u64, seen: &mut Seen) {
     let dice = Dice(SeededRng::new(seed));
     let (world, notes) = memory(&dice);
@@ -131,7 +131,7 @@ fn play(seed: u64, seen: &mut Seen) {
         let model = Hostile { world: &world, dice: &dice, notes: &notes, asked: Mutex::default() };
         let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
         *seen.outcomes.entry(run.status.name().to_owned()).or_default() += 1;
-        // Nothing to read: everything episodic is out of use.
+        // No episodic note is left to read.
         let Some((asked, graph)) = model.asked.into_inner() else { break };
         seen.replies += 1;
         let after = Image::of(&world);
@@ -152,7 +152,7 @@ fn play(seed: u64, seen: &mut Seen) {
     }
 }
 
-/// Undoes a run in parts: the graph is what it was, or what is not is told.
+/// Undoes a run in parts, and checks that the graph is restored except for reported conflicts.
 fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize), seen: &mut Seen) {
     let row = || ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left = |row: &Run| -> Vec<u16> {
@@ -183,7 +183,7 @@ fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize
             assert_eq!(world.graph(), graph, "{at:?}");
         }
         Some(id) => {
-            // Nobody loses what they wrote; a note of the run that was edited keeps its action.
+            // Edits are not lost: the action of an edited note stays.
             let node = world.memory.store.node(id).unwrap();
             let body = node.map(|node| node.body);
             assert_eq!(body.as_deref(), Some("Edited by a person before the undo."), "{at:?}");
@@ -224,10 +224,10 @@ fn hostile_replies_change_nothing_that_is_not_permitted() {
     let (replies, undone, conflicts) =
         (sum(|seen| seen.replies), sum(|seen| seen.undone), sum(|seen| seen.conflicts));
     println!("{replies} replies, {undone} runs undone, {conflicts} conflicts, {outcomes:?}");
-    // Each way of being refused was met, and of ending.
+    // Every kind of refusal and every status occurred.
     let ends = ["Applied", "Proposed", "ok", "partial", "failed"];
     for name in REASONS.into_iter().chain(ends) {
-        assert!(outcomes.contains_key(name), "`{name}` was never met: {outcomes:?}");
+        assert!(outcomes.contains_key(name), "`{name}` never occurred: {outcomes:?}");
     }
     assert!(undone > 0 && conflicts > 0);
 }

@@ -1,5 +1,5 @@
-//! What a run may have done, told without the permit layer: from the agent's file, the prompt's text and
-//! what stood in the store when the model answered and after it.
+//! Checks what a run may change, independently of the permit layer: from the agent file, the prompt, and the
+//! store before and after the reply was applied.
 
 use super::world::World;
 use crate::definition::{ActionKind, Definition, Mode, Targets};
@@ -8,7 +8,7 @@ use crate::proposal::proposals;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The reasons of 0.1.0: rows keep them.
+/// The reasons of release 0.1.0, which are stored in rows.
 pub(super) const REASONS: [&str; 10] = [
     "not-permitted",
     "unknown-handle",
@@ -22,7 +22,7 @@ pub(super) const REASONS: [&str; 10] = [
     "observed",
 ];
 
-/// Weights decay between two looks at them; this much is no change.
+/// Weights decay over time; smaller differences are not changes.
 const DECAYED: f64 = 1e-3;
 
 /// The store at an instant.
@@ -61,7 +61,7 @@ impl Image {
         self.edges.keys().any(|&(src, _, dst)| (src, dst) == (a, b) || (src, dst) == (b, a))
     }
 
-    /// Whether a link could have been carried over from a note that another has replaced.
+    /// Whether a link could have been moved from a superseded note to its replacement.
     fn carried(&self, (src, dst): (NodeId, NodeId)) -> bool {
         let olds = |new: NodeId| {
             let replaced = move |&&(by, kind, _): &&(NodeId, EdgeKind, NodeId)| {
@@ -80,19 +80,19 @@ impl Image {
     }
 }
 
-/// What the model was asked, and the store as it was read and as it was when the answer came.
+/// The prompt, the store that was read for it, and the store when the reply came.
 pub(super) struct Asked {
     pub(super) prompt: String,
     pub(super) read: Image,
     pub(super) then: Image,
 }
 
-/// The agent's file in the judge's own words.
+/// The rules of the agent file as predicates.
 pub(super) struct Rules<'a> {
     pub(super) definition: &'a Definition,
-    /// The pipeline, said naively.
+    /// The pipeline as a predicate.
     pub(super) results: &'a dyn Fn(&Node) -> bool,
-    /// `limits.protect`, said naively.
+    /// `limits.protect` as a predicate.
     pub(super) protected: &'a dyn Fn(&Node) -> bool,
 }
 
@@ -103,7 +103,7 @@ impl Rules<'_> {
         *mode == Mode::Apply && execution.actions.contains(&kind) && applies
     }
 
-    /// What is wrong with what a run has done.
+    /// Describes the first forbidden change of a run.
     pub(super) fn judge(&self, asked: &Asked, after: &Image, run: &Run) -> Result<(), String> {
         let Asked { prompt, read, then } = asked;
         let limits = &self.definition.limits;
@@ -150,7 +150,7 @@ impl Rules<'_> {
             };
             prompt.split(&key).skip(1).any(said)
         };
-        // As it was read when the answer came.
+        // Unchanged since it was read.
         let unchanged =
             |id: NodeId| read.nodes.get(&id).is_some_and(|node| then.nodes.get(&id) == Some(node));
         let free = |id: NodeId| {
@@ -166,7 +166,7 @@ impl Rules<'_> {
         };
         let refuse = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
 
-        // Nodes: one that was there is as it was, or was put out of use.
+        // Existing nodes are unchanged or superseded.
         let mut retired = Vec::new();
         for (id, was) in &then.nodes {
             let Some(now) = after.nodes.get(id) else { return Err(format!("`{}` was deleted", was.key)) };
@@ -235,7 +235,7 @@ impl Rules<'_> {
             refuse(fits, format!("`{}` is too long", node.key))?;
         }
 
-        // Edges: none goes or changes; a new one is a link, one that came with a new node, or carried over.
+        // Existing edges are unchanged; a new one is a link, belongs to a new node, or was moved.
         let mut links = 0;
         for (edge, was) in &then.edges {
             refuse(after.edges.get(edge) == Some(was), format!("an edge of `{}` changed", name(&edge.0)))?;
@@ -279,14 +279,14 @@ impl Rules<'_> {
             .filter(|row| matches!(row.state, ActionState::Applied | ActionState::Proposed));
         refuse(all.count() <= limits.max_actions, "more actions than allowed".into())?;
 
-        // Proposals: this run's may come, nobody's goes.
+        // Only this run adds proposals, and none is removed.
         let kept = then.proposals.iter().all(|one| after.proposals.contains(one));
         refuse(kept, "a proposal was decided".into())?;
         let waiting = run.actions.iter().filter(|row| row.state == ActionState::Proposed).count();
         let came = after.proposals.iter().filter(|one| one.0 == run.id).count();
         refuse(waiting == came, format!("{waiting} actions wait, {came} proposals"))?;
 
-        // Refusals have their reasons.
+        // Every refusal has a known reason.
         for row in &run.actions {
             let reason = row.rejected.as_deref();
             let told = reason.is_some_and(|reason| REASONS.contains(&reason)) && row.detail.is_some();
@@ -297,7 +297,7 @@ impl Rules<'_> {
             )?;
         }
 
-        // Actions and visits both or neither.
+        // Actions and visits are written together or not at all.
         let seen = |image: &Image, id: &NodeId| {
             image
                 .visits

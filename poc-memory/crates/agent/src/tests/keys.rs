@@ -1,4 +1,4 @@
-//! The table of keys, the reader and the schema say the same.
+//! The table of keys, the reader and the schema agree.
 
 use super::schema::faults;
 use crate::definition::keys::{KEYS, ValueType};
@@ -20,7 +20,7 @@ fn read(text: &str) -> Result<Definition, Vec<FileDiagnostic>> {
     Definition::parse("tester", "agents/tester.toml", text, &context)
 }
 
-/// A good file with another value in one place.
+/// A valid file with another value for one key.
 fn with(path: &str, value: &Json) -> String {
     let mut file: Table = toml::from_str(
         "[query]\npipeline = \"all\"\n[prompt]\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\n\
@@ -54,13 +54,13 @@ fn with(path: &str, value: &Json) -> String {
     toml::to_string(&file).unwrap()
 }
 
-/// What the schema says about a file.
+/// Whether a file matches the schema.
 fn schema_says(text: &str) -> Vec<String> {
     let file: Json = toml::from_str(text).unwrap();
     faults(&Json::Object(schema()), &file)
 }
 
-/// Values a key takes, and values it does not take.
+/// Valid and invalid values of a key.
 fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
     let (good, bad) = match takes {
         ValueType::Table if path == "tests.expect" => {
@@ -108,7 +108,7 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
     (good.as_array().unwrap().clone(), bad.as_array().unwrap().clone())
 }
 
-/// A row nobody reads would take anything; a key that no row has is refused by reader and schema both.
+/// Every key of the table is read, and other keys are refused by the reader and the schema.
 #[test]
 fn reader_and_schema_accept_the_same_files() {
     for key in KEYS.iter().filter(|key| key.table() != "" || !matches!(key.takes, ValueType::Table)) {
@@ -147,7 +147,7 @@ fn required_keys_are_required_by_reader_and_schema() {
     assert_ne!(schema_says(&both), [""; 0]);
 }
 
-/// A default stands in `defaults/agent.toml`, and for nothing that must be given.
+/// Every optional key has a default in `defaults/agent.toml`, and no required key has one.
 #[test]
 fn every_optional_key_has_a_default() {
     let schema = Json::Object(schema());
@@ -175,7 +175,7 @@ fn every_optional_key_has_a_default() {
             "budget.max-usd-per-day"
         ]
     );
-    // And the other way round: each of the defaults is of a key that is read.
+    // Conversely, every default belongs to a key of the table.
     let defaults: Json = toml::from_str(include_str!("../../../../../defaults/agent.toml")).unwrap();
     let known = |path: &str| KEYS.iter().any(|key| key.path == path);
     let mut open = vec![(String::new(), &defaults)];
@@ -199,7 +199,7 @@ fn the_bundled_agents_are_valid() {
 }
 
 proptest! {
-    /// But for the fields of cron and empty windows, what looks like a schedule is one.
+    /// Except for cron rules and empty windows, every text that matches the pattern is a schedule.
     #[test]
     fn the_schedule_pattern_matches_what_the_parser_accepts(
         words in proptest::collection::vec(

@@ -1,20 +1,8 @@
-use super::world::{ScriptedModel, World, agent};
-use crate::Definition;
-use crate::ledger::{Run, Status};
+use super::world::{ScriptedModel, World, agent_with_fallback, calls};
+use crate::ledger::Status;
 use crate::model::{CallCost, CallError, CallFailure, Model};
 use crate::run::{RunOptions, Trigger, run_among};
 use poc_graph::time::Span;
-
-fn definition(more: &str) -> Definition {
-    let mut definition = agent("\"link-add\"", &format!("{more}\n[retry]\nattempts = 1\n"));
-    definition.execution.model = "first".into();
-    definition.execution.fallback = vec!["second".into()];
-    definition
-}
-
-fn calls(run: &Run) -> Vec<(&str, bool)> {
-    run.calls.iter().map(|call| (call.model.as_str(), call.estimated)).collect()
-}
 
 #[test]
 fn a_timed_out_call_is_booked_at_its_maximum_cost() {
@@ -27,7 +15,8 @@ fn a_timed_out_call_is_booked_at_its_maximum_cost() {
     world.note("a-note", "about something");
     let models: [(&str, &dyn Model); 2] = [("first", &late), ("second", &good)];
     let run =
-        run_among(&world.memory, &definition(""), &models, Trigger::Manual, &RunOptions::default()).unwrap();
+        run_among(&world.memory, &agent_with_fallback(), &models, Trigger::Manual, &RunOptions::default())
+            .unwrap();
     assert_eq!((run.status, run.model.as_str(), run.cost), (Status::Noop, "second", Some(0.5)));
     assert_eq!(calls(&run), [("first", true), ("second", false)]);
 }
@@ -41,7 +30,7 @@ fn a_request_states_the_length_of_the_stable_prompt_prefix() {
         ("# Task\n\n{{- NODES }}\n", "# Task"),
         ("{{ NODES }}\n", ""),
     ] {
-        let mut definition = definition("");
+        let mut definition = agent_with_fallback();
         definition.prompt.text = template.into();
         let stable = parking_lot::Mutex::new(String::new());
         let model = ScriptedModel::doing_nothing(&["link-add"])

@@ -1,8 +1,8 @@
-//! A month of nights: all bundled agents over a few hundred notes, everything they propose approved. The
-//! memory must not be the worse for it.
+//! A month of runs of all bundled agents over a few hundred notes, with all proposals approved. Search results
+//! must not get worse.
 //!
-//! The suite uses notes of its own. The ignored test uses the first conversation of the data set in the folder
-//! that `POC_MEMORY_MONTH` names (`docs.jsonl`, `queries.jsonl`, `qrels.tsv`).
+//! The test uses its own notes. The ignored test uses the first conversation of the data set in the folder
+//! `POC_MEMORY_MONTH` (`docs.jsonl`, `queries.jsonl`, `qrels.tsv`).
 
 use super::world::World;
 use crate::Catalog;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const NIGHTS: u32 = 30;
 const TOP: usize = 10;
 
-/// A question, and what marks the notes that answer it: a text that stands in no other.
+/// A question, and a text that only the notes with the answer contain.
 struct Probe {
     asks: String,
     mark: String,
@@ -46,7 +46,7 @@ impl Story {
         Story { world, agents, probes, last: BTreeMap::new() }
     }
 
-    /// Live notes with what they say.
+    /// Live notes with their texts.
     fn live(&self) -> Vec<(NodeId, String)> {
         let (store, view) = (&self.world.memory.store, self.world.memory.store.view());
         let ids = (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix));
@@ -54,8 +54,8 @@ impl Story {
         ids.filter_map(said).collect()
     }
 
-    /// The share of questions of which one of the first ten finds is an answer. What was only quoted by an
-    /// agent is none.
+    /// The share of questions with an answer among the first ten hits. Notes that only quote an answer do not
+    /// count.
     fn recall(&self) -> f64 {
         let memory = &self.world.memory;
         let view = memory.store.view();
@@ -94,8 +94,7 @@ impl Story {
         }
     }
 
-    /// Plays a month. Agents that look at so many notes a week have come to the end of ours by then; of a set
-    /// from outside there may be more.
+    /// Runs a month. By then the agents have visited all of our notes; an external data set may have more.
     fn month(&mut self, to_the_end: bool) {
         let (before, notes) = (self.recall(), self.live().len());
         let mut worst = before;
@@ -121,7 +120,7 @@ impl Story {
             let weight = self.world.weight(*id);
             assert!((bounds.floor..=bounds.cap).contains(&weight), "{text} weighs {weight}");
         }
-        // Weights fade and are raised again, within their bounds; nothing else is left to do.
+        // Only weights still change: they decay and are raised again, within their bounds.
         for (name, run) in &self.last {
             let weighs = |action: &ActionRecord| action.kind == Some(ActionKind::Weight);
             let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
@@ -148,7 +147,7 @@ fn a_month_of_all_agents_does_not_degrade_the_memory() {
             view.find(*id).map(|ix| view.provenance_name(ix).to_owned())
         })
         .collect();
-    // Each that writes has had something to write.
+    // Every agent that writes has written something.
     for agent in ["agent:rename", "agent:split", "agent:transfer"] {
         assert!(done.contains(agent), "{agent} among {done:?}");
     }
@@ -164,8 +163,8 @@ fn a_month_over_an_external_data_set() {
     Story::new(world, probes).month(false);
 }
 
-/// Notes like those of a team that runs a service: sessions, what is known, look-alikes with a number of
-/// their own, repeated notes, keys nobody has chosen, and a long note with headings.
+/// Notes like those of a team that runs a service: sessions, facts, similar notes with different numbers,
+/// repeated notes, generated keys, and a long note with headings.
 fn write(world: &World, count: usize) -> Vec<Probe> {
     const WHAT: [&str; 12] = [
         "The importer of invoices",
@@ -240,7 +239,7 @@ fn write(world: &World, count: usize) -> Vec<Probe> {
     probes
 }
 
-/// Notes of the first conversation of a set, and its questions.
+/// The notes and questions of the first conversation of a data set.
 fn take(world: &World, folder: &Path) -> Vec<Probe> {
     let lines = |name: &str| -> Vec<Value> {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();

@@ -1,4 +1,4 @@
-//! Agents that run when notes change.
+//! On-change agents.
 
 use super::fleet::{Answer, Fleet, fails, nothing, replying};
 use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
@@ -9,7 +9,7 @@ use poc_graph::time::Span;
 
 const SECONDS: Span = Span(10 * Span::SECOND.0);
 
-/// An agent over two notes it was there after, well rested.
+/// An on-change agent and two notes older than it, after its cooldown.
 fn fleet(more: &str) -> Fleet {
     let mut fleet = Fleet::new(&[("linker", &format!("schedule = \"on-change\"\n{more}"))], |_| nothing());
     seconds(&mut fleet, 600);
@@ -21,7 +21,7 @@ fn seconds(fleet: &mut Fleet, seconds: i64) {
     fleet.pass(Span(seconds * Span::SECOND.0), SECONDS);
 }
 
-/// An agent that inserts a note whenever it is asked, of what another one looks for.
+/// An agent that inserts a note in every run, of a type that another one reads.
 fn inserts(pipeline: &str, more: &str) -> String {
     format!(
         "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
@@ -29,7 +29,7 @@ fn inserts(pipeline: &str, more: &str) -> String {
     )
 }
 
-/// Notes with other keys every time.
+/// Inserts with a new key every time.
 fn writer() -> impl FnMut() -> Answer {
     let mut count = 0;
     move || {
@@ -54,14 +54,14 @@ fn an_on_change_agent_runs_after_a_quiet_period() {
     assert_eq!(fleet.rows().len(), 0);
     seconds(&mut fleet, 10);
     insta::assert_snapshot!(fleet.story(), @"11-21T09:11 linker change: noop");
-    // It took what it had never seen, too.
+    // It also processed the notes that it had never visited.
     assert_eq!(fleet.rows()[0].visited.len(), 4);
     seconds(&mut fleet, 3600);
     assert_eq!(fleet.rows().len(), 1);
     fleet.world.edit("a", "one and a half");
     seconds(&mut fleet, 60);
     assert_eq!(fleet.rows()[1].selected.len(), 1);
-    // What is none of its business leaves no row.
+    // Irrelevant changes write no row.
     let mut semantic = super::world::draft("c", "three");
     semantic.node_type = Some("semantic".into());
     fleet.world.draft(semantic);
@@ -91,7 +91,7 @@ fn changes_made_while_no_daemon_ran_are_handled() {
     let mut fleet = fleet.restart();
     seconds(&mut fleet, 60);
     assert_eq!(fleet.rows().len(), 1);
-    // Its process ends in the middle of a run.
+    // Its process ends during a run.
     fleet.world.edit("a", "two");
     let changes = ledger::state(&fleet.world.memory, "linker").unwrap();
     let after = changes.changes(fleet.catalog.agents["linker"].since).unwrap().done;

@@ -1,4 +1,4 @@
-//! Agents that rest: because a person said so, or because they failed too often.
+//! Pauses of agents, by a person or after too many failures.
 
 use super::world::{ScriptedModel, World, agent};
 use crate::Catalog;
@@ -30,7 +30,7 @@ fn fails() -> ScriptedModel<'static> {
     ScriptedModel::new(vec![Err(CallError::Down("no answer".into()).into())])
 }
 
-/// What became of the slots up to an instant, an hour at a time.
+/// The outcomes of the slots up to an instant, polled every hour.
 fn hours(world: &World, scheduler: &mut Scheduler, catalog: &Arc<Catalog>, hours: u32) -> Vec<String> {
     let mut became = Vec::new();
     for _ in 0..hours {
@@ -73,7 +73,7 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let mut scheduler = Scheduler::default();
     assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
     assert_eq!(skipped(&world, Reason::Paused), 2);
-    // The slot at the end of the pause is no longer in it.
+    // The slot exactly at the end of the pause runs.
     assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["skipped"]);
     assert_eq!((skipped(&world, Reason::Paused), skipped(&world, Reason::NotStale)), (2, 2));
     let told = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
@@ -114,7 +114,7 @@ fn repeated_failures_pause_an_agent_until_it_is_resumed() {
     assert!(was.is_some());
     assert_eq!(stands(&world), None);
     assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["noop"]);
-    // Runs that were well in between begin the count anew.
+    // A successful run resets the count.
     world.run(&definition, &fails());
     assert_eq!(stands(&world), None);
 }

@@ -1,4 +1,4 @@
-//! Notes that tell the model what to do, and a model that does whatever it reads.
+//! Notes with instructions for the model, and a model that follows all instructions.
 
 use super::hostile_replies::{Dice, asked_for};
 use super::invariants::{Asked, Image, Rules};
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 const POISONED: usize = 400;
 const POISONED_AT_ONCE: usize = 40;
 
-/// An agent as it is bundled, over the poisoned notes.
+/// A bundled agent and the notes with instructions.
 fn bundled(file: &str, text: &str) -> Definition {
     let config = Config::defaults().unwrap();
     let names = Names::of(&config);
@@ -45,7 +45,7 @@ fn bundled(file: &str, text: &str) -> Definition {
     definition
 }
 
-/// What a note may want of whoever reads it.
+/// An instruction in a note.
 fn instruction(dice: &Dice) -> String {
     let node = || match dice.below(4) {
         0 => (*dice.pick(&["victim-pinned", "victim-manual", "N999", "../secret"])).to_owned(),
@@ -77,7 +77,7 @@ fn instruction(dice: &Dice) -> String {
     }
 }
 
-/// Does whatever it reads, in words or as JSON, wherever it stands.
+/// Follows every instruction in the prompt, as text or JSON.
 struct Obedient<'a> {
     world: &'a World,
     words: [Regex; 5],
@@ -96,7 +96,7 @@ impl<'a> Obedient<'a> {
         Obedient { world, words: words.map(|words| Regex::new(words).unwrap()), asked: Mutex::default() }
     }
 
-    /// The answer that was asked for, with what no answer has, too.
+    /// The requested reply, including fields that no reply has.
     fn answer(&self, text: &str) -> Map<String, Value> {
         let mut answer = Map::new();
         let mut add = |field: &str, value: Value| {
@@ -142,7 +142,7 @@ impl Model for Obedient<'_> {
         let mut answer = self.answer(&format!("{}\n{}", request.system, request.prompt));
         const KNOWN: [&str; 4] = ["link-add", "weight", "insert", "supersede"];
         if !request.corrections.is_empty() {
-            // Told what an answer is, it keeps to that, and to what it was told by the notes.
+            // In the correction turn, it uses only valid fields, and still follows the notes.
             answer.retain(|field, _| KNOWN.contains(&field.as_str()));
             for field in KNOWN {
                 let fits = |entry: &Value| {
@@ -157,7 +157,7 @@ impl Model for Obedient<'_> {
     }
 }
 
-/// The texts between the lines of the fences, and all else; every fence is closed before the next opens.
+/// The texts inside and outside of the fences. Every fence is closed before the next one opens.
 fn fenced(prompt: &str) -> (Vec<String>, String) {
     let opened = prompt.lines().find_map(|line| line.strip_prefix("<<<data ")).expect("no fence").to_owned();
     assert_eq!(opened.len(), 16, "{prompt}");
@@ -204,8 +204,7 @@ fn poisoned_notes_cause_no_unpermitted_change() {
     }
 }
 
-/// A memory of poisoned notes and an agent that reads all of them; how many, and how many actions that made
-/// it ask for.
+/// Runs an agent on a memory of notes with instructions. Returns the number of notes and of requested actions.
 fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
     let world = World::new();
     for (key, trust, provenance) in
@@ -219,7 +218,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
             ..note
         });
     }
-    // A decision that waits for a person.
+    // An open proposal.
     let mut waiting = agent("\"link-add\"", "");
     waiting.mode = Mode::Propose;
     let link = json!({"reason": "", "from": "N1", "to": "N2", "strength": 0.5});
@@ -264,7 +263,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
             read.insert(*id);
         }
         rows += run.actions.len();
-        // What is cut is read and does not count as visited: it would be read for ever.
+        // Truncated notes do not count as visited, so the agent would read them forever.
         let cut: Vec<_> =
             run.selected.iter().map(|(id, _)| *id).filter(|id| !run.visited.contains(id)).collect();
         let cause = world.memory.cause("test", "delete");
@@ -325,7 +324,7 @@ fn note_text_appears_verbatim_in_the_prompt() {
             node_type: Some("episodic".into()),
             ..draft(&format!("note-{number:03}"), &format!("{number} {}", text()))
         };
-        // A note that may not be stored is none.
+        // A note that is refused is not stored.
         for number in 0..50 {
             let _ = insert::insert(&world.memory, note(number), world.memory.cause("test", "insert"));
         }

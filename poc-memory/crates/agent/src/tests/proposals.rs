@@ -1,4 +1,4 @@
-//! Proposals and what a person decides about them.
+//! Proposals and their review.
 
 use super::world::{ScriptedModel, World, agent, draft, edit, outcomes};
 use crate::definition::{Definition, Mode};
@@ -46,7 +46,7 @@ fn proposals_are_keyed_by_run_and_position() {
     ];
     let mut made: Vec<Proposal> = Vec::new();
     for run in [1, 2] {
-        // Places beyond a byte stay in their order.
+        // Indexes above 255 keep their order.
         let of = |(index, permitted)| proposal(run, index as u16 * 200, permitted);
         made.extend(intents.iter().cloned().enumerate().map(of));
     }
@@ -64,7 +64,7 @@ fn proposals_are_keyed_by_run_and_position() {
     assert_eq!(proposals(&world.memory, Some(RunId::from_bytes([1; 16]))).unwrap(), made[..4]);
 }
 
-/// Four notes, and an agent that may do everything and leaves all of it to a person.
+/// Four notes, and an agent that proposes all kinds of actions.
 fn proposer() -> (World, Definition) {
     let world = World::new();
     for number in 0..4 {
@@ -100,7 +100,7 @@ fn an_approved_proposal_does_what_applying_would_have_done() {
     assert_eq!(run.visited.len(), 4, "the notes were read");
     assert_eq!(world.graph(), before);
 
-    // It waits whatever becomes of the process.
+    // Proposals survive the process.
     let world = world.reopen();
     world.clock.advance(Span::HOUR);
     let items = approve(&world.memory, run.id, &[]).unwrap();
@@ -135,7 +135,7 @@ fn proposals_can_be_decided_one_by_one() {
     );
     assert_eq!(now.actions[3].detail.as_deref(), Some("they differ"));
     assert_eq!(proposals(&world.memory, Some(run.id)).unwrap().len(), 1);
-    // Undone are the two, in two transactions, the later one first.
+    // Both are undone in two transactions, the later one first.
     let items = undo(&world.memory, &now, &[]).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
@@ -194,7 +194,7 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
     assert_eq!((run.status, run.actions.len(), run.left_out), (Status::Partial, 104, 500));
     let bytes = row(&world, &run).encode().unwrap().len();
     assert!(bytes < 200_000, "{bytes}");
-    // What waits is still found by its number.
+    // Proposals are still found by their numbers.
     let waiting: Vec<u16> = proposals(&world.memory, None).unwrap().iter().map(Proposal::number).collect();
     assert_eq!(waiting, [101, 102, 103, 104]);
     let items = approve(&world.memory, run.id, &[]).unwrap();
@@ -208,7 +208,7 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
 fn trust_lost_before_approval_lowers_the_written_notes() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
-    // It was read, and the new note names another.
+    // It was read, but the action names another note.
     world.draft(Draft { trust: Trust::External, update: true, ..draft("note-3", "Somebody else's words.") });
     let items = approve(&world.memory, run.id, &[3]).unwrap();
     assert_eq!(items[0].refused, None);
@@ -248,7 +248,7 @@ fn proposals_on_protected_notes_are_not_applied() {
 #[test]
 fn parts_of_a_note_are_proposed_with_its_replacement() {
     let (world, definition) = proposer();
-    // Its file applies what adds, and proposes what retires.
+    // The agent applies inserts and proposes supersessions.
     let definition = Definition { mode: Mode::Apply, ..definition };
     let part = |key: &str, of: &str| json!({"reason": "part", "key": key, "title": key, "body": format!("What {key} says alone."), "keywords": [], "links": [of]});
     let reply = json!({"notes": "", "link-add": [], "weight": [],
@@ -257,7 +257,7 @@ fn parts_of_a_note_are_proposed_with_its_replacement() {
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(states(&run), [ActionState::Proposed, ActionState::Applied, ActionState::Proposed]);
     assert_eq!(run.status, Status::Ok);
-    // Whichever is named, they go together.
+    // They are decided together, whichever is named.
     let items = approve(&world.memory, run.id, &[1]).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");

@@ -1,4 +1,4 @@
-//! Many at the door at once: a slot, a repetition and an agent are taken by one of them.
+//! Concurrent claims: a slot, a rerun and an agent are claimed by one thread only.
 
 use super::world::World;
 use crate::ledger::{self, Run, Status, Trigger};
@@ -9,7 +9,7 @@ use std::sync::Barrier;
 const RACERS: usize = 16;
 const ROUNDS: usize = 50;
 
-/// What came of it when as many claim at once what one row is for.
+/// The results of concurrent claims of the same row.
 fn race(world: &World, row: impl Fn() -> Run + Sync, trigger: Trigger) -> Vec<Result<Run, Code>> {
     let barrier = Barrier::new(RACERS);
     std::thread::scope(|scope| {
@@ -23,7 +23,7 @@ fn race(world: &World, row: impl Fn() -> Run + Sync, trigger: Trigger) -> Vec<Re
     })
 }
 
-/// The one that runs; the others were told of a conflict.
+/// The one claimed run; the other claims are conflicts.
 fn winner(outcomes: Vec<Result<Run, Code>>) -> Run {
     let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|one| one.is_ok());
     assert!(lost.iter().all(|lost| matches!(lost, Err(Code::Conflict))), "{lost:?}");
@@ -47,7 +47,7 @@ fn only_one_of_many_claims_gets_a_slot_or_its_rerun() {
         let slot = Trigger::Slot(slot);
         let row = winner(race(&world, || claim(slot), slot));
         let failed = end(&world, row, Status::Failed);
-        // Neither while it runs nor after its end.
+        // Neither during the run nor after it.
         let late = ledger::claim_for(&world.memory, claim(slot), slot);
         assert_eq!(late.unwrap_err().code, Code::Conflict);
         let again = Trigger::Rerun { run: failed.id, due: world.memory.now() };

@@ -35,7 +35,7 @@ fn the_reference_is_up_to_date() {
     assert_section("REFERENCE.md", &page(), "# Agent files", None);
 }
 
-/// What `agent schema` prints is what editors of the bundled agents find.
+/// `agent schema` prints the schema file that editors use.
 #[test]
 fn the_schema_of_agent_files_is_up_to_date() {
     let schema = serde_json::to_string_pretty(&schema()).unwrap();
@@ -87,13 +87,13 @@ fn page() -> String {
     page
 }
 
-/// Codes and what they mean.
+/// Codes and their meanings.
 fn codes<'a>(codes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let rows: String = codes.map(|(code, meaning)| format!("| `{code}` | {meaning} |\n")).collect();
     format!("\n| code | meaning |\n|---|---|\n{rows}")
 }
 
-/// The keys right below a table, as rows; nothing when there are none.
+/// The keys directly in a table as rows; empty when there are none.
 fn table(path: &str, schema: &Value) -> String {
     let keys = KEYS
         .iter()

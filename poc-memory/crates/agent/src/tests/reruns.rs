@@ -1,4 +1,4 @@
-//! Failed runs that are run again.
+//! Reruns of failed runs.
 
 use super::fleet::{Fleet, fails, nothing};
 use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
@@ -33,7 +33,7 @@ fn a_failed_run_is_rerun_until_the_list_is_exhausted() {
     let rows = fleet.rows();
     let repeats: Vec<_> = rows.iter().map(|row| row.rerun_of).collect();
     assert_eq!(repeats, [None, Some(rows[0].id), Some(rows[1].id), Some(rows[2].id)]);
-    // The next slot begins anew; with it the fifth run in a row fails, and the agent rests.
+    // The next slot starts over; its run is the fifth failure in a row and pauses the agent.
     fleet.hours(24);
     insta::assert_snapshot!(fleet.story().lines().skip(4).collect::<Vec<_>>().join("\n"), @r"
     11-22T09:00 linker schedule: failed provider-down
@@ -80,7 +80,7 @@ fn the_next_slot_replaces_a_pending_rerun() {
 
 #[test]
 fn a_rerun_obeys_cooldown_and_overlap_rules() {
-    // Not before the agent may run again.
+    // Not before the cooldown is over.
     let mut cool = fleet("cooldown = \"2h\"\n", 1);
     cool.hours(6);
     insta::assert_snapshot!(cool.story(), @r"
@@ -173,7 +173,7 @@ fn a_rerun_is_claimed_once_and_counts_when_its_process_dies() {
     let taken = claim(&fleet, failed).unwrap();
     assert_eq!((taken.trigger, taken.rerun_of), (TriggerKind::Rerun, Some(failed)));
     assert_eq!(claim(&fleet, failed).unwrap_err().code, Code::Conflict);
-    // It was interrupted: that was the first of three.
+    // The interrupted run counts as the first of three attempts.
     let mut fleet = fleet.restart();
     assert_eq!(claim(&fleet, failed).unwrap_err().code, Code::Conflict);
     let repeat = ledger::state(&fleet.world.memory, "linker").unwrap().pending_rerun().unwrap();

@@ -1,6 +1,6 @@
-//! Agents that would spend without end, and models that ask for more each time: no cap is passed.
-//! `POC_MEMORY_RUNAWAY=500` asks for as many random scenarios, `POC_MEMORY_SEED` for others. The accounts
-//! are kept by the models themselves, not read from the ledger.
+//! Agents that run endlessly and models that cost more each time: no limit is exceeded. `POC_MEMORY_RUNAWAY` sets
+//! the number of random scenarios, `POC_MEMORY_SEED` the seed. The models count the spending themselves,
+//! independently of the ledger.
 
 use super::hostile_replies::Dice;
 use super::world::{World, parse};
@@ -15,13 +15,13 @@ use poc_graph::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Runs of one scenario.
+/// Number of runs per scenario.
 const RUNS: usize = 30;
 
-/// Dollars are compared up to what sums of floats differ by.
+/// Tolerance of comparisons of sums of dollars.
 const CENT: f64 = 1e-9;
 
-/// What the operator and the file allow.
+/// The limits of the operator and the agent file.
 #[derive(Debug)]
 struct Caps {
     per_run: Option<f64>,
@@ -80,12 +80,12 @@ fn definition(caps: &Caps) -> Definition {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// One model that takes all it can get.
+/// A model that costs as much as it may.
 struct Greedy<'a> {
     dice: &'a Dice,
-    /// The most one attempt takes; `None` when nobody knows.
+    /// Maximum cost of one attempt; `None` when unknown.
     most: Option<f64>,
-    /// What every call was allowed, and took.
+    /// The allowed and the actual cost of every call.
     calls: Mutex<Vec<Taken>>,
 }
 
@@ -99,7 +99,7 @@ struct Taken {
 
 impl Model for Greedy<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        // Attempts of which the last may have been answered; each bill is at most what was told.
+        // The last attempt may succeed; each costs at most the announced maximum.
         let attempts = 1 + self.dice.below(request.attempts as usize) as u32;
         let bill = |_| CallCost {
             tokens_in: Some(1000),
@@ -130,7 +130,7 @@ impl Model for Greedy<'_> {
     }
 }
 
-/// Everything tied to everything, every weight moved.
+/// A reply that links all nodes and changes all weights.
 fn wishes(dice: &Dice, request: &Request<'_>) -> Value {
     let names: Vec<&String> = request.selection.handles.iter().map(|handle| &handle.name).collect();
     let link =
@@ -156,8 +156,8 @@ fn applied(run: &Run, verb: &str) -> usize {
     run.applied().filter(|action| action.summary.starts_with(verb)).count()
 }
 
-/// One scenario: two agents of the same caps, two models each, days on end. How often each kind of cap
-/// held something back.
+/// One scenario: two agents with the same limits and two models each, for several days. Returns how often each
+/// limit took effect.
 fn scenario(seed: u64) -> [usize; 3] {
     let dice = Dice(SeededRng::new(seed));
     let caps = caps(&dice);
@@ -222,6 +222,6 @@ fn no_budget_or_limit_is_ever_exceeded() {
     println!(
         "{count} scenarios of {RUNS} runs from seed {seed}: {over_budget} runs held back by money or number, {over_limit} actions by limits, {done} runs did something"
     );
-    // The caps were in the way, and did not stand in the way of everything.
+    // The limits took effect, but not for every run.
     assert!(held.iter().all(|held| *held as u64 >= count), "{held:?}");
 }

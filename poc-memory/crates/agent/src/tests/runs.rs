@@ -53,12 +53,12 @@ fn a_run_applies_its_actions_and_a_second_one_has_nothing_to_do() {
     assert_eq!(ledger::find(&world.memory, &run.id.to_string()).unwrap(), run);
     assert_eq!(transcript(&world.memory, &run).unwrap().unwrap().turns.len(), 1);
 
-    // The own writes do not make the nodes stale.
+    // The agent's own writes do not make the nodes stale.
     world.clock.advance(Span::DAY);
     let second = world.run(&definition, &ScriptedModel::new(Vec::new()));
     assert_eq!((second.status, second.reason), (Status::Skipped, Some(Reason::NotStale)));
 
-    // An edit makes one node stale, and that one only.
+    // An edit makes only the edited node stale.
     world.edit("btree-merge", "A merge of the b-tree kept a stale left sibling.");
     let third = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
     assert_eq!((third.status, third.visited), (Status::Noop, vec![merge]));
@@ -109,7 +109,7 @@ fn every_refused_action_has_its_reason() {
         node_type: Some("episodic".into()),
         ..draft("by-hand", "A person wrote of the b-tree and its right sibling.")
     });
-    // Candidates that are no results: too unlike the others to be tied to them already.
+    // Candidates that are not results, and not similar enough to be linked automatically.
     for (key, body) in
         [("lunch", "Soup was served at noon."), ("earnings", "Quarterly figures disappointed.")]
     {
@@ -273,7 +273,7 @@ fn the_heuristic_model_is_idempotent() {
         let again = play();
         assert_eq!((again.status, outcomes(&again)), (Status::Noop, Vec::<String>::new()));
     }
-    // A month later it may gain again.
+    // After a month its weight may grow again.
     world.clock.advance(Span::WEEK);
     assert_eq!(play().status, Status::Ok);
 }

@@ -1,8 +1,8 @@
-//! What a JSON Schema says about a value, as far as the schema of agent files goes.
+//! A validator for the subset of JSON Schema that the schema of agent files uses.
 
 use serde_json::Value;
 
-/// Where the value is not what the schema says. A word of the schema that is not known here fails the test.
+/// The positions where a value does not match the schema. An unknown keyword fails the test.
 pub(super) fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     validate(schema, value, "", &mut faults);

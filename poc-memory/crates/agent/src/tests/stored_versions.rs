@@ -1,4 +1,4 @@
-//! Stores as earlier releases left them.
+//! Stores written by earlier releases.
 
 use super::world::{ScriptedModel, World, outcomes, parse};
 use crate::Catalog;
@@ -10,8 +10,8 @@ use poc_graph::time::{Span, Timestamp};
 use poc_store::Record;
 use std::path::Path;
 
-/// Written by the release before rows of version 2: three notes, a run that was undone, one like
-/// it that was not, one that failed, one whose process was killed, and slots of a disabled agent.
+/// A store written before rows had version 2: three notes, an undone run, an equal run that was not undone, a
+/// failed run, a run whose process was killed, and slots of a disabled agent.
 fn store_with_rows_of_version_1() -> World {
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures/store-with-runs-1");
     let world = World::with(|home| {
@@ -63,7 +63,7 @@ fn rows_of_version_1_are_read() {
         ]
     );
 
-    // What it wrote can be taken back, and the row is one of today then.
+    // Its writes can be undone, and the row is then written in the current version.
     assert_eq!(undo(&world.memory, undone, &[]).unwrap_err().code, Code::Conflict);
     assert!(undo(&world.memory, kept, &[]).unwrap().iter().all(|item| item.refused.is_none()));
     let world = world.reopen();
@@ -95,7 +95,7 @@ fn stored_agents_of_earlier_releases_are_read() {
     let world = store_with_rows_of_version_1();
     let catalog = Catalog::load(&world.memory).unwrap();
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
-    // The folder of their files is not there; two name models that are not in the settings.
+    // The `agents` folder is missing, and two agents name models that are not configured.
     assert_eq!(names, ["fixture", "linker", "lost", "off", "replay", "separator", "slow"]);
     assert!(
         catalog.agents.values().all(|entry| entry.since < Timestamp::parse("2026-11-22T12:49:00Z").unwrap())

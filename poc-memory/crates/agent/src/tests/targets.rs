@@ -1,4 +1,4 @@
-//! What an agent may change, and how far what it writes is trusted.
+//! Targets of an agent, and the trust of its notes.
 
 use super::world::{FnModel, ScriptedModel, World, draft, edit, handle, outcomes, parse};
 use crate::definition::Definition;
@@ -25,7 +25,7 @@ fn tie(memory: &Memory, from: &str, to: &str) {
     memory.store.transact(cause, |tx| link::add(tx, &link, memory.now())).unwrap();
 }
 
-/// A result with a note beside it, and a hub that is tied to others and to neither.
+/// A result, its neighbor, and a hub that is linked to neither.
 fn world() -> World {
     let world = World::new();
     world.note("result", "The b-tree lost its right sibling.");
@@ -69,7 +69,7 @@ fn replace(request: &Request<'_>, old: &str, new: &str) -> Value {
     json!({"reason": "", "node": node, "by": by, "key": "", "title": "", "body": ""})
 }
 
-/// What became of each action, in a word.
+/// The outcome of each action.
 fn became(run: &Run) -> Vec<&str> {
     run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect()
 }
@@ -92,7 +92,7 @@ fn targets_limit_what_may_be_changed() {
     };
     let unknown = "unknown-handle";
     check("results", [unknown, unknown, unknown, "applied", unknown, unknown, unknown]);
-    // Of what stands beside a result the key alone is shown: it may be weighed, not superseded.
+    // Neighbors are shown only by key: they may be re-weighted, but not superseded.
     check("neighborhood", [unknown, unknown, unknown, "applied", "applied", unknown, "out-of-scope"]);
     let any = ["applied", "applied", "already-present", "applied", "applied", "applied", "out-of-scope"];
     check("any", any);
@@ -119,7 +119,7 @@ fn links_of_new_notes_obey_the_targets_and_count() {
     let links: [&[&str]; 3] = [&["result"], &["result", "hub"], &["spoke-1"]];
     check("targets = \"results\"", &links, &["applied", "out-of-scope", "out-of-scope"]);
     check("targets = \"neighborhood\"", &links, &["applied"; 3]);
-    // The same note twice is one link.
+    // Naming the same note twice makes one link.
     let links: [&[&str]; 3] = [&["result", "result"], &["result", "hub"], &["hub"]];
     let most = "targets = \"any\"\n[limits.link-add]\nmax = 2";
     check(most, &links, &["applied", "over-limit", "applied"]);
@@ -218,7 +218,7 @@ fn every_permitted_handle_appears_in_the_prompt() {
     }
 }
 
-/// The trust of what is written after reading a prompt in which an untrusted note stands somewhere.
+/// The trust of a new note when some untrusted note was in the prompt.
 fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Trust) {
     let mut world = world();
     world.candidates_from(if template == "candidates" { -1.0 } else { 1.1 });
@@ -264,7 +264,7 @@ fn written_notes_have_at_most_the_lowest_trust_read() {
     ] {
         assert_eq!(written(template, place, None), least, "{template}");
     }
-    // What the prompt does not show takes nothing away.
+    // Notes outside the prompt do not lower the trust.
     for (template, place) in [("{{ NODES }}", "hub"), ("{{ SIBLINGS }}{{ NODES }}", "spoke-1")] {
         assert_eq!(written(template, place, None), (Trust::Agent, Trust::Agent), "{template}");
     }
@@ -274,14 +274,14 @@ fn written_notes_have_at_most_the_lowest_trust_read() {
 fn trust_lost_during_the_call_lowers_the_written_notes() {
     let found = written("{{ HUBS }}{{ NODES }}", "hub", Some(Trust::Quarantined));
     assert_eq!(found, (Trust::Quarantined, Trust::Quarantined));
-    // Trust that is gained meanwhile was not there when the note was read.
+    // Trust that is raised during the call does not count.
     let found = written("{{ HUBS }}{{ NODES }}", "hub", Some(Trust::User));
     assert_eq!(found, (Trust::External, Trust::External));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// Said naively: a prompt is text, and whoever's key stands in it was read.
+    /// Every note whose key occurs in the prompt counts as read.
     #[test]
     fn no_note_read_is_trusted_less_than_the_notes_written(
         ties in prop::collection::vec((0usize..6, 0usize..6), 0..10),

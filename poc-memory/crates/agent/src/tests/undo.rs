@@ -1,4 +1,4 @@
-//! A run undone: the graph is what it was.
+//! Undoing runs restores the graph.
 
 use super::world::{ScriptedModel, World, agent, outcomes};
 use crate::definition::Definition;
@@ -44,16 +44,16 @@ fn undoing_a_run_restores_the_graph() {
     assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(world.graph(), before);
 
-    // The row says so, and a second undo has nothing to do. The visits stay.
+    // The row is marked as undone, a second undo fails, and the visits stay.
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert!(row.applied().all(|action| action.undone()));
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
     for &id in &run.visited {
         let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
-        // Of the version that is there again, so that the next edit is one.
+        // The visit refers to the restored version, so that the next edit counts as a change.
         assert_eq!((visits.len(), visits[0].1.version), (1, node.unwrap().version));
     }
-    // The same also of the log: reading it anew gives the same graph.
+    // Replaying the log gives the same graph.
     assert_eq!(world.reopen().graph(), before);
 }
 
@@ -97,7 +97,7 @@ fn undo_keeps_what_was_learned_from_use_since() {
         world
     };
     let (undone, never) = (used(true), used(false));
-    // The others were not in use meanwhile.
+    // The other notes were not used in the meantime.
     for number in [0, 2] {
         let known = |world: &World| {
             let node = world.memory.find(&format!("note-{number}")).unwrap();
@@ -108,7 +108,7 @@ fn undo_keeps_what_was_learned_from_use_since() {
         assert!((one.1.weight - other.1.weight).abs() < 1e-9, "{number}: {one:?} {other:?}");
     }
     assert!(undone.memory.find("new").is_err() && undone.memory.find("renamed").is_err());
-    // What they were remembered with went with them.
+    // Their recall edges were removed with them.
     for edge in undone.memory.store.edges(undone.memory.find("note-0").unwrap().id).unwrap() {
         assert!([edge.src, edge.dst].iter().all(|&id| undone.memory.store.node(id).unwrap().is_some()));
     }
@@ -155,7 +155,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
 
-    // Use since is no replay; another one is.
+    // Use since then is not a replay; a second run is.
     let forced = RunOptions { force: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
     world.learn();

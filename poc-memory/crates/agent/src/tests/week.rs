@@ -1,6 +1,6 @@
-//! A week of twenty agents over a store that grows, with sleep, kills, clocks that are set, models that fail
-//! and money that runs out. What must have become of every slot is counted out day by day, apart from what the
-//! scheduler knows. `POC_MEMORY_WEEKS` says how many weeks; a few without it.
+//! A week of twenty agents and a growing store, with sleep, kills, clock changes, failing models and exhausted
+//! budgets. The expected slots are computed day by day, independently of the scheduler. `POC_MEMORY_WEEKS` sets
+//! the number of weeks.
 
 use super::fleet::{Answer, Fleet, fails, nothing};
 use super::hostile_replies::asked_for;
@@ -19,14 +19,13 @@ use poc_graph::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Calls take this many dollars at most.
+/// Maximum cost of a call in dollars.
 const MOST: f64 = 0.02;
 
-/// What all agents may spend on a day.
+/// Daily budget of all agents.
 const PER_DAY: f64 = 0.5;
 
-/// An agent: its name, its schedule, the zone it goes by, more of its file, and when its slots are on the wall
-/// clock.
+/// An agent: name, schedule, time zone, further lines of its file, and the local times of its slots.
 struct Kind {
     name: &'static str,
     schedule: &'static str,
@@ -36,11 +35,11 @@ struct Kind {
 }
 
 enum Times {
-    /// So many minutes, from 1970.
+    /// A period in minutes, counted from 1970.
     Every(i64),
-    /// At these times, on these days of the week (0 is Monday; all when there are none).
+    /// At these times on these days of the week, where 0 is Monday; empty means all days.
     At(&'static [(u32, u32)], &'static [u32]),
-    /// What is left open is fixed by the name: one on each day, in the small hours.
+    /// One slot per day at night, at a minute that follows from the name.
     SmallHours,
     None,
 }
@@ -76,7 +75,7 @@ fn kinds() -> Vec<Kind> {
 impl Kind {
     fn text(&self) -> String {
         let Kind { schedule, zone, more, .. } = self;
-        // Every visit is over at once, so that there is always something to do.
+        // Visits are stale at once, so that every run has something to do.
         let fresh = "[freshness]\nwindow = \"1s\"\n";
         let (rules, tables) = more.split_at(if more.starts_with('[') { 0 } else { more.len() });
         format!(
@@ -85,7 +84,7 @@ impl Kind {
         )
     }
 
-    /// Its slots after an instant and not after another, but for what its name decides.
+    /// Its slots after one instant and up to another, except those that follow from its name.
     fn slots(&self, from: Timestamp, until: Timestamp) -> Option<BTreeSet<Timestamp>> {
         let (times, weekdays) = match self.times {
             Times::Every(minutes) => {
@@ -118,7 +117,7 @@ impl Kind {
     }
 }
 
-/// What a model answers: some agents are unlucky.
+/// The reply of the model; the calls of some agents fail.
 fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
     let dice = SeededRng::new(seed);
     move |request| {
@@ -174,7 +173,7 @@ fn live(seed: u64, from: &str) -> Lived {
         fleet = act(fleet, &dice, &mut notes);
         tick(&mut fleet);
     }
-    // What is caught up is spread over some minutes.
+    // Catch-up runs are spread over some minutes.
     fleet.world.clock.set(latest);
     for _ in 0..60 {
         fleet.world.clock.advance(Span::MINUTE);
@@ -183,7 +182,7 @@ fn live(seed: u64, from: &str) -> Lived {
     Lived { fleet, since, latest, set_back }
 }
 
-/// Runs what is due. A defect is told, and stays its own.
+/// Runs what is due. A run that panics does not stop the others.
 fn tick(fleet: &mut Fleet) {
     for outcome in fleet.tick() {
         if let Err(error) = outcome {
@@ -192,7 +191,7 @@ fn tick(fleet: &mut Fleet) {
     }
 }
 
-/// What people and the machine do now and then.
+/// Occasional actions of people and the machine.
 fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
     let memory = &fleet.world.memory;
     match dice.below(0, 150) {
@@ -213,7 +212,7 @@ fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
             let entry = fleet.catalog.agents["fails"].clone();
             resume(memory, "fails", &entry, memory.cause("manual", "agent resume")).unwrap();
         }
-        // It is killed in the middle of what is due.
+        // The process is killed in the middle of its runs.
         7..9 => {
             let tick = Tick::now(memory, Tz::UTC);
             if fleet.scheduler.needs_poll(memory, &fleet.catalog) {
@@ -225,7 +224,7 @@ fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
             fleet = fleet.restart();
         }
         9 => fleet = fleet.restart(),
-        // Its file is saved again: all agents are looked at anew.
+        // A file is saved again, so all agents are scanned.
         10 => fleet.catalog = Arc::new((*fleet.catalog).clone()),
         11 => fleet.scheduler = Scheduler::default(),
         _ => {}
@@ -233,7 +232,7 @@ fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
     fleet
 }
 
-/// The slots a row speaks for, when they are more than one: from and to.
+/// The first and last slot of a row that covers several.
 fn stretch(row: &Run) -> Option<(Timestamp, Timestamp)> {
     let message = row.message.as_deref()?;
     let (from, to) = message.split_once(" slots from ")?.1.split_once(" to ")?;
@@ -276,7 +275,7 @@ fn check(lived: &Lived, seed: u64) {
         let state = ledger::state(&lived.fleet.world.memory, kind.name).unwrap();
         assert_eq!(state.running(), None, "{}", told("a run without an end"));
         if !lived.set_back && kind.name != "fails" {
-            // But for what a person has told it, a state is what the rows tell.
+            // Except for pauses, the state follows from the rows.
             let of_rows = AgentState::of(own.iter().copied());
             assert_eq!(
                 (state.last(), state.pending_rerun()),
@@ -292,17 +291,17 @@ fn check(lived: &Lived, seed: u64) {
         *days.entry(day(row.started, Tz::UTC).unwrap().0).or_default() += row.cost.unwrap_or(0.0);
     }
     assert!(days.values().all(|spent| *spent <= PER_DAY + 1e-9), "seed {seed}: {days:?}");
-    // None is left behind for others.
+    // No agent starves.
     for name in ["often", "odd", "jittery", "changes", "cool", "poor", "few", "flaky"] {
         let ran = rows.iter().any(|row| row.agent == name && !row.calls.is_empty());
         assert!(ran, "seed {seed}: {name} never ran\n{}", lived.fleet.story());
     }
 }
 
-/// What a day may take.
+/// Checks the budget of a day.
 fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
     let mut days: BTreeMap<Timestamp, (usize, f64)> = BTreeMap::new();
-    // One that was killed as it began had not come as far as its budget.
+    // A run that was killed at its start had not checked its budget yet.
     let killed = |row: &Run| row.status == Status::Interrupted && row.calls.is_empty();
     let left_out = |row: &Run| matches!(row.status, Status::Skipped | Status::Missed) || killed(row);
     let begun = own.iter().filter(|row| !left_out(row));
@@ -320,7 +319,7 @@ fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
 #[test]
 fn every_slot_of_a_week_is_accounted_for() {
     let weeks = asked_for("POC_MEMORY_WEEKS", 3);
-    // Weeks with a gap and with a fold of daylight saving, in Vienna and on Lord Howe Island, and one without.
+    // Weeks with the start and the end of daylight saving time, in Vienna and on Lord Howe Island, and one without.
     let starts =
         ["2026-03-25T00:00:00Z", "2026-10-21T00:00:00Z", "2026-04-01T00:00:00Z", "2026-11-21T00:00:00Z"];
     for (seed, from) in (0..weeks).zip(starts.iter().cycle()) {

@@ -24,7 +24,7 @@ fn config(path: &Path, more: &str) -> Config {
     Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap()
 }
 
-/// The model of a file, or what is wrong with it.
+/// The model of a file, or the error.
 fn open(path: &Path, more: &str) -> Result<Arc<dyn Model>, String> {
     let opened = crate::registry().open(&config(path, more), "local");
     opened.map_err(|error| error.hint.unwrap_or_default().replace(&path.display().to_string(), "FILE"))

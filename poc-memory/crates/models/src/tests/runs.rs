@@ -2,9 +2,9 @@
 
 use crate::mock_model::{Answer, MockModel, completion};
 use crate::registry;
-use poc_agent::ledger::{self, Reason, Run, Status};
+use poc_agent::ledger::{self, Reason, Status};
 use poc_agent::run::{RunOptions, Trigger, run};
-use poc_agent::testing::world::{World, agent};
+use poc_agent::testing::world::{World, agent_with_fallback, calls};
 use poc_agent::{Context, Definition};
 use poc_config::Config;
 use poc_graph::time::{Span, Timestamp};
@@ -34,17 +34,6 @@ fn world(first: &MockModel, second: &MockModel) -> World {
     world
 }
 
-fn definition(more: &str) -> Definition {
-    let mut definition = agent("\"link-add\"", &format!("{more}\n[retry]\nattempts = 1\n"));
-    definition.execution.model = "first".into();
-    definition.execution.fallback = vec!["second".into()];
-    definition
-}
-
-fn calls(run: &Run) -> Vec<(&str, bool)> {
-    run.calls.iter().map(|call| (call.model.as_str(), call.estimated)).collect()
-}
-
 #[test]
 fn the_fallback_model_answers_when_the_first_fails() {
     let refusal = completion(json!({"content": null, "refusal": "I will not"}), "stop");
@@ -58,7 +47,7 @@ fn the_fallback_model_answers_when_the_first_fails() {
         let (first, second) =
             (MockModel::script(vec![answer.clone()]), MockModel::script(vec![Answer::chat(NOTHING)]));
         let world = world(&first, &second);
-        let definition = definition("");
+        let definition = agent_with_fallback();
         let run = run(&world.memory, &definition, Trigger::Manual, &options()).unwrap();
         assert_eq!(
             (run.status, run.model.as_str(), run.reason),
@@ -77,7 +66,7 @@ fn the_model_that_replied_gets_the_correction() {
     let first = MockModel::script(vec![Answer::error(529, "overloaded", "later"), Answer::chat(NOTHING)]);
     let second = MockModel::script(vec![Answer::chat("I would rather not"), Answer::chat(NOTHING)]);
     let world = world(&first, &second);
-    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    let run = run(&world.memory, &agent_with_fallback(), Trigger::Manual, &options()).unwrap();
     assert_eq!((run.status, first.requests().len(), second.requests().len()), (Status::Noop, 1, 2));
 }
 
@@ -86,7 +75,7 @@ fn a_truncated_reply_ends_the_run_without_fallback() {
     let cut = Answer::ok(completion(json!({"content": "{"}), "length"));
     let (first, second) = (MockModel::script(vec![cut]), MockModel::script(Vec::new()));
     let world = world(&first, &second);
-    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    let run = run(&world.memory, &agent_with_fallback(), Trigger::Manual, &options()).unwrap();
     assert_eq!((run.status, run.model.as_str(), second.requests().len()), (Status::Failed, "first", 0));
     assert_eq!(calls(&run), [("first", false)]);
 }
@@ -96,7 +85,7 @@ fn when_all_models_fail_the_run_names_each_failure() {
     let busy = || MockModel::script(vec![Answer::error(529, "overloaded", "later")]);
     let (first, second) = (busy(), busy());
     let world = world(&first, &second);
-    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    let run = run(&world.memory, &agent_with_fallback(), Trigger::Manual, &options()).unwrap();
     assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::ProviderDown)));
     insta::assert_snapshot!(run.message.unwrap(), @"`first`: `first` is overloaded (529): later; `second`: `second` is overloaded (529): later");
 }
@@ -106,7 +95,7 @@ fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
     let broke = |_: &_| Answer::error(402, "billing_error", "pay first");
     let (first, second) = (MockModel::serve(broke), MockModel::script(vec![Answer::chat(NOTHING)]));
     let world = world(&first, &second);
-    let (mut alone, options) = (definition(""), options());
+    let (mut alone, options) = (agent_with_fallback(), options());
     alone.execution.fallback.clear();
     let slot = |definition: &Definition| {
         world.clock.advance(Span::MINUTE);
@@ -126,7 +115,7 @@ fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
     let state = ledger::state(&world.memory, "tester").unwrap();
     assert_eq!((first.requests().len(), state.failures()), (1, 1));
     // The fallback model is called; a manual run calls the provider; after an hour, so does a slot.
-    assert_eq!((slot(&definition("")).model.as_str(), first.requests().len()), ("second", 1));
+    assert_eq!((slot(&agent_with_fallback()).model.as_str(), first.requests().len()), ("second", 1));
     world.edit("a-note", "about something else");
     let asked = run(&world.memory, &alone, Trigger::Manual, &options).unwrap();
     assert_eq!((asked.status, first.requests().len()), (Status::Failed, 2));

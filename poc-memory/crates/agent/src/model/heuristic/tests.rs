@@ -87,7 +87,7 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
         scene.supersedes(),
         ["`n2` contains the same and more (0.97), with the same numbers and names | N1 | N2"]
     );
-    // The same nodes are not linked in the same answer.
+    // The same reply does not link these nodes.
     assert_eq!(scene.answer(&ALL)["link-add"], json!([]));
 }
 
@@ -172,7 +172,7 @@ fn a_new_key_is_the_date_and_the_rarest_words() {
     the key is generated; these are the rarest words of the note | N2 |  | work/journal-replays-torn-split-page
     the key is generated; these are the rarest words of the note | N3 |  | soup-lentil-lemon-bread-butter
     ");
-    // A key that was chosen stays, and so do all when there are twins to look at.
+    // Chosen keys stay, and with pairs in the selection all keys stay.
     named(&mut scene, &["journal-replay", "page-split", "soup", "x"]);
     assert!(scene.supersedes().is_empty());
     named(&mut scene, &[long]);
@@ -258,7 +258,7 @@ fn sentences_shared_by_three_sessions_are_quoted() {
     "#);
     assert_eq!(answer["insert"].as_array().unwrap().len(), 1);
 
-    // Two are no pattern, and neither are three that a note brings together already.
+    // Two sessions are too few, and three with an overview need no other.
     scene.nodes.push(Node { node_type: NodeType("semantic".into()), ..testing::node(999) });
     scene.edges = vec![(999, 1), (999, 2), (999, 3)];
     assert_eq!(scene.answer(&may)["insert"], json!([]));
@@ -276,11 +276,11 @@ fn overviews_stay_a_small_share_of_the_memory() {
     for node in &mut scene.nodes {
         node.node_type = NodeType("episodic".into());
     }
-    // A fiftieth of forty notes is none.
+    // The allowed share of forty notes is less than one note.
     assert_eq!(scene.answer(&[ActionKind::Insert])["insert"], json!([]));
 }
 
-/// Runs of digits, in a way of their own.
+/// The runs of digits in a text, computed independently.
 fn numbers(node: &Node) -> BTreeSet<String> {
     let text = format!("{} {}", node.title, node.body);
     text.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).map(str::to_owned).collect()

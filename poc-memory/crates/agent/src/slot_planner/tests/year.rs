@@ -1,5 +1,5 @@
-//! Years of slots, failures, sleep, crashes and clocks that are set, against slots that are counted out day
-//! by day. `POC_MEMORY_YEARS` says how many; a few without it.
+//! Years of slots with failures, sleep, crashes and clock changes, compared with slots computed day by day.
+//! `POC_MEMORY_YEARS` sets the number of years.
 
 use super::*;
 use chrono::{Datelike, Days, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike};
@@ -14,22 +14,22 @@ const ZONES: [Tz; 5] = [
     Tz::Africa__Casablanca,
 ];
 
-/// When it is meant to be on the wall clock, said another way than the schedule does.
+/// The local times of a schedule, defined independently of its parser.
 #[derive(Clone, Copy)]
 enum Rule {
-    /// Every day at a time.
+    /// Daily at a time.
     Daily(u32, u32),
-    /// Every week on a day, 0 is Monday.
+    /// Weekly on a day; 0 is Monday.
     Weekly(u32, u32, u32),
-    /// Every day at each of some minutes of an hour.
+    /// Daily at several minutes of one hour.
     Often(u32),
-    /// So many minutes, from 1970.
+    /// A period in minutes, counted from 1970.
     Every(i64),
 }
 
 impl Rule {
     fn any(dice: &SeededRng) -> Rule {
-        // The hours in which clocks are set.
+        // The hours of clock changes.
         match dice.below(0, 4) {
             0 => Rule::Daily(dice.below(0, 4), dice.below(0, 60)),
             1 => Rule::Weekly(6, dice.below(0, 4), dice.below(0, 60)),
@@ -47,7 +47,7 @@ impl Rule {
         }
     }
 
-    /// Its instants from one to another.
+    /// Its slots between two instants.
     fn slots(self, zone: Tz, from: Timestamp, until: Timestamp) -> BTreeSet<Timestamp> {
         let times: Vec<(u32, u32)> = match self {
             Rule::Daily(hour, minute) | Rule::Weekly(_, hour, minute) => vec![(hour, minute)],
@@ -75,7 +75,7 @@ impl Rule {
     }
 }
 
-/// The first of two, or the first there is after a time that is left out.
+/// The first of two instants, or the end of the gap for a skipped time.
 fn instant(zone: Tz, day: NaiveDate, hour: u32, minute: u32) -> Timestamp {
     let mut local = day.and_time(NaiveTime::from_hms_opt(hour, minute, 0).unwrap());
     loop {
@@ -95,9 +95,9 @@ struct Year {
     rule: Rule,
     zone: Tz,
     now: Timestamp,
-    /// The furthest the clock has come.
+    /// The latest time of the clock so far.
     latest: Timestamp,
-    /// What became of each slot; a stretch stands for all its slots.
+    /// The outcome of each slot; a range counts for all its slots.
     rows: BTreeMap<Timestamp, Vec<Status>>,
     /// The run in progress: its row and when it ends.
     running: Option<(Run, Timestamp)>,
@@ -141,14 +141,14 @@ impl Year {
         }
     }
 
-    /// Sleeps until something may be due.
+    /// Advances the clock until something may be due.
     fn wait(&mut self, dice: &SeededRng) {
         let state = &self.world.history.state;
         let agent = self.world.agent();
         let rerun = agent.rerun(state).map(|(_, at)| at);
         let ends = self.running.as_ref().map(|(_, ends)| *ends);
         let soonest = agent.next(self.now, self.zone).into_iter().chain(rerun).chain(ends).min().unwrap();
-        // A heartbeat may be slow.
+        // A heartbeat may be late.
         self.now = soonest.max(self.now).plus(Span(dice.below(0, 2_000)));
     }
 

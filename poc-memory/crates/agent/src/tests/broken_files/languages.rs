@@ -131,7 +131,7 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
       4:18: a stage is missing here
            all || limit:3
                 ^
-         → stages stand between single `|`
+         → write stages between single `|`
     | tpye:episodic'''
       6:3: unknown stage `tpye`
            | tpye:episodic

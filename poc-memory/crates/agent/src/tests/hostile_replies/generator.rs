@@ -8,7 +8,7 @@ use poc_notes::Draft;
 use poc_notes::link::{self, Link};
 use serde_json::{Value, json};
 
-/// A handle, or what somebody may take for one.
+/// A handle, or text that resembles one.
 fn handle(dice: &Dice, names: &[String], notes: &[String]) -> Value {
     match dice.below(12) {
         0 => json!(format!("N{}", dice.below(200))),
@@ -107,7 +107,7 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
         list.push(first);
     }
     if kind == "supersede" && names.len() > 2 && dice.one_in(3) {
-        // A circle, or a chain.
+        // A cycle or a chain.
         let length = 2 + dice.below(names.len() - 1);
         let links = if dice.one_in(2) { length } else { length - 1 };
         list.extend((0..links).map(|at| {
@@ -118,7 +118,7 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
     json!(list)
 }
 
-/// One reply: mostly a valid one of what is not allowed.
+/// One reply, mostly valid JSON with forbidden actions.
 pub(super) fn reply(dice: &Dice, names: &[String], notes: &[String]) -> String {
     let mut value = json!({"notes": text(dice)});
     for kind in ["link-add", "weight", "insert", "supersede"] {
@@ -150,7 +150,7 @@ pub(super) fn reply(dice: &Dice, names: &[String], notes: &[String]) -> String {
     value.to_string()
 }
 
-/// A memory of notes of every kind there is, and their first keys.
+/// A memory with notes of every kind, and their keys.
 pub(super) fn memory(dice: &Dice) -> (World, Vec<String>) {
     let world = World::new();
     let mut keys = Vec::new();
@@ -184,7 +184,7 @@ pub(super) fn memory(dice: &Dice) -> (World, Vec<String>) {
             provenance: "manual".into(),
         };
         let cause = world.memory.cause("manual", "link");
-        // A note is not linked to itself.
+        // Self-links are refused.
         let _ = world.memory.store.transact(cause, |tx| link::add(tx, &link, world.memory.now()));
     }
     (world, keys)

@@ -25,11 +25,11 @@ fn a_reply_is_accepted_only_as_one_whole_json_object() {
     let structured =
         Reply { structured: serde_json::from_str(good).ok(), text: "x".into(), ..Reply::default() };
     assert_eq!(check(vec![Ok(structured)]).0, Status::Noop);
-    // A note may hold code, also in a fence, whose end need not stand in a line of its own.
+    // A note may contain a code block whose closing fence is not on its own line.
     let code = r#"{"notes": "see ```rust\nlet a = 1;\n```", "link-add": [], "weight": []}"#;
     assert_eq!(check(vec![text(&format!("```\n{code}\n```"))]).0, Status::Noop);
     assert_eq!(check(vec![text(&format!("So:\n```json\n{code}```"))]).0, Status::Noop);
-    // One correction turn, then it fails, and nothing counts as visited.
+    // After one correction turn the run fails, and nothing counts as visited.
     assert_eq!(check(vec![text("I would link N1 to N2."), text(good)]).0, Status::Noop);
     let wrong = r#"{"notes": 3, "link-add": [{"from": "N1", "to": 2}], "extra": []}"#;
     let (status, message, visited) = check(vec![text("no"), text(wrong)]);

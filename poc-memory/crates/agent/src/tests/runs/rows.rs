@@ -46,7 +46,7 @@ fn a_run_of_a_dead_process_is_marked_interrupted() {
     let definition = two(&world);
     let row = ledger::Run::claimed(&world.memory, "tester", None);
     ledger::claim(&world.memory, row).unwrap();
-    // Another boot: the old process is gone.
+    // Another boot id: the old process has ended.
     world.clock.advance(Span::MINUTE);
     let mut world = world.reopen();
     let since = |world: &World| {

@@ -20,7 +20,7 @@ pub(super) const ALL: [ActionKind; 4] =
 pub(super) struct Scene {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<(usize, usize)>,
-    /// From, to, cosine; names that are no handles are possible.
+    /// From, to, cosine; the names may be unknown handles.
     pub(super) candidates: Vec<(usize, String, f64)>,
     pub(super) pairs: Vec<(usize, usize, f64)>,
     pub(super) now: Timestamp,
