@@ -6,8 +6,8 @@ use poc_graph::time::Span;
 use std::ops::RangeInclusive;
 use toml::Value;
 
-/// A key, the least and the greatest it may be: a number, or seconds where it is a duration. `*` stands
-/// for any one name. A request that may give the number itself has the same bounds: see [`of`].
+/// A key, the least and the greatest it may be: a number, or seconds where it is a duration. `*` matches
+/// any one name. A request that may give the number itself has the same bounds: see [`of`].
 const BOUNDS: &[(&str, f64, f64)] = &[
     ("embedder.dimensions", 1.0, 65_536.0),
     ("embedder.timeout", 1.0, MOST),
@@ -156,7 +156,7 @@ pub fn of(key: &str) -> RangeInclusive<usize> {
     find(key).map_or(0..=usize::MAX, |&(_, least, most)| least as usize..=most as usize)
 }
 
-/// The bounds of a number, if it has any. `*` in a key stands for any name.
+/// The bounds of a number, if it has any. `*` in a key matches any name.
 pub(super) fn find_bounds(key: &str) -> Option<(f64, f64)> {
     find(key).map(|&(_, least, most)| (least, most))
 }
@@ -164,7 +164,7 @@ pub(super) fn find_bounds(key: &str) -> Option<(f64, f64)> {
 /// The first number or duration that is out of its bounds.
 pub(super) fn check(config: &Config) -> Result<()> {
     let all = Value::try_from(config)
-        .map_err(|error| Error::internal(format!("the settings cannot be looked at: {error}")))?;
+        .map_err(|error| Error::internal(format!("the settings cannot be read: {error}")))?;
     each(&all, "", &mut |key, value| {
         let Some(&(_, least, most)) = find(key) else { return Ok(()) };
         if amount(value).is_none_or(|amount| (least..=most).contains(&amount)) {
@@ -204,12 +204,12 @@ fn amount(value: &Value) -> Option<f64> {
     }
 }
 
-/// As one says it.
+/// A value as text, without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What it is when nobody says anything.
+/// The default value of a key.
 fn usual(key: &str) -> Option<Value> {
     let shipped = toml::from_str::<Value>(super::DEFAULTS).ok()?;
     key.split('.').try_fold(&shipped, |value, name| value.get(name)).cloned()

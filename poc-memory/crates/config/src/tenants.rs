@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TenantSchema {
-    /// What a tenant stands for here; shown where requests are described.
+    /// Description of a tenant, shown wherever requests are described.
     pub description: String,
     /// Sets of keys of which a tenant has exactly one, wholly.
     pub one_of: Vec<Vec<String>>,
@@ -25,10 +25,10 @@ pub struct TenantSchema {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TenantKey {
-    /// What it stands for.
+    /// Description of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A regular expression that matches somewhere in the value; `^` and `$` tie it to the ends.
+    /// A regular expression that matches somewhere in the value; `^` and `$` anchor it to the ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// The values there are.

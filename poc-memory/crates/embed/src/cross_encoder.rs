@@ -23,14 +23,14 @@ impl CrossEncoder {
     /// The model in a folder.
     ///
     /// # Errors
-    /// `invalid_config` when the folder holds no such model.
+    /// `invalid_config` when the folder contains no such model.
     pub fn open(folder: &Path) -> Result<CrossEncoder> {
         let (model, head) = Bert::open_with_head(folder)?;
         Ok(CrossEncoder { model, head, pool: CorePool::new()? })
     }
 
-    /// How likely each text answers the question, 0–1: the sigmoid of what the model gives for
-    /// `[CLS] question [SEP] text [SEP]`. What is too long for the model is cut, the longer of the two first.
+    /// How likely each text answers the question, 0–1: the sigmoid of the model's output for
+    /// `[CLS] question [SEP] text [SEP]`. A pair that is too long for the model is cut, the longer text first.
     ///
     /// # Errors
     /// `internal` when the model cannot be run.
@@ -63,10 +63,10 @@ impl Reranker {
         &self.config
     }
 
-    /// As [`CrossEncoder::likelihoods`].
+    /// How likely each text answers the question; see [`CrossEncoder::likelihoods`]. The first call loads the model.
     ///
     /// # Errors
-    /// `invalid_config` when the model the settings name cannot be read; as there.
+    /// `invalid_config` when the model of the settings cannot be read, `internal` when it cannot be run.
     pub fn likelihoods(&self, question: &str, texts: &[&str]) -> Result<Vec<f64>> {
         self.model()?.likelihoods(question, texts)
     }

@@ -163,7 +163,7 @@ fn weights(words: &VocabularyInfo, common: f64) -> Vec<f64> {
     (0..tokens.len()).map(|id| rank(id) / (rank(id) + common)).collect()
 }
 
-/// Whether nine of ten tokens stand behind the one before by their spelling, too; by frequency it is half.
+/// Whether nine of ten tokens follow the previous one by spelling, too. In order of frequency, half of them do.
 fn is_sorted_by_spelling(tokens: &[String]) -> bool {
     let rising = tokens.windows(2).filter(|pair| pair.first() < pair.last()).count();
     tokens.len() > 100 && rising * 10 >= tokens.len() * 9

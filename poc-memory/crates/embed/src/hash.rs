@@ -95,7 +95,7 @@ fn add_word(vector: &mut [f32], stem: &str, weight: f32) {
     }
 }
 
-/// Adds a feature to its bucket, with the sign its hash says.
+/// Adds a feature to its bucket. Its hash decides the sign.
 fn add(vector: &mut [f32], hash: u64, amount: f32) {
     let bucket = (hash % vector.len().max(1) as u64) as usize;
     if let Some(value) = vector.get_mut(bucket) {

@@ -75,7 +75,7 @@ impl From<HttpEmbedderError> for Error {
             HttpEmbedderError::Busy { .. } => Error::unavailable(message)
                 .hint("try again later; `embedder.concurrency` is the number of calls at a time"),
             HttpEmbedderError::NoVectors { .. } => Error::unavailable(message)
-                .hint("`[embedder]` in the settings says which server and model are asked"),
+                .hint("check the server and the model in `[embedder]` of the settings"),
         }
     }
 }
@@ -101,7 +101,7 @@ impl HttpEmbedder {
         })?;
         if config.model.is_empty() {
             let hint = "give one such as `nomic-embed-text`";
-            return Err(wrong("the server is to be asked for no model".into(), hint, "model"));
+            return Err(wrong("no model is named".into(), hint, "model"));
         }
         let key = match config.key_env.as_str() {
             "" => None,
@@ -131,7 +131,7 @@ impl HttpEmbedder {
         Ok(client.build().map_err(HttpEmbedderError::Client)?)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a server that is busy tells nobody when it is free")]
+    #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let started = Instant::now();
         let left = || self.timeout.saturating_sub(started.elapsed());

@@ -58,7 +58,7 @@ impl From<FetchError> for Error {
         match error {
             FetchError::Client(_) => Error::internal(message),
             FetchError::NoModel { .. } => {
-                Error::unavailable(message).hint("`[hub]` in the settings says which hub is asked")
+                Error::unavailable(message).hint("check the address of the hub in `[hub]` of the settings")
             }
             FetchError::MissingFile { .. } => {
                 Error::not_found(message).hint("take a model of the BERT family with safetensors weights")
@@ -137,12 +137,12 @@ impl HubClient {
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }
 
-    /// Downloads the files of a model that are not in the cache; `progress` is told the file, the bytes
-    /// that came, and of how many.
+    /// Downloads the files of a model that are not in the cache. Calls `progress` with the file, the number of
+    /// bytes received and the total.
     ///
     /// # Errors
-    /// `not_found` for a model that the hub has not, or has not in the form that is needed; `unavailable`
-    /// when it cannot be reached, sends on to a host that nobody named, or sends something else than it says.
+    /// `not_found` when the hub does not have the model in the required form. `unavailable` when the hub cannot be
+    /// reached, redirects to a host that the settings do not name, or sends other bytes than it announced.
     pub fn fetch(
         &self,
         name: &HubName,
@@ -244,7 +244,7 @@ impl HubClient {
         finished.map(|()| done)
     }
 
-    /// What stands at a place, and the SHA-256 it should have, where the hub tells.
+    /// The answer for a path, and the SHA-256 that its content should have, if the hub names one.
     fn get(&self, parts: &[&str]) -> Result<(Response, Option<String>)> {
         let mut url = self.address.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -267,7 +267,7 @@ impl HubClient {
             }
             return match status {
                 status if status.is_success() => Ok((answer, sum)),
-                // It tells strangers no difference between what is not there and what is not for them.
+                // The hub answers the same for models that do not exist and for models that need another token.
                 StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     let (hub, path) = (self.address.clone(), url.path().to_owned());
                     Err(FetchError::NotFound { hub, path, status }.into())
@@ -278,7 +278,7 @@ impl HubClient {
         Err(self.failure("it sends from one address to the next"))
     }
 
-    /// Where the hub sends on to, if that was named.
+    /// The target of a redirect, if the settings name its host.
     fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
         let to = to.ok_or_else(|| self.failure("it sends on to nowhere"))?;

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The table of the program itself, made from all-MiniLM-L6-v2; `defaults/static.md` says how.
+/// The built-in table, made from all-MiniLM-L6-v2 as `defaults/static.md` describes.
 static BUNDLED: &[u8] = include_bytes!("../../../../defaults/static.table");
 
 /// Texts that are worth a second thread.

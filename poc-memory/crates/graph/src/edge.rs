@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 named!(
-    /// What a tie means.
+    /// What an edge means.
     EdgeKind {
         /// Made on purpose, by a person or an agent; strength 0 to 1.
         Link = "link",
@@ -18,14 +18,14 @@ named!(
         Semantic = "semantic",
         /// The source replaces the target; strength 1.
         Supersedes = "supersedes",
-        /// The source says otherwise than the target.
+        /// The source contradicts the target.
         Contradicts = "contradicts",
         /// Associative: neighbours in one message or session, both ways, and what was written just before,
         /// one way; weight 0.05 to 100, decaying.
         Structural = "structural",
         /// Associative: recalled together; weight 0.05 to 100, decaying.
         CoRetrieval = "co_retrieval",
-        /// Associative: the tie that led to a hit; weight 0.05 to 100, decaying.
+        /// Associative: the edge that led to a hit; weight 0.05 to 100, decaying.
         CoTraversal = "co_traversal",
     }
 );

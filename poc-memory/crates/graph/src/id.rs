@@ -106,7 +106,7 @@ id!(
 /// Generates identifiers that sort in the order of their creation, even within one millisecond.
 ///
 /// Layout of RFC 9562 §5.7 with the 26 bits after the time used as a counter (method 1 of §6.2)
-/// and 48 random bits behind it.
+/// and then 48 random bits.
 #[derive(Debug, Default)]
 pub struct IdGenerator(Mutex<(i64, u32)>);
 
@@ -159,7 +159,7 @@ mod tests {
         let rng = SeededRng::new(1);
         let mut last = id_generator.node(Timestamp(5), &rng);
         for step in 0..50_000 {
-            // The clock stands still and once goes back; the order is still ascending.
+            // The clock stops and once goes back; ids still ascend.
             let now = if step == 20_000 { Timestamp(3) } else { Timestamp(5) };
             let next = id_generator.node(now, &rng);
             assert!(next > last);

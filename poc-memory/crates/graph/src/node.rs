@@ -17,10 +17,10 @@ impl NodeType {
     /// The types every store knows; `episodic` is a session.
     pub const BUILT_IN: [&str; 5] = ["episodic", "daily", "weekly", "monthly", NodeType::DEFAULT];
 
-    /// The type of a note of which nothing else is said.
+    /// The default type of a note.
     pub const DEFAULT: &str = "semantic";
 
-    /// Whether a note of a type stands for an occasion, as the types built in do but for the default.
+    /// Whether notes of a type describe an occasion, as those of all built-in types except the default do.
     pub fn is_occasion(name: &str) -> bool {
         name != NodeType::DEFAULT && NodeType::BUILT_IN.contains(&name)
     }

@@ -82,7 +82,7 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
     view
 }
 
-/// Everything a view tells about its nodes, edges and visits, by id: indexes play no part.
+/// All data of a view about its nodes, edges and visits, by id and independent of indexes.
 pub fn told(view: &View) -> Vec<String> {
     let about = |ix: Ix| {
         let words: Vec<&str> = view.keywords(ix).iter().map(|&word| view.keyword_name(word)).collect();

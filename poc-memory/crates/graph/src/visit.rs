@@ -13,7 +13,7 @@ named!(
         Processed = "processed",
         /// The agent read the node and chose to skip it.
         Skipped = "skipped",
-        /// The agent's actions changed the node or its ties.
+        /// The agent's actions changed the node or its edges.
         Modified = "modified",
     }
 );

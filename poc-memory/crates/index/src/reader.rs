@@ -61,7 +61,7 @@ pub trait VectorReader: Send + Sync {
     /// See [`VectorIndex::cosine_scores`].
     ///
     /// # Errors
-    /// As for [`VectorReader::search`].
+    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>>;
 }
 

@@ -15,8 +15,8 @@ const BYTES: usize = 8 << 20;
 /// finished notes after each transaction.
 ///
 /// # Errors
-/// Those of the store and of the embedder. Earlier chunks stay stored; repeating the call recognises their
-/// notes as duplicates.
+/// `unavailable` when the embedder cannot be reached, `read_only` when the disk fails a write. Earlier chunks stay
+/// stored, and repeating the call recognises their notes as duplicates.
 pub fn insert_all<N>(
     memory: &Memory,
     notes: &[N],

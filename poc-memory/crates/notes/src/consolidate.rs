@@ -62,7 +62,7 @@ type EdgeKey = (NodeId, EdgeKind, NodeId);
 /// transaction with the phase, the number of finished items and the total.
 ///
 /// # Errors
-/// Those of the store. Completed transactions stay.
+/// `read_only` when the disk fails a write. Completed transactions stay.
 pub fn consolidate(
     memory: &Memory,
     cause: &Cause,

@@ -27,7 +27,7 @@ pub struct Draft {
     pub node_type: Option<String>,
     /// `general` by default.
     pub category: Option<Category>,
-    /// Who said it.
+    /// The author.
     pub author: Option<String>,
     /// Where it came from.
     pub source: Option<String>,

@@ -33,7 +33,7 @@ pub struct GateResult {
 /// Finds notes for a text and judges whether one of them answers it.
 ///
 /// # Errors
-/// Those of [`agreement`]; `invalid_config` if there is no gate for the embedder.
+/// `invalid_config` if there is no gate for the embedder, `unavailable` if the embedder cannot be reached.
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
@@ -74,7 +74,7 @@ pub struct Agreement {
 /// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate`]). Ignores the notes in `except`.
 ///
 /// # Errors
-/// Those of the embedder.
+/// `unavailable` if the embedder cannot be reached.
 pub fn agreement(
     memory: &Memory,
     view: &View,

@@ -30,7 +30,7 @@ impl<'a> ReadSnapshot<'a> {
     /// The newest state, or the state as of a moment.
     ///
     /// # Errors
-    /// Those of [`Memory::past`].
+    /// `not_found` when the log does not contain the moment.
     pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<ReadSnapshot<'a>> {
         let completed = memory.store.completed();
         // Takes the view before the time, so that a later `--at` with this time shows at least what this

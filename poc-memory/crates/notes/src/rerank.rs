@@ -5,13 +5,13 @@ use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, View, Visibility};
 use poc_search::retrieve::{Retrieval, RetrievalHit};
 
-/// As [`poc_search::retrieve::Retriever::find`] without the notes in `except`. With a cross-encoder, the best
+/// The hits of [`poc_search::retrieve::Retriever::find`] without the notes in `except`. With a cross-encoder, the best
 /// `[rerank] top` hits are sorted by the likelihood that they answer the text (stable) and carry that
 /// likelihood; hits that were asked for by their key come first. The order of the remaining hits does not
 /// change.
 ///
 /// # Errors
-/// Those of the retriever and of the cross-encoder.
+/// `unavailable` if the embedder cannot be reached, `invalid_config` if the cross-encoder cannot be read.
 pub fn find(
     memory: &Memory,
     view: &View,

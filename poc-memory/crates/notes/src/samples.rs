@@ -72,7 +72,7 @@ pub fn has_pending(memory: &Memory) -> bool {
 /// Stores the pending samples of every tenant, in one transaction each.
 ///
 /// # Errors
-/// Those of the store; samples that could not be stored stay pending.
+/// `read_only` when the disk fails a write. Samples that could not be stored stay pending.
 pub fn flush(memory: &Memory) -> Result<()> {
     loop {
         let Some((tuple, cosines)) = ({

@@ -30,18 +30,18 @@ impl Verdict {
     }
 }
 
-/// How a question and what was found agree.
+/// How well a question and the notes found agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signals {
-    /// How much of the question one of the notes found speaks of, the best of them, 0–1: the share of the
-    /// weight of its words. Words that no note has count against it.
+    /// The greatest share of the question, 0–1, that one of the notes found covers, by the weight of its words.
+    /// Words that no note has lower it.
     pub coverage: f64,
     /// The greatest cosine of the question with any note, −1 to 1.
     pub cosine: f64,
-    /// The greatest likelihood, 0–1, that a note answers the question, where a cross-encoder was asked.
+    /// The greatest likelihood, 0–1, that a note answers the question, if a cross-encoder has scored the notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likelihood: Option<f64>,
-    /// Coverage and the cosine, which counts as often as the settings say; the likelihood, where there is one.
+    /// Coverage plus the weighted cosine; the likelihood instead, if there is one.
     pub certainty: f64,
 }
 

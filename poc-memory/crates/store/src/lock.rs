@@ -12,7 +12,7 @@ enum LockError {
     Take { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot be read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("`{}` cannot be looked at: {source}", path.display())]
+    #[error("`{}` cannot be checked: {source}", path.display())]
     Probe { path: PathBuf, source: std::io::Error },
     #[error("the store is held by {0}")]
     Held(String),

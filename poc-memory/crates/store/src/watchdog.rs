@@ -31,7 +31,7 @@ pub(super) struct Heartbeat<T>(SyncSender<Option<Result<T>>>);
 impl<T> Heartbeat<T> {
     /// Sends a heartbeat.
     pub(super) fn beat(&self) {
-        // A full channel means that an earlier beat has not been looked at yet.
+        // A full channel means that an earlier beat has not been read yet.
         let _ = self.0.try_send(None);
     }
 }

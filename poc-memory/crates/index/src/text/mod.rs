@@ -47,7 +47,7 @@ impl TextIndex {
     /// [`Index::release`].
     ///
     /// # Errors
-    /// As for [`TextIndex::open`].
+    /// `invalid_config` when a setting is out of range or the language is unknown.
     pub fn closed(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);

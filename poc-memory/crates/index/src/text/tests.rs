@@ -5,10 +5,13 @@ use poc_graph::{Node, testing};
 use poc_rank::bm25;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+/// The default settings, read once: they are asked for in the innermost loop of a test.
 fn config() -> poc_config::TextConfig {
-    poc_config::Config::defaults().unwrap().text
+    static CONFIG: LazyLock<poc_config::TextConfig> =
+        LazyLock::new(|| poc_config::Config::defaults().unwrap().text);
+    CONFIG.clone()
 }
 
 fn open(directory: &Path) -> TextIndex {

@@ -62,7 +62,7 @@ impl VectorIndex {
     /// [`Index::release`].
     ///
     /// # Errors
-    /// As for [`VectorIndex::open`].
+    /// `invalid_config` when a setting is out of range.
     pub fn closed(
         directory: &Path,
         config: &poc_config::VectorsConfig,
@@ -114,7 +114,7 @@ impl VectorIndex {
     /// Like [`VectorIndex::search`], but only over titles (part 0).
     ///
     /// # Errors
-    /// As for [`VectorIndex::search`].
+    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
     pub fn search_titles(
         &self,
         vector: &[f32],
@@ -153,7 +153,7 @@ impl VectorIndex {
     /// The cosines of all live notes with a vector.
     ///
     /// # Errors
-    /// As for [`VectorIndex::search`].
+    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
     pub fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
         Ok(CosineScores::of_query(self.code(vector)?, self.read()))
     }

@@ -330,10 +330,10 @@ impl Sync<'_> {
 
         let deleted: Vec<NodeId> = plan.deletes.iter().map(|(id, _)| *id).collect();
         let (own, other) = (own.after(&deleted, pulled_items), other.after(&[], pushed_items));
-        (self.callbacks.progress)("ties", 0, 1);
+        (self.callbacks.progress)("edges", 0, 1);
         let links = links::synchronize(self, &own, &other)?;
         let retired = links::follow_retired(self, &own, &other)?;
-        (self.callbacks.progress)("ties", 1, 1);
+        (self.callbacks.progress)("edges", 1, 1);
         Ok(SyncReport { links, retired, ..counts.into_inner() })
     }
 

@@ -143,7 +143,7 @@ impl Binder<'_> {
                 Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
                 None => {
                     let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
-                    let hint = "stages are divided by `|`; a value with spaces stands in quotes";
+                    let hint = "stages are divided by `|`; write a value with spaces in quotes";
                     self.problems.push(SourceDiagnostic::new(word.span.clone(), message).hint(hint));
                     return;
                 }

@@ -27,7 +27,7 @@ impl Names {
     /// Checks the pipeline that searches without stages use.
     ///
     /// # Errors
-    /// As for [`Names::check`].
+    /// `invalid_config` with the place of the setting when the pipeline is invalid.
     pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
         let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
         Pipeline::template(&search.text, self).map(drop).map_err(wrong)

@@ -40,7 +40,8 @@ impl Pipeline {
     /// of the argument it occurs in, as if it were quoted: it cannot add a stage.
     ///
     /// # Errors
-    /// As for [`Pipeline::parse`], and for a parameter without a value.
+    /// `invalid_argument` with all problems, each marked in the text of the pipeline. A parameter without a value is one
+    /// of them.
     pub fn with_values(text: &str, names: &Names, values: &BTreeMap<String, String>) -> Result<Pipeline> {
         build(text, std::slice::from_ref(&(0..text.len())), names, None, Some(values))
     }
@@ -64,7 +65,7 @@ impl Pipeline {
     /// text and has none, the placeholder `TERMS` is used.
     ///
     /// # Errors
-    /// As for [`Pipeline::parse`].
+    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
     pub fn template(text: &str, names: &Names) -> Result<Pipeline> {
         match missing_text(text, names, 0) {
             Some(_) => Pipeline::from_parts(&["TERMS".into()], &[text.to_owned()], names),
@@ -78,7 +79,7 @@ impl Pipeline {
     /// the terms comes first.
     ///
     /// # Errors
-    /// As for [`Pipeline::parse`].
+    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
     pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
         let mut all = stages.to_vec();
         let mut text_of_saved = None;
@@ -248,7 +249,7 @@ impl<'a> Builder<'a> {
         let Some(def) = look_up(stage, alone, self.names, problems) else { return };
         if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
             let message =
-                format!("`!` cannot stand before `{}`, which is {}", def.word, with_article(def.kind()));
+                format!("`!` cannot come before `{}`, which is {}", def.word, with_article(def.kind()));
             problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
         }
         let mut stage = stage.clone();
@@ -280,13 +281,13 @@ impl<'a> Builder<'a> {
             return problems.push(self.names.unknown(name, problem));
         };
         if let Some(not) = stage.not.clone() {
-            let message = format!("`!` cannot stand before `@{name}`, a saved pipeline");
+            let message = format!("`!` cannot come before `@{name}`, a saved pipeline");
             problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
         }
         if stage.span.end > stage.word_span.end {
             let rest = stage.word_span.end..stage.span.end;
             let message = format!("`@{name}` takes nothing behind its name");
-            problems.push(SourceDiagnostic::new(rest, message).hint("further stages stand behind a `|`"));
+            problems.push(SourceDiagnostic::new(rest, message).hint("write further stages after a `|`"));
         }
         if let Some(from) = chain.iter().position(|link| *link == name) {
             let mut circle: Vec<String> =
@@ -296,7 +297,7 @@ impl<'a> Builder<'a> {
             return problems.push(problem(message).hint("take one of them out of the other"));
         }
         if chain.len() == MAX_DEPTH {
-            let message = format!("saved pipelines stand more than {MAX_DEPTH} deep in each other");
+            let message = format!("saved pipelines are nested more than {MAX_DEPTH} deep");
             return problems.push(problem(message).hint("write some of them out"));
         }
         self.used.insert(name.into());
@@ -336,7 +337,7 @@ fn look_up(
             true if alone => SourceDiagnostic::new(stage.span.clone(), "the pipeline is empty")
                 .hint("`all | limit:20` is a short one"),
             true => SourceDiagnostic::new(stage.span.clone(), "a stage is missing here")
-                .hint("stages stand between single `|`"),
+                .hint("write stages between single `|`"),
             false => {
                 SourceDiagnostic::new(stage.span.clone(), "a stage starts with its word, as in `type:daily`")
             }

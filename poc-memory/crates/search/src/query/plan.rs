@@ -43,7 +43,7 @@ impl Pipeline {
     /// Returns those of the given nodes that pass all filters of the pipeline. Its other stages are ignored.
     ///
     /// # Errors
-    /// As for [`Pipeline::run`].
+    /// `not_found` when a filter names a node that does not exist, and the errors of the indexes.
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
         let ctx = QueryContext::new(sources, self.states());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();

@@ -5,7 +5,7 @@ use parking_lot::RwLock;
 use poc_graph::error::Result;
 use std::collections::BTreeMap;
 
-/// A sorted map that is gone when it is dropped.
+/// A sorted map in memory, lost when it is dropped.
 #[derive(Default)]
 pub(crate) struct MemoryEngine(RwLock<State>);
 

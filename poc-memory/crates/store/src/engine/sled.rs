@@ -114,7 +114,7 @@ impl Engine for SledEngine {
 
 /// Opens sled once its own lock is free. The store's lock excludes every other process, so a holder of
 /// sled's lock is about to end: a child between fork and exec, or sled's threads after a close.
-#[expect(clippy::disallowed_methods, reason = "a lock that gets free tells nobody")]
+#[expect(clippy::disallowed_methods, reason = "nothing reports when a lock becomes free")]
 fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     let start = Instant::now();
     loop {
@@ -127,7 +127,7 @@ fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     }
 }
 
-/// sled wraps the system's error into one of another kind, so only the message tells.
+/// sled wraps the system's error into one of another kind, so only the message identifies it.
 fn is_locked(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }

@@ -30,7 +30,7 @@ pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[Sco
         |item: &ScoredNode| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
     let seeds: Vec<ScoredNode> = items.iter().filter(|item| has_position(item)).copied().collect();
     if seeds.len() < items.len() {
-        ctx.note(format!("{} of {} in the set have ties and a score above 0", seeds.len(), items.len()));
+        ctx.note(format!("{} of {} in the set have edges and a score above 0", seeds.len(), items.len()));
     }
     seeds
 }

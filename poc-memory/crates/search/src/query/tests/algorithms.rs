@@ -141,7 +141,7 @@ fn spectral_neighbours_of_a_triangle() {
     // The set itself is not returned, and notes without edges have no neighbours.
     assert_eq!(world.keys("match:\"wal b-tree lsm-tree\" | spectral"), ["crash-notes"]);
     let note = note(&world, "match:\"wal b-tree lsm-tree\" | spectral", 1);
-    insta::assert_snapshot!(note.split_once("; ").unwrap().1, @"2 of 3 in the set have ties and a score above 0");
+    insta::assert_snapshot!(note.split_once("; ").unwrap().1, @"2 of 3 in the set have edges and a score above 0");
     assert_eq!(world.keys("match:lsm-tree | spectral"), [""; 0]);
 }
 

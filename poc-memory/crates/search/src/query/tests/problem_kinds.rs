@@ -81,12 +81,12 @@ fn each_kind_of_problem() {
     a stage is missing here
       all | | limit:5
             ^
-    hint: stages stand between single `|`
+    hint: write stages between single `|`
 
     a stage is missing here
       all |
            ^
-    hint: stages stand between single `|`
+    hint: write stages between single `|`
 
     unknown stage `blargh`
       blargh
@@ -140,7 +140,7 @@ fn each_kind_of_problem() {
     `days` does not belong to `not-visited`
       not-visited:linker,7 days
                            ^^^^
-    hint: stages are divided by `|`; a value with spaces stands in quotes
+    hint: stages are divided by `|`; write a value with spaces in quotes
 
     a parameter of `not-visited` is missing behind this `,`
       not-visited:linker,
@@ -154,7 +154,7 @@ fn each_kind_of_problem() {
     `b` does not belong to `key`
       key:a b
             ^
-    hint: stages are divided by `|`; a value with spaces stands in quotes
+    hint: stages are divided by `|`; write a value with spaces in quotes
 
     `state` takes a state: `active`, `stale`, `superseded`, `expired`, not `stael`
       state:stael
@@ -196,14 +196,14 @@ fn each_kind_of_problem() {
     `desc` does not belong to `sort`
       sort:weight asc desc
                       ^^^^
-    hint: stages are divided by `|`; a value with spaces stands in quotes
+    hint: stages are divided by `|`; write a value with spaces in quotes
 
-    `!` cannot stand before `all`, which is a generator
+    `!` cannot come before `all`, which is a generator
       !all
       ^
     hint: only a filter can be negated
 
-    `!` cannot stand before `limit`, which is a transform
+    `!` cannot come before `limit`, which is a transform
       !limit:5
       ^
     hint: only a filter can be negated
@@ -263,7 +263,7 @@ fn each_kind_of_problem() {
     `foo` does not belong to `all`
       all foo
           ^^^
-    hint: stages are divided by `|`; a value with spaces stands in quotes
+    hint: stages are divided by `|`; write a value with spaces in quotes
 
     a stage starts with its word, as in `type:daily`
       :x
@@ -309,7 +309,7 @@ fn each_kind_of_problem() {
     `b` does not belong to `neighbors`
       neighbors:a b
                   ^
-    hint: stages are divided by `|`; a value with spaces stands in quotes
+    hint: stages are divided by `|`; write a value with spaces in quotes
 
     `diverse` takes nothing behind a `:`
       diverse:x
@@ -330,7 +330,7 @@ fn each_kind_of_problem() {
               ^^^
     hint: write `diverse[,lambda=0.7][,pool=1000]`
 
-    `!` cannot stand before `diverse`, which is a transform
+    `!` cannot come before `diverse`, which is a transform
       !diverse
       ^
     hint: only a filter can be negated
@@ -377,7 +377,7 @@ fn each_kind_of_problem() {
               ^^
     hint: write `manifold[,k=20]`
 
-    `!` cannot stand before `manifold`, which is an algorithm
+    `!` cannot come before `manifold`, which is an algorithm
       !manifold
       ^
     hint: only a filter can be negated

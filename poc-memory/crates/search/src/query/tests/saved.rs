@@ -172,16 +172,16 @@ fn each_kind_of_problem() {
       ^
     hint: `@NAME` stands for the pipeline saved as NAME
 
-    `!` cannot stand before `@episodes`, a saved pipeline
+    `!` cannot come before `@episodes`, a saved pipeline
       !@episodes
       ^
     hint: only a filter can be negated
 
     3 problems in this pipeline
       @episodes:x | @episodes,y | @episodes z
-               ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
-                             ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
-                                           ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
+               ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
+                             ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
+                                           ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
 
     `@near` starts with `match` and can only be the first stage
       limit:5 | @near
@@ -332,7 +332,7 @@ fn saved_pipelines_are_bounded() {
     };
     assert_eq!(parse(&chain(16)), Ok(2));
     insta::assert_snapshot!(told(&parse(&chain(17)).unwrap_err()), @r"
-    in the saved pipeline `@l15`: saved pipelines stand more than 16 deep in each other
+    in the saved pipeline `@l15`: saved pipelines are nested more than 16 deep
       @l16
       ^^^^
     hint: write some of them out
