@@ -7,6 +7,7 @@ mod arguments;
 mod hints;
 mod prompts;
 mod resources;
+mod results;
 mod schema;
 mod server;
 #[cfg(test)]

@@ -25,12 +25,12 @@ pub(super) fn output(answer: Value) -> Map<String, Value> {
     }
 }
 
-/// Leaves out what the descriptions of an everyday tool say in words, or what says nothing: these schemas are part
+/// Leaves out defaults, which the descriptions of an everyday tool say, and what says nothing: these schemas are part
 /// of every conversation.
-pub(super) fn in_words(schema: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn without_defaults(schema: Map<String, Value>) -> Map<String, Value> {
     let schema = each(schema.into(), &|object| {
         // A property may have one of these names; then its value is a schema.
-        for word in ["default", "$schema", "title", "format", "minimum", "maximum"] {
+        for word in ["default", "$schema", "title", "format"] {
             if object.get(word).is_some_and(|value| !value.is_object()) {
                 object.shift_remove(word);
             }

@@ -1,7 +1,7 @@
 //! The server side of the protocol.
 
 use super::tools::{self, OfferedTool};
-use super::{Caller, hints, prompts, resources};
+use super::{Caller, hints, prompts, resources, results};
 use crate::ops::OpDef;
 use poc_graph::error::{Code, Error};
 use rmcp::ErrorData;
@@ -122,8 +122,8 @@ impl ServerHandler for Server {
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
         let work = move |caller: &dyn Caller| match tool.call(caller, arguments) {
-            Ok(answer) => tools::answered(caller, answer),
-            Err(error) => tool.failed(caller, &error),
+            Ok(answer) => results::answered(caller, answer),
+            Err(error) => results::failed(caller, &tool, &error),
         };
         let result = self.blocking(op, work).await;
         Ok(result.map_err(|error| failed_unexpectedly(&request.name, &error))?.into())

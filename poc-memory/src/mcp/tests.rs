@@ -214,7 +214,7 @@ fn an_invalid_argument_returns_the_expected_schema() {
     let tools = tools::offered(&caller);
     let tool = tools.iter().find(|tool| tool.name == "graft_retrieve").unwrap();
     let told = |error: Error| {
-        let result = tool.failed(&caller, &error);
+        let result = results::failed(&caller, tool, &error);
         assert_eq!(result.is_error, Some(true));
         let text = result.content.first().and_then(|block| block.as_text()).unwrap();
         serde_json::from_str::<Value>(&text.text).unwrap()

@@ -8,13 +8,13 @@ mod link;
 mod remember;
 mod search;
 
-use super::{Caller, arguments, hints, schema};
+use super::{Caller, arguments, schema};
 use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
 use def::EverydayDef;
 use poc_config::{TenantSchema, ToolSet};
-use poc_graph::error::{Error, Result};
-use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
-use serde_json::{Map, Value, json};
+use poc_graph::error::Result;
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl OfferedTool {
 
     /// Its MCP definition.
     pub(super) fn definition(&self, tenants: Option<&TenantSchema>) -> Tool {
-        let input = self.input(tenants);
+        let mut input = self.input(tenants);
         let output = match self.source {
             ToolSource::Everyday(tool) => schema::output((tool.answer_schema)()),
             ToolSource::Op(op, _) => schema::output((op.answer_schema)().to_value()),
@@ -124,7 +124,6 @@ impl OfferedTool {
             .destructive(destructive)
             .idempotent(read_only || effect == ToolEffect::Idempotent)
             .open_world(false);
-        let mut input = input;
         // The schema need not repeat it.
         let description = input.shift_remove("description").unwrap_or_default();
         let description = description.as_str().unwrap_or_default().to_owned();
@@ -134,10 +133,10 @@ impl OfferedTool {
     }
 
     /// The JSON Schema of its arguments.
-    fn input(&self, tenants: Option<&TenantSchema>) -> Map<String, Value> {
+    pub(super) fn input(&self, tenants: Option<&TenantSchema>) -> Map<String, Value> {
         match self.source {
             ToolSource::Everyday(tool) => {
-                let mut schema = schema::in_words(schema::strict((tool.arguments_schema)()));
+                let mut schema = schema::without_defaults(schema::strict((tool.arguments_schema)()));
                 if let Some(tenants) = tenants {
                     ops::tenancy::describe(&mut schema, tenants);
                 }
@@ -155,33 +154,9 @@ impl OfferedTool {
             ToolSource::Op(op, _) => caller.call(op, given.into()),
         }
     }
-
-    /// An error as a result. For an invalid argument it includes the expected schema, so that a model can
-    /// correct itself.
-    pub(super) fn failed(&self, caller: &dyn Caller, error: &Error) -> CallToolResult {
-        let mut body = json!({ "error": hints::for_models(error, &offered(caller)) });
-        if error.code.is_invalid() {
-            let mut expected = Value::Object(self.input(caller.tenants()));
-            let field = error.at.as_ref().and_then(|at| at.field.as_deref()?.split(['.', '[']).next());
-            let one = field.and_then(|field| expected.get("properties")?.get(field).cloned());
-            if let Some(one) = one {
-                expected = one;
-            }
-            if let Value::Object(body) = &mut body {
-                body.insert("expected".into(), expected);
-            }
-        }
-        CallToolResult::error(vec![ContentBlock::text(body.to_string())])
-    }
 }
 
 fn capitalized(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// An answer as a tool result.
-pub(super) fn answered(caller: &dyn Caller, mut answer: Value) -> CallToolResult {
-    hints::rewrite_warnings(&mut answer, &offered(caller));
-    CallToolResult::structured(ops::versioned(answer))
 }
