@@ -56,6 +56,12 @@ pub struct ScoreFusionConfig {
     pub beside_weight: f64,
     /// Weight of the notes two before and two after.
     pub further_weight: f64,
+    /// Weight of the best window of a session that contains a note.
+    pub window_weight: f64,
+    /// Number of consecutive notes in a window.
+    pub window_notes: usize,
+    /// How many of the best notes are looked up in their sessions for windows.
+    pub window_from: usize,
     /// Weight of all nearest notes together, for a note without other relations.
     pub alike_weight: f64,
     /// Number of nearest notes.

@@ -17,6 +17,6 @@ pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use reader::{MentionReader, TextReader, VectorReader};
 pub use tenants::{Index, PerTenant};
-pub use text::{QueryTerms, TextField, TextHit, TextIndex, TextScores};
+pub use text::{JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores};
 pub use text::{is_name, names, without_possessive};
 pub use vectors::{CosineScores, VectorHit, VectorIndex};

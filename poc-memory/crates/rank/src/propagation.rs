@@ -1,6 +1,7 @@
 //! Score propagation: each of the best notes passes part of its score to related notes, one step far. Related
 //! are the notes it mentions, the notes that mention it, notes that share a rare name with it, and its
-//! neighbours in a session. A note without mentions and session also receives from its nearest notes by
+//! neighbours in a session. A window of consecutive notes of a session, scored as one text, passes a share to each
+//! of its notes: the words of a question are often spread over several turns of a conversation. A note without mentions and session also receives from its nearest notes by
 //! cosine, in proportion to the cosine.
 //!
 //! Scores propagate only one step, because further steps bring in more unrelated notes than related ones. Of
@@ -24,6 +25,8 @@ pub struct PropagationWeights {
     pub beside: f64,
     /// For the notes two before and two after.
     pub further: f64,
+    /// For the notes of a window of a session.
+    pub window: f64,
     /// For a note without other relations, from each of its nearest notes.
     pub alike: f64,
 }
@@ -65,6 +68,8 @@ pub struct PropagatedScore {
     // Sums over the neighbours in its session.
     beside: f64,
     further: f64,
+    // The best window of its session that contains it.
+    window: f64,
     // The sum over the notes nearest to it.
     alike: f64,
 }
@@ -94,6 +99,11 @@ impl PropagatedScore {
     /// Adds a note two before or two after it in its session, of score `score`.
     pub fn add_second_adjacent(&mut self, score: f64) {
         self.further += score.max(0.0);
+    }
+
+    /// Adds a window of its session, of score `score`. Of several windows only the best counts.
+    pub fn add_window(&mut self, score: f64) {
+        self.window = self.window.max(score);
     }
 
     /// Adds one of its nearest notes, with its cosine and its score.
@@ -129,6 +139,11 @@ impl PropagatedScore {
         weights.beside * self.beside + weights.further * self.further
     }
 
+    /// The contribution of the best window of its session.
+    pub fn window_share(&self, weights: PropagationWeights) -> f64 {
+        weights.window * self.window
+    }
+
     /// The contribution of its nearest notes.
     pub fn similarity_share(&self, weights: PropagationWeights) -> f64 {
         weights.alike * self.alike
@@ -147,6 +162,7 @@ mod tests {
         shared_by: 20,
         beside: 0.30,
         further: 0.15,
+        window: 0.7,
         alike: 0.15,
     };
 
@@ -180,6 +196,9 @@ mod tests {
         propagated.add_second_adjacent(4.0);
         propagated.add_second_adjacent(-4.0);
         assert!((propagated.sequence_share(WEIGHTS) - 4.2).abs() < 1e-12);
+        assert_eq!(propagated.window_share(WEIGHTS), 0.0);
+        [-3.0, 10.0, 8.0].into_iter().for_each(|score| propagated.add_window(score));
+        assert_eq!(propagated.window_share(WEIGHTS), 7.0);
         assert_eq!(propagated.similarity_share(WEIGHTS), 0.0);
         propagated.add_similar(0.5, 10.0);
         propagated.add_similar(0.8, 20.0);

@@ -2,6 +2,7 @@
 
 pub(super) mod fold;
 mod hit;
+mod joined;
 mod postings;
 mod scores;
 mod snapshot;
@@ -13,6 +14,7 @@ use crate::error::IndexError;
 use crate::snapshotted::SnapshottedIndex;
 use crate::tenants::Index;
 pub use hit::{TextField, TextHit};
+pub use joined::JoinedScores;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::atomic_file::Fingerprint;

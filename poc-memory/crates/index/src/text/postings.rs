@@ -174,7 +174,7 @@ impl Postings {
 
     /// The BM25 scores of all documents.
     pub(super) fn scores(&self, terms: &[String], scope: Scope, parameters: Parameters) -> Scores {
-        let (documents, average) = self.totals.of(scope, self.by_id.len(), parameters.title);
+        let (documents, average) = self.size(scope, parameters.title);
         let mut by_document = vec![0.0f64; self.documents.len()];
         let mut touched = Vec::new();
         for term in terms.iter().filter_map(|name| self.term(name)) {
@@ -197,6 +197,17 @@ impl Postings {
             }
         }
         Scores { by_document, touched }
+    }
+
+    /// The number of documents with a non-empty text in this scope, and the average length of these texts.
+    pub(super) fn size(&self, scope: Scope, title_weight: f64) -> (usize, f64) {
+        self.totals.of(scope, self.by_id.len(), title_weight)
+    }
+
+    /// The slot of a node's document and the lengths of its fields.
+    pub(super) fn slot(&self, id: NodeId) -> Option<(u32, Lengths)> {
+        let number = *self.by_id.get(&id)?;
+        Some((number, self.document(number)?.lengths))
     }
 
     /// The nodes whose score `is_wanted` accepts, in no particular order.
@@ -224,9 +235,7 @@ impl Postings {
     /// Whether a node contains a term.
     pub(super) fn contains(&self, id: NodeId, name: &str) -> bool {
         let entry = self.by_id.get(&id).zip(self.term(name));
-        entry.is_some_and(|(number, term)| {
-            term.postings.binary_search_by_key(number, |posting| posting.document).is_ok()
-        })
+        entry.is_some_and(|(&number, term)| term.posting(number).is_some())
     }
 
     /// The number of documents that contain a term.
@@ -316,7 +325,7 @@ impl Postings {
         number
     }
 
-    fn term(&self, name: &str) -> Option<&Term> {
+    pub(super) fn term(&self, name: &str) -> Option<&Term> {
         self.terms.get(*self.numbers.get(name)? as usize)?.as_ref()
     }
 
@@ -326,14 +335,27 @@ impl Postings {
 }
 
 /// The term frequency and the document length within a scope.
-fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
+pub(super) fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
     let (title, body) = (f64::from(posting.title), f64::from(posting.body));
     match scope {
         Scope::Field(TextField::Title) => (title, f64::from(lengths.title)),
         Scope::Field(TextField::Body) => (body, f64::from(lengths.body)),
-        Scope::Both => {
-            (title_weight * title + body, title_weight * f64::from(lengths.title) + f64::from(lengths.body))
-        }
+        Scope::Both => (title_weight * title + body, lengths.weighted(title_weight)),
+    }
+}
+
+impl Lengths {
+    /// The length of title and body as one document.
+    pub(super) fn weighted(self, title_weight: f64) -> f64 {
+        title_weight * f64::from(self.title) + f64::from(self.body)
+    }
+}
+
+impl Term {
+    /// The posting of a document, given by its slot.
+    pub(super) fn posting(&self, document: u32) -> Option<&Posting> {
+        let at = self.postings.binary_search_by_key(&document, |posting| posting.document).ok()?;
+        self.postings.get(at)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The terms of a query and their scores for all notes.
 
 use super::hit::TextHit;
+use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scope, Scores};
 use super::tokens::{Name, Tokenizer, names_in_url};
 use crate::snapshotted::ReadGuard;
@@ -28,6 +29,7 @@ pub struct QueryTerms<'a> {
 pub struct TextScores<'a> {
     terms: QueryTerms<'a>,
     scores: Scores,
+    parameters: Parameters,
 }
 
 impl<'a> QueryTerms<'a> {
@@ -96,7 +98,7 @@ impl<'a> TextScores<'a> {
     /// Scores all notes, with title and body as one document.
     pub(super) fn of_all(terms: QueryTerms<'a>, parameters: Parameters) -> TextScores<'a> {
         let scores = terms.postings.scores(&terms.terms, Scope::Both, parameters);
-        TextScores { terms, scores }
+        TextScores { terms, scores, parameters }
     }
 
     /// The terms of the query.
@@ -126,6 +128,11 @@ impl<'a> TextScores<'a> {
         self.scores.each().for_each(|(_, score)| sums.add(score));
         hidden.iter().for_each(|&id| sums.subtract(self.of(id)));
         sums
+    }
+
+    /// Scores several notes as one text.
+    pub fn joined(&self) -> JoinedScores<'_> {
+        JoinedScores::of_terms(&self.terms.terms, &self.terms.postings, self.parameters)
     }
 
     /// The score of a note; 0 if it contains no term.

@@ -86,6 +86,12 @@ impl<'a> Question<'a> {
         (!self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)).then_some(ix)
     }
 
+    /// The id of a note, if it may be found.
+    pub(super) fn visible_id(&self, ix: Ix) -> Option<NodeId> {
+        let id = self.view.id(ix)?;
+        self.visible_index(id).map(|_| id)
+    }
+
     pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {
         BaseScore { words: self.by_words.standard(bm25), meaning: self.by_meaning.standard(cosine) }
     }
@@ -173,6 +179,7 @@ impl Candidate {
             + mention
             + shared
             + propagated.sequence_share(flow)
+            + propagated.window_share(flow)
             + propagated.similarity_share(flow)
             + self.key
     }
@@ -187,6 +194,7 @@ impl Candidate {
             ("mention", mention),
             ("shared", shared),
             ("order", self.propagated.sequence_share(flow)),
+            ("window", self.propagated.window_share(flow)),
             ("alike", self.propagated.similarity_share(flow)),
             ("key", self.key),
         ];

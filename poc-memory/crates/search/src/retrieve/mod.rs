@@ -10,6 +10,7 @@ mod ranks;
 mod retriever;
 mod scores;
 mod structure;
+mod windows;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
-use super::{key, structure};
+use super::{key, structure, windows};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
 use poc_rank::fusion::lift;
@@ -51,12 +51,16 @@ pub(super) fn find(
         shared_by: retriever.max_sharing(),
         beside: weights.beside_weight,
         further: weights.further_weight,
+        window: weights.window_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
     };
     let mut sources = Vec::new();
     if retriever.config.graph {
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
             structure::add_similarity_boosts(&question, retriever.mentions, weights, &mut candidates);
+        }
+        if weights.window_weight > 0.0 {
+            windows::propagate(&question, weights, &mut candidates);
         }
         sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
     }

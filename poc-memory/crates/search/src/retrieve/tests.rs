@@ -293,12 +293,30 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         near.sort_by(|a, b| b.0.total_cmp(&a.0));
         near.into_iter().take(5).map(|(cosine, own)| 0.75 / 5.0 * cosine * own).sum()
     };
+    // Every run of five notes of a session, or the whole session if it is shorter, with a note that scores.
+    let mut windows: Vec<(u64, u64, f64)> = Vec::new();
+    for &(first, last) in sessions.iter().filter(|(first, last)| first < last) {
+        for start in first..=last.saturating_sub(4).max(first) {
+            let window = start..=(start + 4).min(last);
+            let ids: Vec<NodeId> = window.clone().map(|at| testing::node(at).id).collect();
+            let words = by_words.standard(words.joined().of(&ids));
+            let mean = ids.iter().map(|id| cosine(*id)).sum::<f64>() / ids.len() as f64;
+            let meaning = by_meaning.standard(mean);
+            if window.clone().any(|at| own.get(&at).is_some_and(|own| *own > 0.0)) {
+                windows.push((*window.start(), *window.end(), words + 0.5 * meaning * meaning.abs()));
+            }
+        }
+    }
+    let by_window = |at: u64| {
+        let around = windows.iter().filter(|(first, last, _)| (*first..=*last).contains(&at));
+        around.map(|(.., score)| 0.7 * score).fold(0.0, f64::max)
+    };
     let mut found: Vec<(u64, f64)> = own
         .iter()
         .map(|(&at, own)| {
             let beside = worth(at.checked_sub(1), at) + worth(Some(at + 1), at);
             let further = worth(at.checked_sub(2), at) + worth(Some(at + 2), at);
-            (at, own + by_mention(at) + 0.30 * beside + 0.15 * further + by_likeness(at))
+            (at, own + by_mention(at) + 0.25 * beside + 0.20 * further + by_window(at) + by_likeness(at))
         })
         .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -432,7 +450,7 @@ fn neighbours_in_a_session_are_found_too() {
     let found = world.find("who saw the lighthouse", 5);
     assert_eq!(numbers(&found)[0], 1);
     let of = |found: &Retrieval, at: u64| found.hits.iter().find(|hit| number(hit.id) == at).unwrap().clone();
-    assert!((share(&of(&found, 2), "order") - 0.30 * found.hits[0].score).abs() < 0.2 * found.hits[0].score);
+    assert!((share(&of(&found, 2), "order") - 0.25 * found.hits[0].score).abs() < 0.2 * found.hits[0].score);
     assert!(share(&of(&found, 3), "order") > 0.0);
     assert_eq!(share(&of(&found, 4), "order"), 0.0);
     world.config.retrieve.graph = false;

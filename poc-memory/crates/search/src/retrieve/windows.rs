@@ -1,0 +1,62 @@
+//! Windows of consecutive notes of a session, scored as one text each. A window passes a share of its score to its
+//! notes.
+//!
+//! Windows are computed for the question instead of being stored: BM25 of joined notes follows from the postings
+//! of the notes, and the cosine of a window is the mean of its notes'. They therefore cost nothing at import and
+//! always agree with the present notes.
+
+use super::candidates::{Candidates, Question};
+use poc_config::ScoreFusionConfig;
+use poc_graph::{Ix, NodeId, View};
+use rustc_hash::FxHashSet;
+
+/// Passes the score of every window around one of the best candidates with a positive base score to its notes.
+/// The notes may be no candidates before.
+pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, candidates: &mut Candidates) {
+    let mut best = candidates.in_order();
+    best.retain(|(.., score)| *score > 0.0);
+    let mut joined = question.words.joined();
+    let mut scored: FxHashSet<[Ix; 2]> = FxHashSet::default();
+    for &(ix, ..) in best.iter().take(config.window_from) {
+        let around = notes_around(question.view, ix, config.window_notes.saturating_sub(1));
+        if around.len() < 2 {
+            continue;
+        }
+        for window in around.windows(config.window_notes.clamp(2, around.len())) {
+            let (Some(&first), Some(&last)) = (window.first(), window.last()) else { continue };
+            // The same window is found from each of its notes, in either direction.
+            if !scored.insert([first.min(last), first.max(last)]) {
+                continue;
+            }
+            let ids: Vec<NodeId> = window.iter().filter_map(|&ix| question.visible_id(ix)).collect();
+            let cosines: f64 = ids.iter().filter_map(|&id| question.cosines.of(id)).sum();
+            let base = question.base_score(joined.of(&ids), cosines / ids.len().max(1) as f64);
+            let score = question.score(base);
+            if score <= 0.0 {
+                continue;
+            }
+            for &ix in window {
+                if let Some(candidate) = candidates.at_index(question, ix) {
+                    candidate.propagated.add_window(score);
+                }
+            }
+        }
+    }
+}
+
+/// A note with up to `reach` notes before and after it in its session, in their order or its reverse.
+fn notes_around(view: &View, ix: Ix, reach: usize) -> Vec<Ix> {
+    let mut around = vec![ix];
+    // A note in several sessions is read in the first one only.
+    let beside: Vec<Ix> = view.sequence_neighbors(ix).take(2).collect();
+    for start in beside {
+        around.reverse();
+        let end = around.len() + reach;
+        let mut next = (!around.contains(&start)).then_some(start);
+        while let Some(here) = next.filter(|_| around.len() < end) {
+            around.push(here);
+            next = view.sequence_neighbors(here).find(|other| !around.contains(other));
+        }
+    }
+    around
+}
