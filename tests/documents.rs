@@ -1,8 +1,6 @@
 //! The console blocks of the documents print what the documents show.
 
 use crate::support::{World, transcript};
-use poc_memory::ops::{Method, OPS};
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -129,38 +127,4 @@ fn anchor(line: &str) -> Option<String> {
     let heading = line.starts_with('#').then(|| line.trim_start_matches('#').trim().to_lowercase())?;
     let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     Some(kept.collect::<String>().replace(' ', "-"))
-}
-
-/// The table of routes in docs/rest.md: its paths are those of the commands, and no route is missing.
-#[test]
-fn routes_in_the_guide_are_those_of_the_commands() {
-    let guide = include_str!("../docs/rest.md");
-    let rows = guide
-        .lines()
-        .filter(|line| line.starts_with("| ") && (line.contains("`GET /v1/") || line.contains("`POST /v1/")));
-    let quoted =
-        |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
-    let mut documented = BTreeSet::new();
-    for row in rows {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-        let (paths, commands) = (quoted(cells[1]), quoted(cells[2]));
-        assert_eq!(paths.len(), commands.len(), "{row}");
-        let mut method = "";
-        for (path, command) in paths.iter().zip(&commands) {
-            let path = match path.split_once(' ') {
-                Some((verb, path)) => {
-                    method = if verb == "GET" { "GET" } else { "POST" };
-                    path
-                }
-                None => path,
-            };
-            let route = OPS.iter().find(|op| op.command == command).and_then(|op| op.route).unwrap();
-            assert_eq!(route.path.replace("{node}", "KEY"), path, "{row}");
-            assert_eq!(route.method == Method::Get, method == "GET", "{row}");
-            documented.insert(command.clone());
-        }
-    }
-    let routes = OPS.iter().filter(|op| op.route.is_some_and(|route| route.method != Method::Delete));
-    let routes: BTreeSet<String> = routes.map(|op| op.command.to_owned()).collect();
-    assert_eq!(documented, routes);
 }

@@ -45,7 +45,9 @@ impl HitNote {
             key: view.key(ix).to_owned(),
             title: node.map(|node| node.title.clone()).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
-            snippet: node.map(|node| snippet(passage.unwrap_or(&node.body), question)).unwrap_or_default(),
+            snippet: node
+                .map(|node| snippet(without_title(passage.unwrap_or(&node.body), &node.title), question))
+                .unwrap_or_default(),
             date: view.modified(ix),
         })
     }
@@ -54,6 +56,17 @@ impl HitNote {
     pub(in crate::ops) fn detail(&self) -> String {
         let date = self.date.utc().map(|date| date.format("%Y-%m-%d").to_string()).unwrap_or_default();
         format!("         {}\n", format!("{date}  {}", self.snippet).trim())
+    }
+}
+
+/// A text without a first line that repeats the title, as files of Markdown have. A text that is only the title
+/// stays.
+fn without_title<'a>(text: &'a str, title: &str) -> &'a str {
+    match text.trim_start().split_once('\n') {
+        Some((first, rest)) if first.trim_start_matches('#').trim() == title && !rest.trim().is_empty() => {
+            rest
+        }
+        _ => text,
     }
 }
 
@@ -71,4 +84,18 @@ pub(in crate::ops) fn bounded(text: &str, most: usize) -> (&str, usize) {
 /// Whether nothing was left out.
 pub(in crate::ops) fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_title;
+
+    #[test]
+    fn a_snippet_does_not_repeat_the_title() {
+        let check = |text: &str, expected: &str| assert_eq!(without_title(text, "A split").trim(), expected);
+        check("# A split\n\nIt writes two pages.", "It writes two pages.");
+        check("A split\nIt writes two pages.", "It writes two pages.");
+        check("# A split", "# A split");
+        check("# Another split\nIt writes.", "# Another split\nIt writes.");
+    }
 }
