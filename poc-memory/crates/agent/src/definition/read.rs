@@ -1,7 +1,7 @@
 //! Parses the text of an agent file into a [`Definition`] and reports all problems.
 
+mod agent_tests;
 mod prompt;
-mod tests;
 
 use super::file::{Located, Section, SourceFile};
 use super::{
