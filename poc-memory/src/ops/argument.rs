@@ -278,7 +278,7 @@ pub(super) fn outcome() -> impl TypedValueParser<Value = VisitOutcome> {
 
 /// A kind of edge that people make, by name.
 pub(super) fn kind() -> impl TypedValueParser<Value = EdgeKind> {
-    PossibleValuesParser::new([EdgeKind::Link.name(), EdgeKind::Contradicts.name()])
+    PossibleValuesParser::new(poc_notes::link::KINDS.map(EdgeKind::name))
         .try_map(|name| EdgeKind::parse(&name).ok_or("unknown kind"))
 }
 

@@ -5,8 +5,8 @@ use super::hit::HitNote;
 use super::request::FormerText;
 use super::text::degradations;
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::View;
 use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, View};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
@@ -14,6 +14,7 @@ use poc_search::retrieve::RetrievalHit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Find notes by meaning and by words, best first, including notes that the best ones mention or are linked
 /// to. Each hit shows which lists ranked it and what each signal adds to its score.
@@ -33,6 +34,10 @@ pub(crate) struct Retrieve {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
+    /// Also list derived notes (facts, digests), which the notes that they were derived from represent otherwise
+    #[arg(long)]
+    #[serde(default)]
+    derived: bool,
     /// Include quarantined notes, which nobody has vouched for. A person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -67,11 +72,14 @@ pub(crate) struct RetrieveHit {
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
     /// What each signal adds to the score, without zeros: the lists, and `named`, `identifier`, `mention`,
-    /// `shared`, `order`, `alike`, `key`.
+    /// `shared`, `order`, `window`, `derived`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
     /// The note that its `mention` or `shared` comes from, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     led_by: Option<LeadingNote>,
+    /// The note derived from this one (a fact, a digest) that contributes most to its score, if any does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    derived: Option<DerivedNote>,
     /// The passage nearest in meaning, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nearest: Option<NearestPassage>,
@@ -85,6 +93,13 @@ pub(crate) struct LeadingNote {
     /// the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
+}
+
+/// A note that was derived from a hit and led to it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DerivedNote {
+    key: String,
+    title: String,
 }
 
 /// The nearest passage of a note.
@@ -111,7 +126,9 @@ impl Op for Retrieve {
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();
-        let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.visibility(self.quarantined), &[])?.hits;
+        let retriever = ctx.memory.retriever(&view).listing_derived(self.derived);
+        let visibility = ctx.visibility(self.quarantined);
+        let hits = rerank::find(ctx.memory, retriever, text, wanted, visibility)?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(RetrieveOutput {
             results: to_hits(ctx, &view, hits, text, self.explain)?,
@@ -146,6 +163,10 @@ pub(super) fn to_hits(
         // The notes may have changed since the view was taken and have no common names any more.
         (!by_name || !names.is_empty()).then_some(LeadingNote { key, names })
     };
+    let derived = |id: NodeId| -> Result<Option<DerivedNote>> {
+        let node = ctx.memory.store.node(id)?;
+        Ok(node.map(|node| DerivedNote { key: node.key, title: node.title }))
+    };
     let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
@@ -157,6 +178,7 @@ pub(super) fn to_hits(
         Ok(RetrieveHit {
             note: HitNote::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
+            derived: hit.derived.map(derived).transpose()?.flatten(),
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
                 part: near.part,
                 cosine: near.cosine,
@@ -198,6 +220,10 @@ pub(super) fn lines(found: &[RetrieveHit]) -> String {
         text.push_str(line);
         text.push('\n');
         text.push_str(&if is_explained { explanation(hit, digits) } else { hit.note.detail() });
+        if let Some(DerivedNote { key, title }) = &hit.derived {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "         found through {key}: {title}");
+        }
     }
     text
 }

@@ -62,6 +62,8 @@ pub struct ScoreFusionConfig {
     pub window_notes: usize,
     /// How many of the best notes are looked up in their sessions for windows.
     pub window_from: usize,
+    /// Weight of a note that one of the candidates was derived from.
+    pub derived_weight: f64,
     /// Weight of all nearest notes together, for a note without other relations.
     pub alike_weight: f64,
     /// Number of nearest notes.

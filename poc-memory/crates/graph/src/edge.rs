@@ -27,13 +27,15 @@ named!(
         CoRetrieval = "co_retrieval",
         /// Associative: the edge that led to a hit; weight 0.05 to 100, decaying.
         CoTraversal = "co_traversal",
+        /// The source was made from the target: a fact or a digest, and a note it rests on; strength 1.
+        DerivedFrom = "derived-from",
     }
 );
 
 impl EdgeKind {
     /// Whether graph stages, degrees and communities use edges of this kind.
     pub fn is_graph(self) -> bool {
-        !matches!(self, EdgeKind::Supersedes | EdgeKind::Contradicts)
+        !matches!(self, EdgeKind::Supersedes | EdgeKind::Contradicts | EdgeKind::DerivedFrom)
     }
 
     /// Whether the strength is an unbounded decaying weight.

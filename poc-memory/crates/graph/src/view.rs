@@ -42,7 +42,7 @@ pub type Ix = u32;
 /// An edge as seen from one of its ends: the other node, kind, direction and graph strength, in eight bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Neighbor {
-    // The low 28 bits are the other node, the next 3 the kind. The highest bit is set at the target of
+    // The low 27 bits are the other node, the next 4 the kind. The highest bit is set at the target of
     // the edge, because two nodes may have an edge in each direction.
     packed: u32,
     /// Graph strength in 0–1 ([`Edge::graph_strength`](super::Edge::graph_strength)).
@@ -50,13 +50,13 @@ pub struct Neighbor {
 }
 
 impl Neighbor {
-    const TARGET: u32 = (1 << 28) - 1;
-    const KIND: u32 = 0b111;
+    const TARGET: u32 = (1 << 27) - 1;
+    const KIND: u32 = 0b1111;
     const INCOMING: u32 = 1 << 31;
 
     /// The edge as seen from its source.
     fn outgoing(target: Ix, kind: EdgeKind, strength: f64) -> Self {
-        let kind = (kind as u32 & Self::KIND) << 28;
+        let kind = (kind as u32 & Self::KIND) << 27;
         Neighbor { packed: (target & Self::TARGET) | kind, strength: strength as f32 }
     }
 
@@ -90,12 +90,12 @@ impl Neighbor {
 
     /// The kind of the edge.
     pub fn kind(self) -> EdgeKind {
-        let number = (self.packed >> 28) & Self::KIND;
+        let number = (self.packed >> 27) & Self::KIND;
         EdgeKind::ALL.get(number as usize).copied().unwrap_or(EdgeKind::Link)
     }
 
     fn order(self) -> (u32, u32) {
-        (self.target(), self.packed >> 28)
+        (self.target(), self.packed >> 27)
     }
 }
 

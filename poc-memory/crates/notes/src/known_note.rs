@@ -84,7 +84,7 @@ pub fn agreement(
 ) -> Result<Agreement> {
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
-    let found = rerank::find(memory, view, text, wanted, visibility, except)?;
+    let found = rerank::find(memory, memory.retriever(view).without(except), text, wanted, visibility)?;
     let words = memory.text.query_terms(text);
     let pool = found.hits.iter().take(config.pool);
     let is_visible =

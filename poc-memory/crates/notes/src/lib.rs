@@ -226,6 +226,7 @@ impl Memory {
             embedder: self.embedder.as_ref(),
             config: &self.config.retrieve,
             except: &[],
+            list_derived: false,
         }
     }
 

@@ -6,6 +6,9 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_store::Tx;
 
+/// The kinds of edges that people and agents create.
+pub const KINDS: [EdgeKind; 3] = [EdgeKind::Link, EdgeKind::Contradicts, EdgeKind::DerivedFrom];
+
 /// Default strength of a link.
 pub const STRENGTH: f64 = 0.8;
 
@@ -16,7 +19,7 @@ pub struct Link {
     pub src: NodeId,
     /// Its target.
     pub dst: NodeId,
-    /// [`EdgeKind::Link`] or [`EdgeKind::Contradicts`].
+    /// One of [`KINDS`].
     pub kind: EdgeKind,
     /// Above 0, at most 1.
     pub strength: f64,
@@ -96,10 +99,10 @@ pub fn remove(tx: &mut Tx<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Resu
 }
 
 fn check_kind(kind: EdgeKind) -> Result<()> {
-    if matches!(kind, EdgeKind::Link | EdgeKind::Contradicts) {
+    if KINDS.contains(&kind) {
         return Ok(());
     }
     Err(Error::invalid(format!("edges of kind `{kind}` are not made by hand"))
-        .hint("the kinds are `link` and `contradicts`")
+        .hint("the kinds are `link`, `contradicts` and `derived-from`")
         .field("kind"))
 }

@@ -2,11 +2,10 @@
 
 use super::{Memory, parts};
 use poc_graph::error::Result;
-use poc_graph::{Node, NodeId, View, Visibility};
-use poc_search::retrieve::{Retrieval, RetrievalHit};
+use poc_graph::{Node, Visibility};
+use poc_search::retrieve::{Retrieval, RetrievalHit, Retriever};
 
-/// The hits of [`poc_search::retrieve::Retriever::find`] without the notes in `except`. With a cross-encoder, the best
-/// `[rerank] top` hits are sorted by the likelihood that they answer the text (stable) and carry that
+/// The hits of [`Retriever::find`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the likelihood that they answer the text (stable) and carry that
 /// likelihood; hits that were asked for by their key come first. The order of the remaining hits does not
 /// change.
 ///
@@ -14,13 +13,11 @@ use poc_search::retrieve::{Retrieval, RetrievalHit};
 /// `unavailable` if the embedder cannot be reached, `invalid_config` if the cross-encoder cannot be read.
 pub fn find(
     memory: &Memory,
-    view: &View,
+    retriever: Retriever<'_>,
     text: &str,
     wanted: usize,
     visibility: Visibility,
-    except: &[NodeId],
 ) -> Result<Retrieval> {
-    let retriever = memory.retriever(view).without(except);
     let Some(reranker) = &memory.reranker else { return retriever.find(text, wanted, visibility) };
     let top = reranker.config().top;
     let mut found = retriever.find(text, wanted.max(top), visibility)?;

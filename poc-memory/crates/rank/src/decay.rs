@@ -30,7 +30,8 @@ pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
         | EdgeKind::Keyword
         | EdgeKind::Semantic
         | EdgeKind::Supersedes
-        | EdgeKind::Contradicts => 0.0,
+        | EdgeKind::Contradicts
+        | EdgeKind::DerivedFrom => 0.0,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Score propagation: each of the best notes passes part of its score to related notes, one step far. Related
 //! are the notes it mentions, the notes that mention it, notes that share a rare name with it, and its
 //! neighbours in a session. A window of consecutive notes of a session, scored as one text, passes a share to each
-//! of its notes: the words of a question are often spread over several turns of a conversation. A note without mentions and session also receives from its nearest notes by
+//! of its notes: the words of a question are often spread over several turns of a conversation. A note that was derived
+//! from others (a fact, a digest) passes a share to each of them: it says in the words of a question what they say
+//! in theirs. A note without mentions and session also receives from its nearest notes by
 //! cosine, in proportion to the cosine.
 //!
 //! Scores propagate only one step, because further steps bring in more unrelated notes than related ones. Of
@@ -27,6 +29,8 @@ pub struct PropagationWeights {
     pub further: f64,
     /// For the notes of a window of a session.
     pub window: f64,
+    /// For a note that another was derived from.
+    pub derived: f64,
     /// For a note without other relations, from each of its nearest notes.
     pub alike: f64,
 }
@@ -70,6 +74,8 @@ pub struct PropagatedScore {
     further: f64,
     // The best window of its session that contains it.
     window: f64,
+    // The best note derived from it.
+    derived: BestContribution,
     // The sum over the notes nearest to it.
     alike: f64,
 }
@@ -104,6 +110,21 @@ impl PropagatedScore {
     /// Adds a window of its session, of score `score`. Of several windows only the best counts.
     pub fn add_window(&mut self, score: f64) {
         self.window = self.window.max(score);
+    }
+
+    /// Adds a note of score `score` that was derived from this one. Of several only the best counts.
+    pub fn add_derived(&mut self, score: f64, from: usize) {
+        self.derived.raise(score, from);
+    }
+
+    /// The contribution of the best note derived from this one.
+    pub fn derived_share(&self, weights: PropagationWeights) -> f64 {
+        weights.derived * self.derived.worth
+    }
+
+    /// The derived note that it comes from; `None` without one.
+    pub fn leading_derived(&self, weights: PropagationWeights) -> Option<usize> {
+        (self.derived_share(weights) > 0.0).then_some(self.derived.from)
     }
 
     /// Adds one of its nearest notes, with its cosine and its score.
@@ -163,6 +184,7 @@ mod tests {
         beside: 0.30,
         further: 0.15,
         window: 0.7,
+        derived: 0.5,
         alike: 0.15,
     };
 
@@ -199,6 +221,11 @@ mod tests {
         assert_eq!(propagated.window_share(WEIGHTS), 0.0);
         [-3.0, 10.0, 8.0].into_iter().for_each(|score| propagated.add_window(score));
         assert_eq!(propagated.window_share(WEIGHTS), 7.0);
+        assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (0.0, None));
+        [(-3.0, 1), (10.0, 8), (8.0, 2)]
+            .into_iter()
+            .for_each(|(score, from)| propagated.add_derived(score, from));
+        assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (5.0, Some(8)));
         assert_eq!(propagated.similarity_share(WEIGHTS), 0.0);
         propagated.add_similar(0.5, 10.0);
         propagated.add_similar(0.8, 20.0);

@@ -137,7 +137,7 @@ fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let visibility = Visibility::of_person(memory.now());
     // At least as many hits as `retrieve` returns, so that the latency is comparable.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
-    let found = rerank::find(memory, &view, text, wanted, visibility, &[])?;
+    let found = rerank::find(memory, memory.retriever(&view), text, wanted, visibility)?;
     Ok(found.hits.into_iter().map(|hit| hit.id).collect())
 }
 

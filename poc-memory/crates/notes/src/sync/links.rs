@@ -17,8 +17,13 @@ use poc_store::{Records, Store, Tx};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The kinds of edges that are synchronised.
-const KINDS: [EdgeKind; 4] =
-    [EdgeKind::Link, EdgeKind::Supersedes, EdgeKind::Contradicts, EdgeKind::Structural];
+const KINDS: [EdgeKind; 5] = [
+    EdgeKind::Link,
+    EdgeKind::Supersedes,
+    EdgeKind::Contradicts,
+    EdgeKind::Structural,
+    EdgeKind::DerivedFrom,
+];
 
 /// What a sync did to edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

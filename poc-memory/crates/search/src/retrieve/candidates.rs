@@ -1,5 +1,6 @@
 //! The candidates for a query, and the components of their scores.
 
+use super::derived;
 use super::retriever::Retriever;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, Visibility};
@@ -28,6 +29,7 @@ pub(super) struct Question<'a> {
     meaning_weight: f64,
     // Live notes that must not be found.
     hidden: FxHashSet<NodeId>,
+    list_derived: bool,
 }
 
 /// The best notes by meaning, by words, and by both.
@@ -75,6 +77,7 @@ impl<'a> Question<'a> {
             by_meaning: cosines.moments(&hidden).scale(count),
             meaning_weight: retriever.config.scores.meaning_weight,
             hidden,
+            list_derived: retriever.list_derived || !retriever.config.graph,
             cosines,
             words,
         })
@@ -90,6 +93,11 @@ impl<'a> Question<'a> {
     pub(super) fn visible_id(&self, ix: Ix) -> Option<NodeId> {
         let id = self.view.id(ix)?;
         self.visible_index(id).map(|_| id)
+    }
+
+    /// Whether a note was derived from a note that may be found.
+    fn has_origin(&self, ix: Ix) -> bool {
+        derived::origins(self.view, ix).any(|origin| self.visible_id(origin).is_some())
     }
 
     pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {
@@ -164,6 +172,8 @@ pub(super) struct Candidate {
     pub(super) propagated: PropagatedScore,
     // The bonus of a note named by its key. It is not passed on.
     pub(super) key: f64,
+    // Whether it was derived from notes that can be found, which represent it among the hits.
+    pub(super) folded: bool,
 }
 
 impl Candidate {
@@ -180,6 +190,7 @@ impl Candidate {
             + shared
             + propagated.sequence_share(flow)
             + propagated.window_share(flow)
+            + propagated.derived_share(flow)
             + propagated.similarity_share(flow)
             + self.key
     }
@@ -195,6 +206,7 @@ impl Candidate {
             ("shared", shared),
             ("order", self.propagated.sequence_share(flow)),
             ("window", self.propagated.window_share(flow)),
+            ("derived", self.propagated.derived_share(flow)),
             ("alike", self.propagated.similarity_share(flow)),
             ("key", self.key),
         ];
@@ -243,6 +255,7 @@ impl Candidates {
             identifier: 0.0,
             propagated: PropagatedScore::default(),
             key: 0.0,
+            folded: !question.list_derived && question.has_origin(ix),
         });
         self.positions.insert(ix, at);
         at
@@ -290,7 +303,7 @@ impl Candidates {
     pub(super) fn nth_best(&self, n: usize, flow: PropagationWeights) -> f64 {
         let mut best = Top::new(n);
         let of = |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, with: () };
-        self.all.iter().for_each(|candidate| best.offer(of(candidate)));
+        self.all.iter().filter(|candidate| !candidate.folded).for_each(|candidate| best.offer(of(candidate)));
         best.narrow();
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }

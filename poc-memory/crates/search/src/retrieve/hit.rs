@@ -16,6 +16,8 @@ pub struct RetrievalHit {
     pub shares: Vec<(&'static str, f64)>,
     /// The note that contributes most through a mention or a shared name, if any does.
     pub led_by: Option<NodeId>,
+    /// The note derived from this one that contributes most, if any does.
+    pub derived: Option<NodeId>,
     /// Whether the text names the note by its key ([`super::key::notes_named`]). Such a hit comes before all
     /// others. Always `false` with fusion by ranks.
     pub by_key: bool,

@@ -1,6 +1,7 @@
 //! Retrieval by meaning and words together. It reads the indexes through read-only traits.
 
 mod candidates;
+mod derived;
 pub mod explore;
 mod find;
 mod hit;

@@ -24,6 +24,9 @@ pub struct Retriever<'a> {
     pub config: &'a poc_config::RetrieveConfig,
     /// Notes to leave out, as if they did not exist.
     pub except: &'a [NodeId],
+    /// Whether notes derived from others are hits, too. Otherwise the notes that they were derived from represent
+    /// them, unless the text names them by their key.
+    pub list_derived: bool,
 }
 
 impl<'a> Retriever<'a> {
@@ -31,6 +34,12 @@ impl<'a> Retriever<'a> {
     #[must_use]
     pub fn without(self, except: &'a [NodeId]) -> Self {
         Retriever { except, ..self }
+    }
+
+    /// The same retriever, with or without derived notes among its hits.
+    #[must_use]
+    pub fn listing_derived(self, list_derived: bool) -> Self {
+        Retriever { list_derived, ..self }
     }
 
     /// The names that link two notes for a text, folded, the rarest first.

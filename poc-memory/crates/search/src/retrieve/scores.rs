@@ -4,7 +4,7 @@
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
-use super::{key, structure, windows};
+use super::{derived, key, structure, windows};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
 use poc_rank::fusion::lift;
@@ -52,10 +52,15 @@ pub(super) fn find(
         beside: weights.beside_weight,
         further: weights.further_weight,
         window: weights.window_weight,
+        derived: weights.derived_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
     };
     let mut sources = Vec::new();
+    let mut derived = Vec::new();
     if retriever.config.graph {
+        if weights.derived_weight > 0.0 {
+            derived = derived::propagate(&question, &mut candidates);
+        }
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
             structure::add_similarity_boosts(&question, retriever.mentions, weights, &mut candidates);
         }
@@ -75,10 +80,11 @@ pub(super) fn find(
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             // One key may contain another, so the key that is the whole query comes first.
             owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
+            owner.folded = false;
         }
     }
     let mut best = Top::new(wanted);
-    for candidate in &candidates.all {
+    for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
         best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
     }
     let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
@@ -90,6 +96,7 @@ pub(super) fn find(
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
             led_by: candidate.propagated.leading_source(flow).and_then(|place| sources.get(place)).copied(),
+            derived: candidate.propagated.leading_derived(flow).and_then(|at| derived.get(at)).copied(),
             by_key: candidate.key > 0.0,
             near: question.cosines.nearest_part(id),
             likelihood: None,

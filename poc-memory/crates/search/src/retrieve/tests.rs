@@ -97,6 +97,7 @@ impl World {
             embedder: &self.embedder,
             config: &self.config.retrieve,
             except: &[],
+            list_derived: false,
         }
     }
 
@@ -436,6 +437,60 @@ fn notes_missing_from_the_view_are_left_out() {
     let found = world.find("harbour", 20);
     assert_eq!(numbers(&found), (390..400).collect::<Vec<_>>());
     assert_eq!(found.named, [("meaning", 10), ("words", 10)]);
+}
+
+/// Notes 0 to 4, where 4 was derived from 1 and 2.
+fn with_fact(origins: [Node; 2], fact: Node) -> World {
+    let [one, two] = origins;
+    let others = [note(0, "", "Soup and lemon"), note(3, "", "The harbour at night")];
+    let mut world = World::of(&[others.as_slice(), &[one, two, fact]].concat(), &[]);
+    let derived = |origin| Delta::Edge(testing::edge(4, origin, EdgeKind::DerivedFrom, 1.0));
+    world.view.apply(2, &[derived(1), derived(2)]);
+    world
+}
+
+#[test]
+fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
+    let origins = || [note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")];
+    let fact = || note(4, "", "Lin lives in Lisbon");
+    let world = with_fact(origins(), fact());
+    let find = |world: &World, list: bool| {
+        let retriever = world.retriever().listing_derived(list);
+        retriever.find("where does Lin live, in Lisbon?", 5, Visibility::of_person(Timestamp(0))).unwrap()
+    };
+    let folded = find(&world, false);
+    let listed = find(&world, true);
+    assert_eq!(numbers(&listed)[0], 4);
+    assert_eq!(listed.hits[0].derived, None);
+    let places = |found: &Retrieval, at: u64| found.hits.iter().position(|hit| number(hit.id) == at);
+    assert_eq!(places(&folded, 4), None);
+    for origin in [1, 2] {
+        let hit = &folded.hits[places(&folded, origin).unwrap()];
+        assert_eq!(hit.derived, Some(testing::node(4).id));
+        assert!((share(hit, "derived") - 0.5 * listed.hits[0].score).abs() < 1e-9);
+        assert!(places(&folded, origin) < Some(2));
+    }
+    assert_eq!(folded.hits.len(), 4);
+
+    // It is a note like others if none of its origins can be found, or if it is asked for by its key.
+    let retired = origins().map(|note| Node { state: State::Superseded, ..note });
+    assert_eq!(numbers(&find(&with_fact(retired, fact()), false))[0], 4);
+    let key = world.view.key(world.view.find(testing::node(4).id).unwrap()).to_owned();
+    assert_eq!(numbers(&world.find(&key, 5))[0], 4);
+    // One of its origins is enough.
+    let [one, two] = origins();
+    let world = with_fact([Node { trust: Trust::Quarantined, ..one }, two], fact());
+    let found = world.seen("where does Lin live, in Lisbon?", 5, Visibility::of_model(Timestamp(0)));
+    assert_eq!(numbers(&found)[0], 2);
+    assert!(!numbers(&found).contains(&4));
+}
+
+#[test]
+fn a_quarantined_derived_note_leads_nowhere() {
+    let fact = Node { trust: Trust::Quarantined, ..note(4, "", "Lin lives in Lisbon") };
+    let world = with_fact([note(1, "", "Yes, I moved in May"), note(2, "", "It is nicer there")], fact);
+    let found = world.seen("where does Lin live?", 5, Visibility::of_model(Timestamp(0)));
+    assert!(found.hits.iter().all(|hit| hit.derived.is_none() && share(hit, "derived") == 0.0));
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Notes that were derived from others, such as facts and digests. They are searched like all notes, pass a share
+//! of their score to the notes that they were derived from, and are represented by them among the hits: a hit
+//! shows which derived note led to it.
+
+use super::candidates::{Candidates, Question};
+use poc_graph::{EdgeKind, Ix, NodeId, View};
+
+/// The notes that a note was derived from, in any state.
+pub(super) fn origins(view: &View, ix: Ix) -> impl Iterator<Item = Ix> {
+    let edges = view.other_edges(ix).iter();
+    let outgoing = edges.filter(|edge| edge.kind() == EdgeKind::DerivedFrom && edge.is_outgoing());
+    outgoing.map(|edge| edge.target()).filter(move |origin| *origin != ix)
+}
+
+/// Passes the base scores of derived candidates to the notes that they were derived from, which may be no
+/// candidates before.
+///
+/// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in them.
+pub(super) fn propagate(question: &Question<'_>, candidates: &mut Candidates) -> Vec<NodeId> {
+    let mut derived = Vec::new();
+    for (ix, id, score) in candidates.in_order() {
+        let before = derived.len();
+        for origin in origins(question.view, ix) {
+            if let Some(candidate) = candidates.at_index(question, origin) {
+                candidate.propagated.add_derived(score, before);
+                if derived.len() == before {
+                    derived.push(id);
+                }
+            }
+        }
+    }
+    derived
+}
