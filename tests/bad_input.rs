@@ -45,6 +45,14 @@ fn allows(schema: &Value, kind: &str) -> bool {
         || schema.get("enum").is_some() && kind == "string"
 }
 
+/// Whether the schema allows every text, alone or as the only item of a list: the op itself checks its contents.
+fn allows_any_text(schema: &Value) -> bool {
+    let choices = ["anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()).flatten();
+    schema.get("enum").is_none() && allows(schema, "string")
+        || allows(schema, "array") && schema.get("items").is_some_and(allows_any_text)
+        || choices.into_iter().any(allows_any_text)
+}
+
 /// A valid value of a required field.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
@@ -97,8 +105,7 @@ fn invalid_requests(op: &OpDef) -> Vec<InvalidRequest> {
         ] {
             let fits = allows(schema, kind)
                 || kind == "integer" && allows(schema, "number")
-                // The op itself checks the contents of a text.
-                || kind == "string" && schema.get("enum").is_none() && allows(schema, "string");
+                || kind == "string" && allows_any_text(schema);
             if !fits {
                 invalid_requests.push(with(name, value));
             }

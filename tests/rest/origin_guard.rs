@@ -153,7 +153,7 @@ fn invalid_settings_keep_the_daemon_from_starting() {
         assert!(said.contains(expected), "{settings}: {said}");
         assert!(!world.home().join("daemon.sock").exists(), "{settings}");
     };
-    check("address = \"0.0.0.0:0\"\n", 78, "`rest.address`: other machines reach `0.0.0.0:0`");
+    check("address = \"0.0.0.0:0\"\n", 78, "`rest.address`: `0.0.0.0:0` can be reached from other machines");
     check("address = \"127.0.0.1:0\"\ndisabled = [\"stat\"]\n", 78, "hint: did you mean `stats`?");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();

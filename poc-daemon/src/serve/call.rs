@@ -63,5 +63,5 @@ pub(super) fn run(
 
 fn failed(op: &OpDef) -> Error {
     Error::internal(format!("the op `{}` failed unexpectedly", op.name))
-        .hint("look at `poc-memory daemon log`")
+        .hint("`poc-memory daemon log` shows the cause")
 }

@@ -63,9 +63,11 @@ impl LocalCommand for Eval {
         bar.clear();
         let report = report?;
         if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.set != report.set) {
-            let message =
-                format!("`{}` is not what was measured then: that was `{}`", report.set, earlier.set);
-            return Err(Error::invalid(message).hint("compare measures of the same set").field("compare"));
+            let message = format!(
+                "this evaluation used the set `{}`, and the earlier one the set `{}`",
+                report.set, earlier.set
+            );
+            return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
         Ok(EvalOutput { report, compared })

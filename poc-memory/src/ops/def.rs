@@ -1,10 +1,10 @@
 //! How an op is declared, and the erased form of the declaration.
 
+use super::json_schema::schema;
 use super::request::{self, FormerText};
 use super::{Ctx, schema_defaults, tenancy};
 use poc_config::TenantSchema;
 use poc_graph::error::{Code, Error, Exit, Result};
-use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -249,7 +249,7 @@ impl OpDef {
                 let mut request = request::require_object(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
                 let tenant = tenancy::take(O::NAME, O::PER_TENANT, &mut request, schema)?;
-                let request = request::decode::<O>(request)?;
+                let request: O = request::decode(request, O::FORMER_TEXT)?;
                 if tenant.is_default() {
                     return encode(&request.run(ctx)?);
                 }
@@ -270,12 +270,6 @@ impl OpDef {
             tenancy::describe(request, tenants);
         }
     }
-}
-
-/// The JSON Schema of a type with all subschemas inlined: some clients do not follow references.
-pub(crate) fn schema<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// The error for a caller that may only read.

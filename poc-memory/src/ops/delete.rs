@@ -8,8 +8,8 @@ use poc_notes::{delete, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Permanently delete a note with its edges and visits. To replace a note and keep its history, use
-/// `supersede`; to delete a message with its chunks, use `forget`.
+/// Permanently delete a note with its edges and visits. To replace a note and keep its history, supersede it; to
+/// delete a message with its chunks, forget it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {

@@ -44,7 +44,7 @@ pub(crate) struct Explore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     target_count: Option<usize>,
-    /// Include quarantined notes, which nobody has vouched for. A person always sees them
+    /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -162,6 +162,13 @@ impl Op for Explore {
                 ]
             })
             .collect();
-        super::text::table(&rows)
+        let table = super::text::table(&rows);
+        let mut text = String::new();
+        for (line, node) in table.lines().zip(&output.results) {
+            text.push_str(line);
+            text.push('\n');
+            text.push_str(&node.note.detail());
+        }
+        text
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Get {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Include quarantined notes, which nobody has vouched for. A person always sees them
+    /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

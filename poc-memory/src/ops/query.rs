@@ -28,7 +28,7 @@ pub(crate) struct Query {
     #[arg(long)]
     #[serde(default)]
     signals_only: bool,
-    /// Include quarantined notes, which nobody has vouched for. A person always sees them
+    /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

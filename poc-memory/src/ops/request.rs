@@ -4,8 +4,10 @@
 //! number as a fraction (`5.0`), or one text for a list of texts; what can be meant in one way only is
 //! accepted. An error names the field.
 
-use super::{Op, serde_message};
+use super::json_schema::schema;
+use super::serde_message;
 use poc_graph::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -41,18 +43,21 @@ pub(super) fn require_object(request: Value) -> Result<Value> {
     Err(Error::invalid("the arguments are no object").hint("give them by their names: `{\"field\": value}`"))
 }
 
-/// Decodes the request of an op.
+/// Decodes the request of an op whose field `text` may have had a former name.
 ///
 /// # Errors
 /// `invalid_argument` with the field.
-pub(super) fn decode<O: Op>(mut request: Value) -> Result<O> {
-    if let (Some(former), Some(fields)) = (O::FORMER_TEXT, request.as_object_mut()) {
+pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
+    mut request: Value,
+    former: Option<FormerText>,
+) -> Result<T> {
+    if let (Some(former), Some(fields)) = (former, request.as_object_mut()) {
         rename_text(former, fields)?;
     }
-    if let Ok(decoded) = O::deserialize(&request) {
+    if let Ok(decoded) = T::deserialize(&request) {
         return Ok(decoded);
     }
-    let schema = super::def::schema::<O>().to_value();
+    let schema = schema::<T>().to_value();
     strict(lenient(request, &schema))
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Retrieve {
     #[arg(long)]
     #[serde(default)]
     derived: bool,
-    /// Include quarantined notes, which nobody has vouched for. A person always sees them
+    /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

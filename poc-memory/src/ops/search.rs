@@ -99,7 +99,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Include quarantined notes, which nobody has vouched for. A person always sees them
+    /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -121,6 +121,9 @@ pub(crate) struct SearchOutput {
     /// The field that the pipeline sorts by, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sorted_by: Option<String>,
+    /// Whether the request had a text: the snippets show where notes match it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_text: bool,
     /// Whether the answer shows a past state of the memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     past: bool,
@@ -193,6 +196,7 @@ impl Op for Search {
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
+            by_text: text.is_some_and(|text| !text.trim().is_empty()),
             past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -215,6 +219,9 @@ impl Op for Search {
                 "{:>7.digits$}{weight}  {:<key$}  {:<node_type$}  {}",
                 hit.score, hit.note.key, hit.note.node_type, hit.note.title
             );
+            if output.by_text {
+                text.push_str(&hit.note.detail());
+            }
         }
         if output.results.is_empty() {
             text.push_str("nothing found\n");

@@ -375,7 +375,7 @@ mod tests {
         {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Number of hops, 1 to 8"}
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Beam width: paths kept after each hop, 1 to 32"}
         {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Stop after this many notes, 1 to 256"}
-        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which nobody has vouched for. A person always sees them"}
+        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which no person has approved. A person always sees them"}
         {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
         "#);
     }

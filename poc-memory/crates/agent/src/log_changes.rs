@@ -64,7 +64,9 @@ fn changed(
             Some(txn) if counts(&txn) => nodes.extend(written(&txn)),
             Some(_) => {}
             None if memory.store.checksum(seq)?.is_some() => {} // A transaction of another tenant.
-            None => return Err(Error::not_found(format!("the log no longer contains the transaction {seq}"))),
+            None => {
+                return Err(Error::not_found(format!("the log no longer contains the transaction {seq}")));
+            }
         }
     }
     Ok(nodes)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgesConfig {
-    /// Edges below this weight are not followed.
+    /// Walks do not follow edges below this weight.
     pub floor: f64,
     /// Greatest weight.
     pub cap: f64,

@@ -14,6 +14,7 @@ mod rest;
 mod retrieval;
 mod saved_pipeline;
 mod schema;
+mod section;
 mod sections;
 mod serde_message;
 mod tenants;

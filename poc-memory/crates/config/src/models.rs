@@ -1,6 +1,6 @@
 //! The settings of language models: how they are called, which there are, who provides them.
 
-use super::sections::section;
+use super::section::section;
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -24,7 +24,7 @@ pub struct Paths {
     store: PathBuf,
 }
 
-/// The directories of the profile without a name; the others have theirs below.
+/// The directories of the default profile. Those of named profiles are inside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Roots {
     config: PathBuf,
@@ -33,9 +33,9 @@ struct Roots {
 }
 
 impl Paths {
-    /// `POC_MEMORY_HOME` puts everything in one folder; else the XDG directories, which default
-    /// to `~/.config`, `~/.local/share` and, for the socket, the data directory. A profile is a
-    /// sub-folder with its own store, socket and daemon; `default` is the one without a name.
+    /// The directories of a profile, the default profile if it has no name. If `POC_MEMORY_HOME` is set, everything
+    /// is in that folder; otherwise in the XDG directories, by default `~/.config`, `~/.local/share` and, for the
+    /// socket, the data directory. A named profile is a sub-folder with its own store, socket and daemon.
     pub fn from_environment(profile: Option<&str>) -> Result<Paths> {
         Paths::resolve(
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from),
@@ -50,7 +50,7 @@ impl Paths {
                 let home = || {
                     variable("HOME").ok_or_else(|| {
                         Error::config("neither `POC_MEMORY_HOME` nor `HOME` is set")
-                            .hint("set `POC_MEMORY_HOME` to the folder that shall hold the memory")
+                            .hint("set `POC_MEMORY_HOME` to a folder for the memory")
                     })
                 };
                 let under = |xdg: &str, fallback: &str| -> Result<PathBuf> {
@@ -74,8 +74,8 @@ impl Paths {
         }
     }
 
-    /// The variables of the environment that say where this is, as absolute paths: what another process
-    /// needs to find it, which may be started with none of them.
+    /// The environment variables that determine the directories, as absolute paths. A process that is started
+    /// without the environment of this one needs them to find the same memory.
     pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
         Paths::chosen(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
     }
@@ -86,17 +86,17 @@ impl Paths {
         names.iter().filter_map(|name| variable(name).map(|path| Ok((*name, absolute(path)?)))).collect()
     }
 
-    /// Everything in one folder.
+    /// The default profile with all of its directories in one folder.
     pub fn in_folder(home: &Path) -> Paths {
         Roots::in_folder(home).paths()
     }
 
-    /// A store that lies in a folder by itself, with settings beside the folder if there are any.
+    /// The directories for a store outside of any profile. Its settings, if any, are in the folder that contains it.
     pub fn of_store(store: &Path) -> Paths {
         Paths { store: store.to_owned(), ..Paths::in_folder(store.parent().unwrap_or(store)) }
     }
 
-    /// Those of the profile with a name, beside this one.
+    /// The directories of another profile with the same roots.
     pub fn of_profile(&self, name: &str) -> Result<Paths> {
         if name == DEFAULT_PROFILE {
             return Ok(self.roots.clone().paths());
@@ -210,7 +210,7 @@ impl Paths {
         self.folders().iter().try_for_each(|folder| create_private(folder))
     }
 
-    /// The folders everything else is in.
+    /// The folders that contain everything else.
     pub fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.config.clone(), self.data.clone(), self.runtime.clone(), self.store()];
         folders.dedup();
@@ -248,7 +248,7 @@ fn unreadable(folder: &Path, error: &std::io::Error) -> Error {
 pub fn create_private(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
-        Error::unavailable(format!("the folder `{}` cannot be made: {error}", directory.display()))
+        Error::unavailable(format!("the folder `{}` cannot be created: {error}", directory.display()))
             .hint("set `POC_MEMORY_HOME` to a folder you may write to")
     })
 }

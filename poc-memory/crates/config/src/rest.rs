@@ -42,7 +42,7 @@ impl RestConfig {
         if !self.address.ip().is_loopback() && !self.allow_remote {
             return wrong(
                 "address",
-                format!("other machines reach `{}`, and `allow-remote` is off", self.address),
+                format!("`{}` can be reached from other machines, and `allow-remote` is off", self.address),
                 "use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it",
             );
         }
@@ -101,7 +101,7 @@ mod tests {
         ];
         let all: Vec<String> = files.iter().map(|file| told(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
-        config.toml:1:6: `rest.address`: other machines reach `0.0.0.0:9977`, and `allow-remote` is off; use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it
+        config.toml:1:6: `rest.address`: `0.0.0.0:9977` can be reached from other machines, and `allow-remote` is off; use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it
         taken
         config.toml:1:6: `rest.address`: is not an address; write an IP address and a port, such as `127.0.0.1:9977`
         config.toml:1:6: `rest.max-connections`: cannot be 0; give 1 or more; 256 is usual

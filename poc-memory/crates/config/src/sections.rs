@@ -2,6 +2,7 @@
 
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
 use super::saved_pipeline::SavedPipeline;
+use super::section::section;
 use super::{
     EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig,
     TenantSchema, WriteConfig,
@@ -12,17 +13,6 @@ use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-macro_rules! section {
-    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub struct $name { $($(#[$fdoc])* pub $field: $type),+ }
-    };
-}
-
-pub(super) use section;
 
 section!(
     /// All settings.

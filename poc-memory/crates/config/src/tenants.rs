@@ -75,7 +75,7 @@ impl TenantSchema {
                     );
                 }
                 if !seen.insert(choice) {
-                    return wrong(format!("`{choice}` is there twice"), "name every value once", field);
+                    return wrong(format!("`{choice}` is listed twice"), "list every value once", field);
                 }
                 if key.pattern.as_ref().is_some_and(|pattern| !pattern.is_match(choice)) {
                     let hint = "leave it out, or change `pattern`";

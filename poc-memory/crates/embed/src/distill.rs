@@ -1,14 +1,14 @@
 //! Makes the table of the embedder `static` from a model of the BERT family.
 //!
-//! 1. Each token is read by the model alone, as `[CLS] token [SEP]`; its own last hidden state is its row.
-//! 2. The rows are projected on their leading principal axes, those of HᵀH: the mean is not taken off,
-//!    which finds more. An axis points to where its greatest component is positive.
-//! 3. A row is multiplied by r / (r + c), the smooth inverse frequency of Arora, Liang and Ma (2017) where
-//!    frequency goes as 1 / r (Zipf): a word at the rank c counts half. BERT lists its words by frequency,
-//!    so r is how far a token stands behind the last of the marks and single characters that begin the
-//!    vocabulary; those all have rank 1. In a vocabulary that is sorted by spelling an id says nothing of
-//!    frequency, and every row keeps its length.
-//! 4. A row is kept in signed bytes with a scale of its own.
+//! 1. The model reads each token alone, as `[CLS] token [SEP]`. The last hidden state of the token is its row.
+//! 2. The rows H are projected on the leading eigenvectors of HᵀH. The mean is not subtracted, because retrieval
+//!    is better without. The sign of an eigenvector is chosen so that its greatest component is positive.
+//! 3. A row is multiplied by r / (r + c). This is the smooth inverse frequency of Arora, Liang and Ma (2017) if
+//!    frequency is proportional to 1 / r (Zipf); a word of rank c counts half. BERT's vocabulary begins with
+//!    markers and single characters, which all have rank 1. The words that follow are sorted by frequency, so
+//!    the rank of a word is its position among them. In a vocabulary that is sorted by spelling, the position
+//!    says nothing about frequency, and rows are not multiplied.
+//! 4. Each row is quantised to signed bytes with a scale of its own.
 
 use super::bert::{Bert, VocabularyInfo};
 use super::table::{self, TableHeader};
@@ -16,13 +16,14 @@ use faer::{Mat, Side};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
 
-/// The rank at which a word counts half: the best of 20 to 917 on conversations and multi-hop questions.
+/// The rank at which a word counts half. Of the values tried, 20 to 917, it is the best on conversations and
+/// multi-hop questions.
 pub const DEFAULT_COMMON_RANK: f64 = 150.0;
 
-/// Tokens that are run through the model together.
+/// Tokens in a batch of the model.
 const BATCH: u32 = 128;
 
-/// Why no table can be made.
+/// Why a table cannot be computed.
 #[derive(Debug, thiserror::Error)]
 enum DistillError {
     #[error("the rank cannot be {0}")]
@@ -31,7 +32,9 @@ enum DistillError {
     Dimensions { dimensions: usize, most: usize },
     #[error("the vocabulary is too large")]
     TooManyTokens,
-    #[error("the axes of the vocabulary cannot be found: the model's states are not finite")]
+    #[error(
+        "the principal axes of the vocabulary cannot be computed: the hidden states of the model are not finite"
+    )]
     NotFinite,
 }
 
@@ -54,7 +57,7 @@ impl From<DistillError> for Error {
 pub struct DistillOptions {
     /// Dimensions of a vector, at most those of the model.
     pub dimensions: usize,
-    /// The rank at which a word counts half, from 0; 0 weighs all alike.
+    /// The rank at which a word counts half, from 0; with 0, all words have the same weight.
     pub common: f64,
     /// The name of the model, recorded in the table.
     pub model: String,
@@ -71,7 +74,7 @@ pub struct DistilledTable {
     pub bytes: Vec<u8>,
     /// Number of tokens.
     pub tokens: usize,
-    /// Share of the rows' energy that the kept axes hold, 0–1.
+    /// Share of the sum of the eigenvalues that belongs to the kept axes, 0–1.
     pub kept: f64,
 }
 
@@ -120,7 +123,7 @@ fn states(model: &Bert, count: usize, progress: &mut dyn FnMut(usize, usize)) ->
     Ok(states)
 }
 
-/// The rows in the coordinates of their first axes, and the share of their energy these hold.
+/// The rows in the coordinates of the leading axes, and the share of the eigenvalues that belongs to these axes.
 fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)> {
     let width = rows.first().map_or(0, Vec::len);
     let value = |row: usize, column: usize| {
@@ -129,7 +132,7 @@ fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)>
     let matrix = Mat::from_fn(rows.len(), width, value);
     let energy = matrix.transpose() * &matrix;
     let eigen = energy.self_adjoint_eigen(Side::Lower).map_err(|_| DistillError::NotFinite)?;
-    // They come in rising order.
+    // Eigenvalues are in ascending order.
     let (axes, sizes) = (eigen.U(), eigen.S().column_vector());
     let sum = |from: usize| (from..width).map(|at| sizes.get(at).max(0.0)).sum::<f64>();
     let leading = Mat::from_fn(width, dimensions, |row, column| {
@@ -163,7 +166,7 @@ fn weights(words: &VocabularyInfo, common: f64) -> Vec<f64> {
     (0..tokens.len()).map(|id| rank(id) / (rank(id) + common)).collect()
 }
 
-/// Whether nine of ten tokens follow the previous one by spelling, too. In order of frequency, half of them do.
+/// Whether at least nine of ten tokens are spelled after their predecessor. In order of frequency, half are.
 fn is_sorted_by_spelling(tokens: &[String]) -> bool {
     let rising = tokens.windows(2).filter(|pair| pair.first() < pair.last()).count();
     tokens.len() > 100 && rising * 10 >= tokens.len() * 9

@@ -59,7 +59,7 @@ struct RequestFailure {
 /// Why the embedder cannot return vectors.
 #[derive(Debug, thiserror::Error)]
 enum HttpEmbedderError {
-    #[error("no HTTP client can be made: {0}")]
+    #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
     #[error("`{address}` gives no vectors: {problem}")]
     NoVectors { address: Url, problem: String },

@@ -38,7 +38,7 @@ const PIECE: usize = 1 << 16;
 /// Why a model was not downloaded.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
-    #[error("no HTTP client can be made: {0}")]
+    #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
     #[error("`{hub}` gives no model: {problem}")]
     NoModel { hub: Url, problem: String },
@@ -46,7 +46,7 @@ enum FetchError {
     MissingFile { model: HubName, file: &'static str },
     #[error("`{hub}` has no `{path}` for you ({status})")]
     NotFound { hub: Url, path: String, status: StatusCode },
-    #[error("`{hub}` sends on to `{scheme}://{host}`, which nobody named")]
+    #[error("`{hub}` redirects to `{scheme}://{host}`, which is not among the hosts")]
     UnknownHost { hub: Url, scheme: String, host: String },
     #[error("`{}` cannot be written: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
@@ -275,13 +275,13 @@ impl HubClient {
                 status => Err(self.failure(format!("{status} for `{}`", url.path()))),
             };
         }
-        Err(self.failure("it sends from one address to the next"))
+        Err(self.failure("it redirects too many times"))
     }
 
     /// The target of a redirect, if the settings name its host.
     fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
-        let to = to.ok_or_else(|| self.failure("it sends on to nowhere"))?;
+        let to = to.ok_or_else(|| self.failure("it redirects without a valid `Location`"))?;
         let host = to.host_str().unwrap_or_default();
         let is_named = to.origin() == self.address.origin()
             || to.scheme() == "https" && self.hosts.iter().any(|named| named == host);

@@ -89,9 +89,7 @@ fn find_program(program: &str, environment: Environment<'_>) -> Result<PathBuf, 
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))
         .find(|file| file.is_absolute() && file.is_file())
-        .ok_or_else(|| {
-            format!("install `{program}`, or use its absolute path; it is not on the `PATH`")
-        })
+        .ok_or_else(|| format!("install `{program}`, or use its absolute path; it is not on the `PATH`"))
 }
 
 impl Model for CommandModel {

@@ -39,7 +39,7 @@ pub fn seen(node: Node, visibility: Visibility) -> Result<Node> {
 
 /// The error for a node that is not visible.
 pub fn quarantined() -> Error {
-    Error::new(Code::Rejected, "the note is quarantined: nobody has vouched for what it says")
+    Error::new(Code::Rejected, "the note is quarantined: no person has approved it")
 }
 
 /// The node with an id, or `not_found`.

@@ -20,8 +20,8 @@ mod open;
 mod overlay;
 mod past_snapshot;
 mod quarantine;
-mod record;
 mod record_access;
+mod record_encoding;
 mod records;
 mod scans;
 mod shared;
@@ -40,7 +40,7 @@ mod watchdog;
 
 pub use follower::Follower;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
-pub use record::Record;
+pub use record_encoding::Record;
 pub use records::Records;
 pub use scans::parse_keyword_key;
 pub use table::Table;

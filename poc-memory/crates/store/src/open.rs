@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Why a store cannot be opened, beside what its log and its records may raise.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
-    #[error("`{}` cannot be made: {source}", directory.display())]
+    #[error("`{}` cannot be created: {source}", directory.display())]
     CreateDirectory { directory: PathBuf, source: std::io::Error },
 }
 

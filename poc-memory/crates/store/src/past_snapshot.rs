@@ -9,7 +9,7 @@
 
 use super::engine::Engine;
 use super::log::Log;
-use super::record::Record;
+use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::{Table, Txn, Write, delta};
 use parking_lot::Mutex;

@@ -1,21 +1,21 @@
 //! Checks the agents with `agent check`.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use crate::dispatch::Connection;
 use crate::ops;
 use serde_json::{Map, Value};
 
 const CHECK: &str = "agents";
 
-pub(super) fn check(mut memory: Connection) -> Vec<Diagnostic> {
+pub(super) fn check(mut memory: Connection) -> Vec<CheckResult> {
     let Some(op) = ops::find("agent check") else { return Vec::new() };
     match memory.call(op, Value::Object(Map::new()), &|_| {}) {
         Ok(report) => read(&report),
-        Err(error) => vec![Diagnostic::of(CHECK, CheckState::Failed, &error)],
+        Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }
 }
 
-fn read(report: &Value) -> Vec<Diagnostic> {
+fn read(report: &Value) -> Vec<CheckResult> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut findings = Vec::new();
@@ -31,18 +31,18 @@ fn read(report: &Value) -> Vec<Diagnostic> {
     }
     let problems = list(report, "problems");
     let problems = problems.iter().filter_map(Value::as_str);
-    findings.extend(problems.map(|problem| Diagnostic::new(CHECK, CheckState::Warning, problem.to_owned())));
+    findings.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
     if findings.is_empty() && good.is_empty() {
-        let nobody = Diagnostic::new(
+        let nobody = CheckResult::new(
             CHECK,
             CheckState::Warning,
             "there are none: notes are not linked or merged automatically",
         );
         let hint = "`poc-memory agent new NAME` begins one, `poc-memory init` writes the bundled ones";
-        findings.push(Diagnostic { hint: Some(hint.to_owned()), ..nobody });
+        findings.push(CheckResult { hint: Some(hint.to_owned()), ..nobody });
     }
     if !good.is_empty() {
-        findings.insert(0, Diagnostic::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));
+        findings.insert(0, CheckResult::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));
     }
     findings
 }
@@ -52,9 +52,9 @@ fn text(value: &Value, name: &str) -> Option<String> {
 }
 
 /// Converts a problem of an agent's file.
-fn finding(agent: &str, state: CheckState) -> impl Fn(&Value) -> Diagnostic {
+fn finding(agent: &str, state: CheckState) -> impl Fn(&Value) -> CheckResult {
     move |problem| {
         let message = format!("`{agent}`: {}", text(problem, "message").unwrap_or_default());
-        Diagnostic { hint: text(problem, "hint"), ..Diagnostic::new(CHECK, state, message) }
+        CheckResult { hint: text(problem, "hint"), ..CheckResult::new(CHECK, state, message) }
     }
 }

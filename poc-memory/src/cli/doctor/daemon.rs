@@ -1,6 +1,6 @@
 //! Checks whether a daemon runs, has this release and uses the current settings.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use crate::cli::daemon_client::{self, RESTART};
 use crate::cli::session::Session;
 use crate::client::Client;
@@ -10,23 +10,23 @@ use poc_config::Config;
 const CHECK: &str = "daemon";
 
 /// The diagnostics, and the daemon if one answers.
-pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<Diagnostic>, Option<Client>) {
+pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<CheckResult>, Option<Client>) {
     match daemon_client::ask(&session.paths, config) {
         Ok(None) => {
-            let none = Diagnostic::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
+            let none = CheckResult::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
                 .hint("start it with `poc-daemon`");
             (vec![none], None)
         }
         Ok(Some((client, status))) => (read(&status, config), Some(client)),
-        Err(error) => (vec![Diagnostic::of(CHECK, CheckState::Failed, &error)], None),
+        Err(error) => (vec![CheckResult::of(CHECK, CheckState::Failed, &error)], None),
     }
 }
 
-fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<Diagnostic> {
+fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     let version = env!("CARGO_PKG_VERSION");
     let running = format!("runs since {}, pid {}, version {}", status.started, status.pid, status.version);
-    let mut findings = vec![Diagnostic::new(CHECK, CheckState::Ok, running)];
-    let warning = |message: String| Diagnostic::new(CHECK, CheckState::Warning, message);
+    let mut findings = vec![CheckResult::new(CHECK, CheckState::Ok, running)];
+    let warning = |message: String| CheckResult::new(CHECK, CheckState::Warning, message);
     if status.version != version {
         findings
             .push(warning(format!("it is of release {}, this is {version}", status.version)).hint(RESTART));

@@ -1,13 +1,13 @@
 //! Checks that the embedder embeds a text.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use poc_config::Config;
 use poc_notes::recorded_embedder;
 use std::path::Path;
 
 const CHECK: &str = "embedder";
 
-pub(super) fn check(config: &Config, store: &Path) -> Vec<Diagnostic> {
+pub(super) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
     let tried = poc_embed::open(&config.embedder).and_then(|embedder| {
         let vector = embedder.embed_one("a note")?;
         Ok((embedder.name().to_owned(), vector.len()))
@@ -15,18 +15,18 @@ pub(super) fn check(config: &Config, store: &Path) -> Vec<Diagnostic> {
     let theirs = recorded_embedder(store).ok().flatten();
     vec![match tried {
         Ok((name, dimensions)) => match theirs.filter(|theirs| *theirs != name) {
-            None => Diagnostic::new(
+            None => CheckResult::new(
                 CHECK,
                 CheckState::Ok,
                 format!("`{name}` makes vectors of {dimensions} numbers"),
             ),
-            Some(theirs) => Diagnostic::new(
+            Some(theirs) => CheckResult::new(
                 CHECK,
                 CheckState::Warning,
                 format!("the vectors of the store are those of `{theirs}`, the settings name `{name}`"),
             )
             .hint("`poc-memory embed migrate` makes them anew"),
         },
-        Err(error) => Diagnostic::of(CHECK, CheckState::Failed, &error),
+        Err(error) => CheckResult::of(CHECK, CheckState::Failed, &error),
     }]
 }

@@ -1,6 +1,6 @@
 //! Checks that the folders exist, belong to the user, are private and writable, and have free disk space.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use poc_config::paths::Paths;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,26 +10,26 @@ const CHECK: &str = "folders";
 /// Minimum free space in bytes: two log segments.
 const LEAST_ROOM: u64 = 128 << 20;
 
-pub(super) fn check(paths: &Paths) -> Vec<Diagnostic> {
+pub(super) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
-    let mut findings: Vec<Diagnostic> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
+    let mut findings: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
     let secrets = [paths.token(), paths.read_token(), paths.socket()];
     findings.extend(secrets.iter().filter_map(|file| check_secret(file)));
     if findings.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
-        findings.push(Diagnostic::new(CHECK, CheckState::Ok, shown.join(", ")));
+        findings.push(CheckResult::new(CHECK, CheckState::Ok, shown.join(", ")));
     }
     findings
 }
 
 /// The problem of a folder, if any.
-fn check_folder(folder: &Path) -> Option<Diagnostic> {
+fn check_folder(folder: &Path) -> Option<CheckResult> {
     let name = folder.display();
-    let failed = |message: String| Some(Diagnostic::new(CHECK, CheckState::Failed, message));
+    let failed = |message: String| Some(CheckResult::new(CHECK, CheckState::Failed, message));
     let metadata = match std::fs::metadata(folder) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Some(Diagnostic::new(
+            return Some(CheckResult::new(
                 CHECK,
                 CheckState::Note,
                 format!("`{name}` is made when it is first needed"),
@@ -48,7 +48,7 @@ fn check_folder(folder: &Path) -> Option<Diagnostic> {
     }
     let room = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
     (room < LEAST_ROOM).then(|| {
-        Diagnostic::new(
+        CheckResult::new(
             CHECK,
             CheckState::Warning,
             format!("the disk of `{name}` has {} MiB left", room >> 20),
@@ -58,21 +58,21 @@ fn check_folder(folder: &Path) -> Option<Diagnostic> {
 }
 
 /// The problem of a private file, if any; an absent file has none.
-fn check_secret(file: &Path) -> Option<Diagnostic> {
+fn check_secret(file: &Path) -> Option<CheckResult> {
     check_owner(file, &std::fs::metadata(file).ok()?, "600")
 }
 
-fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<Diagnostic> {
+fn check_owner(path: &Path, metadata: &Metadata, mode: &str) -> Option<CheckResult> {
     let name = path.display();
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Some(Diagnostic::new(
+        return Some(CheckResult::new(
             CHECK,
             CheckState::Warning,
             format!("`{name}` belongs to another user"),
         ));
     }
     (metadata.mode() & 0o077 != 0).then(|| {
-        Diagnostic::new(CHECK, CheckState::Warning, format!("other users may read `{name}`"))
+        CheckResult::new(CHECK, CheckState::Warning, format!("other users may read `{name}`"))
             .hint(format!("`chmod {mode} '{name}'`"))
     })
 }

@@ -52,9 +52,9 @@ impl CheckState {
     }
 }
 
-/// One finding of a check.
+/// One line of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Diagnostic {
+struct CheckResult {
     /// The check.
     check: &'static str,
     state: CheckState,
@@ -64,17 +64,17 @@ struct Diagnostic {
     hint: Option<String>,
 }
 
-impl Diagnostic {
-    fn new(check: &'static str, state: CheckState, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { check, state, message: message.into(), hint: None }
+impl CheckResult {
+    fn new(check: &'static str, state: CheckState, message: impl Into<String>) -> CheckResult {
+        CheckResult { check, state, message: message.into(), hint: None }
     }
 
-    fn of(check: &'static str, state: CheckState, error: &Error) -> Diagnostic {
-        Diagnostic { hint: error.hint.clone(), ..Diagnostic::new(check, state, error.to_string()) }
+    fn of(check: &'static str, state: CheckState, error: &Error) -> CheckResult {
+        CheckResult { hint: error.hint.clone(), ..CheckResult::new(check, state, error.to_string()) }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Diagnostic {
-        Diagnostic { hint: Some(hint.into()), ..self }
+    fn hint(self, hint: impl Into<String>) -> CheckResult {
+        CheckResult { hint: Some(hint.into()), ..self }
     }
 }
 
@@ -83,7 +83,7 @@ impl Diagnostic {
 pub(super) struct DoctorOutput {
     /// Whether no check failed.
     healthy: bool,
-    findings: Vec<Diagnostic>,
+    findings: Vec<CheckResult>,
 }
 
 impl LocalCommand for Doctor {
@@ -120,7 +120,7 @@ impl LocalCommand for Doctor {
 
     fn show(report: &DoctorOutput) -> String {
         let mut text = String::new();
-        for Diagnostic { check, state, message, hint } in &report.findings {
+        for CheckResult { check, state, message, hint } in &report.findings {
             text.push_str(&format!("{:<8} {check:<9} {message}\n", state.name()));
             if let Some(hint) = hint {
                 text.push_str(&format!("{:<18} hint: {hint}\n", ""));
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn the_report_reads_well() {
         let findings = vec![
-            Diagnostic::new("folders", CheckState::Ok, "`/m` is private"),
-            Diagnostic::new("models", CheckState::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),
-            Diagnostic::of(
+            CheckResult::new("folders", CheckState::Ok, "`/m` is private"),
+            CheckResult::new("models", CheckState::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),
+            CheckResult::of(
                 "settings",
                 CheckState::Failed,
                 &Error::config("unknown key `k2`").hint("did you mean `k1`?"),

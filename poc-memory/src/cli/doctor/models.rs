@@ -1,13 +1,13 @@
 //! Checks that each configured model has what it needs and, with `--online`, that its provider answers.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use poc_agent::model::ProbeOutcome;
 use poc_config::Config;
 use std::collections::BTreeMap;
 
 const CHECK: &str = "models";
 
-pub(super) fn check(config: &Config, online: bool) -> Vec<Diagnostic> {
+pub(super) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
     let mut ready: Vec<&str> = Vec::new();
     // Models that lack the same thing are grouped.
     let mut lacking: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -20,19 +20,19 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<Diagnostic> {
             }
         }
     }
-    let mut findings: Vec<Diagnostic> = ready.iter().map(|name| check_model(config, name, online)).collect();
+    let mut findings: Vec<CheckResult> = ready.iter().map(|name| check_model(config, name, online)).collect();
     findings.extend(lacking.into_iter().map(|(help, names)| {
-        Diagnostic::new(CHECK, CheckState::Note, format!("{} cannot be called yet", names.join(", ")))
+        CheckResult::new(CHECK, CheckState::Note, format!("{} cannot be called yet", names.join(", ")))
             .hint(help)
     }));
     findings
 }
 
-fn check_model(config: &Config, name: &str, online: bool) -> Diagnostic {
+fn check_model(config: &Config, name: &str, online: bool) -> CheckResult {
     let provider = config.models.get(name).map_or("", |model| model.provider.as_str());
     let named = format!("`{name}` of `{provider}`");
     if !online {
-        return Diagnostic::new(CHECK, CheckState::Ok, format!("{named} has what it needs"));
+        return CheckResult::new(CHECK, CheckState::Ok, format!("{named} has what it needs"));
     }
     let reached = poc_models::registry()
         .open(config, name)
@@ -40,9 +40,9 @@ fn check_model(config: &Config, name: &str, online: bool) -> Diagnostic {
         .and_then(|model| model.probe(config.calls.connect_timeout).map_err(|error| error.to_string()));
     match reached {
         Ok(ProbeOutcome::Local) => {
-            Diagnostic::new(CHECK, CheckState::Ok, format!("{named} runs on this machine"))
+            CheckResult::new(CHECK, CheckState::Ok, format!("{named} runs on this machine"))
         }
-        Ok(ProbeOutcome::Answered) => Diagnostic::new(CHECK, CheckState::Ok, format!("{named} answers")),
-        Err(why) => Diagnostic::new(CHECK, CheckState::Failed, format!("{named}: {why}")),
+        Ok(ProbeOutcome::Answered) => CheckResult::new(CHECK, CheckState::Ok, format!("{named} answers")),
+        Err(why) => CheckResult::new(CHECK, CheckState::Failed, format!("{named}: {why}")),
     }
 }

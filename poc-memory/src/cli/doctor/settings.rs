@@ -1,6 +1,6 @@
 //! Checks the settings, including their pipelines.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use crate::cli::session::Session;
 use poc_config::Config;
 use poc_graph::error::Error;
@@ -9,16 +9,16 @@ use poc_search::query::Names;
 pub(super) const CHECK: &str = "settings";
 
 /// The diagnostics, and the settings if they can be used.
-pub(super) fn check(session: &Session) -> (Vec<Diagnostic>, Option<Config>) {
+pub(super) fn check(session: &Session) -> (Vec<CheckResult>, Option<Config>) {
     let file = session.paths.config_file();
     let read = session.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
     let (config, settings) = match read {
         Ok(read) => read,
-        Err(error) => return (vec![Diagnostic::of(CHECK, CheckState::Failed, &error)], None),
+        Err(error) => return (vec![CheckResult::of(CHECK, CheckState::Failed, &error)], None),
     };
     let problems = problems(&config);
     if !problems.is_empty() {
-        let failed = problems.iter().map(|problem| Diagnostic::of(CHECK, CheckState::Failed, problem));
+        let failed = problems.iter().map(|problem| CheckResult::of(CHECK, CheckState::Failed, problem));
         return (failed.collect(), Some(config));
     }
     let changed = settings.iter().filter(|setting| setting.origin != poc_config::DEFAULT_ORIGIN).count();
@@ -30,7 +30,7 @@ pub(super) fn check(session: &Session) -> (Vec<Diagnostic>, Option<Config>) {
     } else {
         format!("there is no `{name}`: the defaults are in force; settings from the environment: {changed}")
     };
-    (vec![Diagnostic::new(CHECK, CheckState::Ok, message)], Some(config))
+    (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config))
 }
 
 /// Errors in the saved pipelines and in the pipeline of a plain search.

@@ -1,6 +1,6 @@
 //! Checks that the store opens, whether it was damaged, and how current its indexes are.
 
-use super::{CheckState, Diagnostic};
+use super::{CheckResult, CheckState};
 use crate::client::Client;
 use crate::dispatch::Connection;
 use crate::ops::{self, plural};
@@ -18,12 +18,12 @@ pub(super) fn check(
     paths: &Paths,
     config: Config,
     daemon: Option<Client>,
-) -> (Vec<Diagnostic>, Option<Connection>) {
+) -> (Vec<CheckResult>, Option<Connection>) {
     let mut findings = check_quarantine(&paths.store().join("quarantine"));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if !paths.store().join("log").exists() => {
-            findings.push(Diagnostic::new(CHECK, CheckState::Note, "it is made with the first note"));
+            findings.push(CheckResult::new(CHECK, CheckState::Note, "it is made with the first note"));
             return (findings, None);
         }
         None => {
@@ -42,7 +42,7 @@ pub(super) fn check(
         Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
             let message = format!("not counted: {}", error.message);
             let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
-            findings.push(Diagnostic::new(CHECK, CheckState::Note, message).hint(hint));
+            findings.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
             Ok((Value::Null, connection))
         }
         counts => Ok((counts?, connection)),
@@ -53,13 +53,13 @@ pub(super) fn check(
                 connection
                     .recovered()
                     .into_iter()
-                    .map(|note| Diagnostic::new(CHECK, CheckState::Warning, note)),
+                    .map(|note| CheckResult::new(CHECK, CheckState::Warning, note)),
             );
             findings.extend(read(&counts, &config.tenant_schema));
             (findings, Some(connection))
         }
         Err(error) => {
-            findings.push(Diagnostic::of(CHECK, CheckState::Failed, &error));
+            findings.push(CheckResult::of(CHECK, CheckState::Failed, &error));
             (findings, None)
         }
     }
@@ -72,7 +72,7 @@ fn count(connection: &mut Connection) -> Result<Value> {
     }
 }
 
-fn read(counts: &Value, schema: &TenantSchema) -> Vec<Diagnostic> {
+fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     if counts.is_null() {
         return Vec::new();
     }
@@ -95,23 +95,23 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<Diagnostic> {
         ),
     };
     let mut findings =
-        vec![Diagnostic::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
+        vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
     findings.extend(
         degraded
             .filter_map(Value::as_str)
-            .map(|problem| Diagnostic::new(CHECK, CheckState::Warning, problem.to_owned())),
+            .map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())),
     );
     findings.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     findings
 }
 
 /// A warning if the schema makes the notes of a tenant unreachable.
-fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<Diagnostic> {
+fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<CheckResult> {
     let refused = schema.validate(&tuple(name)?).err()?;
     let whose = if name == "default" { "the default tenant" } else { name };
     let message =
         format!("`[tenant-schema]` shuts out {} of {whose}: {}", plural(count, "note"), refused.message);
-    Some(Diagnostic::new(CHECK, CheckState::Warning, message).hint(
+    Some(CheckResult::new(CHECK, CheckState::Warning, message).hint(
         "without the schema `poc-memory export` takes them out, `poc-memory --tenant key=value import` puts them where \
          they belong",
     ))
@@ -127,7 +127,7 @@ fn tuple(name: &str) -> Option<Tuple> {
 }
 
 /// A warning if recovery moved damaged parts to the quarantine at this or an earlier open.
-fn check_quarantine(quarantine: &Path) -> Vec<Diagnostic> {
+fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
     let entries = std::fs::read_dir(quarantine).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -136,7 +136,7 @@ fn check_quarantine(quarantine: &Path) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let message = format!("damaged parts were put aside: {}", names.join(", "));
-    vec![Diagnostic::new(CHECK, CheckState::Warning, message).hint(format!(
+    vec![CheckResult::new(CHECK, CheckState::Warning, message).hint(format!(
         "nothing reads them any more; delete `{}` when you do not miss anything",
         quarantine.display()
     ))]

@@ -20,7 +20,7 @@ pub(super) struct MemoryGet {
     /// Show the note as it was at this time: `2026-11-21`, or `7d` for a week ago; now if omitted
     #[serde(default)]
     at: Option<String>,
-    /// Show it even if it is quarantined, that is, nobody has vouched for it; false if omitted
+    /// Show it even if it is quarantined, that is, no person has approved it; false if omitted
     #[serde(default)]
     quarantined: bool,
 }

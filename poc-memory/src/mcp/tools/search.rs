@@ -31,7 +31,7 @@ pub(super) struct MemorySearch {
     #[serde(default)]
     #[schemars(range(min = 1, max = 50))]
     limit: Option<u64>,
-    /// Include quarantined notes, which nobody has vouched for; false if omitted
+    /// Include quarantined notes, which no person has approved; false if omitted
     #[serde(default)]
     quarantined: bool,
 }

@@ -57,5 +57,5 @@ fn routes_are_unique_and_only_persons_call_what_is_for_persons() {
     let count = routes.len();
     routes.sort_unstable();
     routes.dedup();
-    assert_eq!(routes.len(), count, "a route is there twice");
+    assert_eq!(routes.len(), count, "two ops have the same route");
 }

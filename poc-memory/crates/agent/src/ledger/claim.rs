@@ -33,10 +33,7 @@ pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run>
             );
         }
         if !state.claim_changes(trigger) {
-            return Err(Error::conflict(format!(
-                "the changes for `{}` were already claimed",
-                row.agent
-            )));
+            return Err(Error::conflict(format!("the changes for `{}` were already claimed", row.agent)));
         }
         if overlaps {
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));

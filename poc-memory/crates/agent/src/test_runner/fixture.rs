@@ -41,7 +41,8 @@ impl Fixture {
 
     fn add(&mut self, line: &str, now: Timestamp) -> Result<(), FileDiagnostic> {
         let parsed: Value = serde_json::from_str(line).map_err(|error| {
-            FileDiagnostic::new(format!("invalid JSON: {error}")).hint("write one note per line: {\"key\": \"…\"}")
+            FileDiagnostic::new(format!("invalid JSON: {error}"))
+                .hint("write one note per line: {\"key\": \"…\"}")
         })?;
         let Value::Object(mut note) = parsed else {
             return Err(
@@ -50,14 +51,12 @@ impl Fixture {
         };
         let named = note.get("key").or_else(|| note.get("id")).and_then(Value::as_str);
         let Some(key) = named.map(|key| normal_key(key).into_owned()) else {
-            return Err(
-                FileDiagnostic::new("the note has no `key`").hint("give each note a key, which the test can name")
-            );
+            return Err(FileDiagnostic::new("the note has no `key`")
+                .hint("give each note a key, which the test can name"));
         };
         if self.keys.contains(&key) {
-            return Err(
-                FileDiagnostic::new(format!("two notes have the key `{key}`")).hint("give each note its own key")
-            );
+            return Err(FileDiagnostic::new(format!("two notes have the key `{key}`"))
+                .hint("give each note its own key"));
         }
         // Exported notes contain their own times and visits.
         if !note.contains_key("schema_version") {

@@ -165,7 +165,7 @@ impl Recording {
             let outcome = sandbox(&fixture)?.run(definition, Some(&reply))?;
             if let Some(why) = outcome.failed {
                 return Err(Error::invalid(format!("the run cannot be recorded as a test: {why}"))
-                    .hint("a test needs a reply that validates; `agent inspect` shows this one"));
+                    .hint("a test needs a reply that validates; `poc-memory agent inspect` shows this one"));
             }
             return Ok(self.written(definition, &lines, &reply, &outcome));
         }
@@ -173,7 +173,7 @@ impl Recording {
             "the run cannot be recorded as a test: with only these notes it has another outcome",
         )
         .hint(
-            "a pipeline that depends on the whole graph needs a fixture written by hand; `agent inspect` shows the reply",
+            "a pipeline that depends on the whole graph needs a fixture written by hand; `poc-memory agent inspect` shows the reply",
         ))
     }
 

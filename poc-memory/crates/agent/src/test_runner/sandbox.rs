@@ -46,10 +46,9 @@ pub(super) struct TestOutcome {
 impl Sandbox {
     /// Creates a temporary memory and imports the fixture.
     pub(super) fn new(config: &Config, fixture: &Fixture, now: Timestamp) -> Result<Sandbox> {
-        let folder = tempfile::Builder::new()
-            .prefix("poc-memory-test-")
-            .tempdir()
-            .map_err(|error| Error::unavailable(format!("the temporary folder of the test cannot be created: {error}")))?;
+        let folder = tempfile::Builder::new().prefix("poc-memory-test-").tempdir().map_err(|error| {
+            Error::unavailable(format!("the temporary folder of the test cannot be created: {error}"))
+        })?;
         let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
         let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, rng)?;
         if !fixture.keys.is_empty() {

@@ -129,7 +129,7 @@ fn redirects_to_unlisted_hosts_are_rejected() {
     let world = World::new();
     insta::assert_snapshot!(
         world.told(&address, "o/n"),
-        @"`hub.hosts`: `HUB/` sends on to `http://127.0.0.1`, which nobody named"
+        @"`hub.hosts`: `HUB/` redirects to `http://127.0.0.1`, which is not among the hosts"
     );
     assert_eq!(heard.lock().len(), 0);
     assert!(world.cache().find(&"o/n".parse().unwrap()).is_none());
@@ -145,7 +145,7 @@ fn redirects_to_unlisted_hosts_are_rejected() {
     let (address, _) = serve(sent_on);
     insta::assert_snapshot!(
         world.told(&address, "o/m"),
-        @"`HUB/` gives no model: it sends from one address to the next"
+        @"`HUB/` gives no model: it redirects too many times"
     );
 }
 

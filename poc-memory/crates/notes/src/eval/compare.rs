@@ -62,7 +62,7 @@ pub fn read(file: &Path) -> Result<EvalReport> {
         };
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        Error::invalid(format!("it is not what `eval --json` writes: {message}"))
+        Error::invalid(format!("it is not an output of `eval --json`: {message}"))
             .hint("write one with `poc-memory eval DIR --json > FILE`")
             .at(at)
     })

@@ -155,8 +155,9 @@ fn string_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn id(file: &Path, number: u64, fields: &Map<String, Value>) -> Result<String> {
-    string_field(fields, "id")
-        .ok_or_else(|| line_error(file, number, "the line has no `id`").hint("give each line one, a text"))
+    string_field(fields, "id").ok_or_else(|| {
+        line_error(file, number, "the line has no `id`").hint("give each line an id, which is a text")
+    })
 }
 
 fn group(fields: &Map<String, Value>) -> Option<String> {
@@ -203,12 +204,13 @@ fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
             return Err(line_error(file, number, message).hint("give each its own id"));
         }
         let text = string_field(&fields, "text").ok_or_else(|| {
-            line_error(file, number, format!("the question `{id}` has no `text`")).hint("write what is asked")
+            line_error(file, number, format!("the question `{id}` has no `text`"))
+                .hint("write the question as `text`")
         })?;
         let own = group(&fields);
         let group = *indexes.get(&own.as_deref()).ok_or_else(|| match &own {
-            Some(name) => line_error(file, number, format!("no document is of the group `{name}`"))
-                .hint(format!("`meta.group` of a question is that of documents in `{DOCUMENTS}`")),
+            Some(name) => line_error(file, number, format!("no document belongs to the group `{name}`"))
+                .hint(format!("use the `meta.group` of documents in `{DOCUMENTS}`")),
             None => line_error(
                 file,
                 number,
@@ -234,7 +236,7 @@ fn add_judgments(
         let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').map(str::trim).collect();
         let [asked, document, grade] = cells.as_slice() else {
             return Err(line_error(file, number, format!("the line has {} columns", cells.len()))
-                .hint("write question, document and 1, with a tab between them"));
+                .hint("write question, document and grade, separated by tabs"));
         };
         // Some tools write a header line.
         if number == 1 && grade.parse::<f64>().is_err() && !indexes.contains_key(*asked) {
@@ -242,8 +244,8 @@ fn add_judgments(
         }
         let grade: f64 =
             grade.parse().ok().filter(|grade: &f64| grade.is_finite() && *grade >= 0.0).ok_or_else(|| {
-                line_error(file, number, format!("`{grade}` is no worth"))
-                    .hint("1 is relevant, 0 is not; a greater number is more relevant")
+                line_error(file, number, format!("the grade `{grade}` is not a number from 0"))
+                    .hint("write 1 for relevant and 0 for irrelevant; greater numbers are more relevant")
             })?;
         let question = indexes.get(*asked).and_then(|index| questions.get_mut(*index)).ok_or_else(|| {
             line_error(file, number, format!("there is no question `{asked}`"))
@@ -257,12 +259,12 @@ fn add_judgments(
             return Err(line_error(
                 file,
                 number,
-                format!("`{document}` is of another group than the question `{asked}`"),
+                format!("`{document}` belongs to another group than the question `{asked}`"),
             )
-            .hint("a question is asked within its group alone"));
+            .hint("a question searches the documents of its group only"));
         }
         if grade > 0.0 && question.relevant.insert((*document).to_owned(), grade).is_some() {
-            return Err(line_error(file, number, format!("`{document}` is judged for `{asked}` already"))
+            return Err(line_error(file, number, format!("`{document}` has a grade for `{asked}` already"))
                 .hint("write each pair once"));
         }
     }

@@ -64,7 +64,7 @@ impl<'a> QueryContext<'a> {
             let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
             error.hint(match closest_key(view, key) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`poc-memory search TERMS` shows keys".into(),
+                None => "`poc-memory search TEXT` shows keys".into(),
             })
         })
     }

@@ -11,9 +11,9 @@ mod ranks;
 mod retriever;
 mod scores;
 mod structure;
-mod windows;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub use hit::{Retrieval, RetrievalHit};
 pub use retriever::Retriever;

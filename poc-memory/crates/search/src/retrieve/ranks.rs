@@ -39,7 +39,17 @@ pub(super) fn find(
         }
         shares.retain(|(_, share)| *share > 0.0);
         let near = near.iter().find(|hit| hit.id == id).copied();
-        RetrievalHit { id, score, ranks, shares, led_by: None, derived: None, by_key: false, near, likelihood: None }
+        RetrievalHit {
+            id,
+            score,
+            ranks,
+            shares,
+            led_by: None,
+            derived: None,
+            by_key: false,
+            near,
+            likelihood: None,
+        }
     });
     Ok(Retrieval {
         hits: hits.collect(),

@@ -59,7 +59,7 @@ impl SelectionSummary {
         };
         let _ = writeln!(text, "           {} fresh (a visit counts {window})", self.fresh);
         if self.kept_away > 0 {
-            let _ = writeln!(text, "           {} kept away from agents", self.kept_away);
+            let _ = writeln!(text, "           {} hidden from agents", self.kept_away);
         }
         let _ = writeln!(
             text,

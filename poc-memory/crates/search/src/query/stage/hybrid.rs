@@ -25,22 +25,24 @@ pub(super) const STAGE: StageDef = StageDef {
             doc: "the number of nodes to return",
         },
     ],
-    doc: "The best nodes by meaning and words together, and what they mention or stand next to, best first",
-    more: "The same search as the op `retrieve`. Every note has a standard score by its words (BM25 of title \
-           and text together, a word of the title counting three times) and one by its meaning (the cosine \
-           of its nearest passage): the number of standard deviations above the mean of all notes. The \
+    doc: "The best nodes by meaning and words together, and nodes that they mention or that are next to them in a session, best first",
+    more: "The same search as the op `retrieve`. Every note has two standard scores, the number of standard \
+           deviations above the mean of all notes: one by words (BM25 of title and text together, where a \
+           word of the title counts three times) and one by meaning (the cosine of its nearest passage). The \
            combined score is `words + 0.5 · sign(meaning) · meaning²`.\n\n\
-           A note that contains an identifier of the text (`INC-90037`, `store_open`, `src/main.rs`) as a \
-           whole word gets as much as the best note has, and so does a note that has the identifier as its \
-           key. A note whose title or key occurs in the text gets three quarters of that.\n\n\
+           If the text contains an identifier (`INC-90037`, `store_open`, `src/main.rs`), every note that \
+           contains it as a whole word or has it as its key gains as much as the score of the best note. A \
+           note whose title or key occurs in the text gains three quarters of that.\n\n\
+           Windows of five consecutive notes of a session are scored as one text, and each note gains a \
+           share of the score of its best window.\n\n\
            Then the best notes pass part of their score on, one step: to the notes before and after them in \
            their session; the best ten to the notes they mention and to those that mention them; and the \
-           best five to the notes that share a name with them. A name is an identifier, or a word with a \
-           capital where not every word has one, that is no day, month or date, does not occur in the text, \
-           and occurs in at most 20 notes (in a small store, in at most a tenth of them). The fewer notes \
-           share it, the more is passed on. With an embedder that reads a text as a whole (`candle`, \
-           `http`), a note without mentions and without a session gets a share from the five notes nearest \
-           to it among the best 128.\n\n\
+           best five to the notes that share a name with them. A name is an identifier or a capitalised \
+           word (in a text where not every word is capitalised). Days, months, dates, names in the text, and \
+           names in more than 20 notes (in a small store, in more than a tenth of the notes) do not count. \
+           The fewer notes share a name, the more is passed on. With an embedder that reads a text as a \
+           whole (`candle`, `http`), a note without mentions and without a session gets a share from the \
+           five notes nearest to it among the best 128.\n\n\
            A note whose key occurs in the text as a name (`people/lin`), or is the whole text in any \
            spelling (`https://wiki/People/Lin.md`), comes before all others. The weights are defined in \
            `[retrieve.scores]`; `graph = false` turns the step off.\n\n\

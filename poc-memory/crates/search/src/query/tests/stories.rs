@@ -216,7 +216,7 @@ fn unknown_keys_are_errors_of_the_run() {
     let error = run("linked-to:nowhere");
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
     `linked-to` names `nowhere`, which is no node's key
-    `poc-memory search TERMS` shows keys
+    `poc-memory search TEXT` shows keys
     ");
     assert_eq!(error.code, Code::NotFound);
 }
