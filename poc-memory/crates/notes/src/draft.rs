@@ -122,12 +122,12 @@ impl Draft {
             && expires <= now
         {
             return Err(Error::invalid(format!("the note has expired at {expires}"))
-                .hint("give a time that is still to come")
+                .hint("give a time in the future")
                 .field("expires"));
         }
         if self.update && self.key.is_none() {
-            return Err(Error::invalid("an update needs the key of the node to update")
-                .hint("add `--key KEY`")
+            return Err(Error::invalid("an update has no `key`")
+                .hint("give the `key` of the note to update")
                 .field("key"));
         }
         if self.update && self.supersedes.is_some() {
@@ -238,11 +238,11 @@ mod tests {
         ");
         insta::assert_snapshot!(refused(Draft { expires: Some(Timestamp(5)), ..draft() }), @r"
         `expires`: the note has expired at 1970-01-01T00:00:00.005Z
-        give a time that is still to come
+        give a time in the future
         ");
         insta::assert_snapshot!(refused(Draft { update: true, ..draft() }), @r"
-        `key`: an update needs the key of the node to update
-        add `--key KEY`
+        `key`: an update has no `key`
+        give the `key` of the note to update
         ");
     }
 

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::plan::{self, PlannedNote};
 use super::samples::{self, SampleKind};
-use super::{Memory, derived_edges, key, resolve, supersede};
+use super::{Memory, automatic_edges, key, resolve, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
@@ -131,11 +131,11 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
     }
     tx.put_node(&node)?;
     put_activity(tx, &node, planned, now)?;
-    let mut counts = derived_edges::EdgeCounts::default();
+    let mut counts = automatic_edges::EdgeCounts::default();
     if let Some(text) = &planned.text {
         tx.put_vectors(node.id, &text.embedder, &text.parts)?;
-        derived_edges::delete(tx, node.id)?;
-        counts = derived_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
+        automatic_edges::delete(tx, node.id)?;
+        counts = automatic_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
         samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;
     }
     if let Some(old) = prepared.supersedes {
@@ -215,7 +215,8 @@ fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> 
     if taken(&node.key)? {
         return Err(Error::conflict(format!("the key `{}` is taken", node.key))
             .hint(format!(
-                "`--update` makes the note its new version, `--supersedes {}` retires it, another key keeps both",
+                "give `update` to store it as a new version, `supersedes` with `{}` to retire the old note, or \
+                 another key to keep both",
                 node.key
             ))
             .field("key"));
@@ -224,6 +225,6 @@ fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> 
 }
 
 fn same_text(node: &Node, other: &Node) -> Error {
-    Error::conflict(format!("`{}` says the same already", other.key))
-        .hint(format!("`poc-memory supersede {} {}` retires `{0}`", node.key, other.key))
+    Error::conflict(format!("`{}` already has this text", other.key))
+        .hint(format!("to retire `{}`, supersede it with `{}`", node.key, other.key))
 }

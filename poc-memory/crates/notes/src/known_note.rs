@@ -10,7 +10,7 @@ use poc_search::retrieve::{RetrievalHit, key};
 use poc_store::Cause;
 
 /// The first hit is the answer only if its certainty is at least this share of the highest coverage of any hit.
-const MIN_SHARE: f64 = 0.5;
+const MIN_CERTAINTY_SHARE: f64 = 0.5;
 
 /// The answer of [`find`].
 #[derive(Clone, Debug)]
@@ -109,10 +109,12 @@ pub fn agreement(
         Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
     };
     let first = covered.first();
-    // The order of the hits knows more than the certainty: mentions, names, neighbours. So the first hit is the
-    // answer, unless it hardly agrees with the query itself. Its certainty is coverage plus weighted cosine, so
-    // half of the best coverage is little, and only hits that came up through other notes fall below it.
-    let agrees = |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_SHARE * coverage;
+    // The order of the hits also depends on mentions, names and neighbours, which the certainty does not contain.
+    // The first hit is therefore the answer, unless it hardly agrees with the query itself. A certainty is
+    // coverage plus weighted cosine: only hits that were found through other notes fall below half of the best
+    // coverage.
+    let agrees =
+        |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_CERTAINTY_SHARE * coverage;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
     let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);

@@ -1,11 +1,11 @@
 //! The open memory (store, indexes, embedder and configuration) and the operations on its notes.
 
+mod automatic_edges;
 pub mod batch;
 mod chunks;
 pub mod classify;
 pub mod consolidate;
 pub mod delete;
-mod derived_edges;
 pub mod diff;
 mod draft;
 pub mod edges;

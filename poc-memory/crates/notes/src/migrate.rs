@@ -88,7 +88,7 @@ pub(super) fn complete(memory: &Memory) -> Option<String> {
     let done = without_vectors(memory, embedder.name()).and_then(|without_vectors| {
         let count = count(&without_vectors);
         if count > AT_ONCE as u64 {
-            return Err(Error::unavailable(format!("they are {count}")));
+            return Err(Error::unavailable(format!("{count} notes have none")));
         }
         fill(memory, embedder, &without_vectors, 0, ("manual", &callbacks))?;
         record(memory, embedder, &memory.config.embedder, false)
@@ -96,7 +96,7 @@ pub(super) fn complete(memory: &Memory) -> Option<String> {
     let warning = |error: Error| {
         let name = embedder.name();
         format!(
-            "vectors: notes have none of `{name}` yet ({}); `poc-memory embed migrate` makes them",
+            "vectors: notes have no vectors of `{name}` yet ({}); `poc-memory embed migrate` computes them",
             error.message
         )
     };

@@ -1,6 +1,6 @@
 //! Plans what a draft becomes, based on the state of the store when it is prepared.
 
-use super::derived_edges::{self, BatchNote, DerivedEdge};
+use super::automatic_edges::{self, AutomaticEdge, BatchNote};
 use super::draft::{Draft, check_size};
 use super::{Memory, key, parts};
 use poc_embed::Embedder;
@@ -36,7 +36,7 @@ pub(super) struct EmbeddedText {
     /// Vectors: the title, then the passages of the body.
     pub parts: Vec<Vec<f32>>,
     /// Edges to create.
-    pub edges: Vec<DerivedEdge>,
+    pub edges: Vec<AutomaticEdge>,
     /// The cosines of the nearest notes.
     pub cosines: Histogram,
 }
@@ -158,7 +158,7 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
     let found = batch
         .par_iter()
         .enumerate()
-        .map(|(at, batch_note)| derived_edges::find(memory, &view, batch_note, before(at)));
+        .map(|(at, batch_note)| automatic_edges::find(memory, &view, batch_note, before(at)));
     let found: Vec<Result<_>> = found.collect();
     for ((note, batch_note), found) in notes.iter_mut().zip(batch).zip(found) {
         let (edges, cosines) = found?;

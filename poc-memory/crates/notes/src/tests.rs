@@ -88,7 +88,7 @@ fn a_taken_key_is_a_conflict_and_nothing_changes() {
     let error = memory.insert(Draft { key: Some("journal".into()), ..draft("Something else") }).unwrap_err();
     insta::assert_snapshot!(describe(error), @r"
     conflict: `key`: the key `journal` is taken
-    `--update` makes the note its new version, `--supersedes journal` retires it, another key keeps both
+    give `update` to store it as a new version, `supersedes` with `journal` to retire the old note, or another key to keep both
     ");
     assert_eq!(memory.store.view().node_count(), 1);
     assert_eq!(node(&memory, id).body, JOURNAL);
@@ -150,8 +150,8 @@ fn an_update_with_the_text_of_another_note_is_refused() {
     memory.insert(Draft { title: Some("Journal".into()), key: Some("b".into()), ..draft("Soup") }).unwrap();
     let update = Draft { key: Some("b".into()), update: true, ..draft(JOURNAL) };
     insta::assert_snapshot!(describe(memory.insert(update).unwrap_err()), @r"
-    conflict: `a` says the same already
-    `poc-memory supersede b a` retires `b`
+    conflict: `a` already has this text
+    to retire `b`, supersede it with `a`
     ");
 }
 

@@ -153,7 +153,7 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
         .edges(node.id)?
         .into_iter()
         .any(|edge| !learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
-    Ok(has_new_edge.then(|| format!("`{}` was tied to other notes since", node.key)))
+    Ok(has_new_edge.then(|| format!("`{}` has new links since", node.key)))
 }
 
 /// A description of a record for messages.
@@ -244,7 +244,7 @@ fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
     Ok(found)
 }
 
-/// Why a note cannot become live again: another live note has the same text by now.
+/// Why a note cannot become live again: another live note now has the same text.
 fn duplicate_text(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
@@ -253,7 +253,7 @@ fn duplicate_text(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
             && !writes.iter().any(|write| write.table == Table::Nodes && write.key == same.as_bytes())
             && let Some(same) = tx.node(same)?
         {
-            return Ok(Some(format!("`{}` says the same by now", same.key)));
+            return Ok(Some(format!("`{}` now has the same text", same.key)));
         }
     }
     Ok(None)

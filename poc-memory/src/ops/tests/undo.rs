@@ -99,7 +99,7 @@ fn a_restored_note_has_no_dangling_edges_and_no_duplicate() {
     let again = format!("insert --title '{title}' --body '{body}' -k storage --key again");
     json(&memory, &again);
     let answer = json(&memory, &format!("undo {deleted}"));
-    assert_eq!(answer["refused"][0]["reason"], "`again` says the same by now");
+    assert_eq!(answer["refused"][0]["reason"], "`again` now has the same text");
 }
 
 #[test]

@@ -1,59 +1,20 @@
 //! Creates the edges that notes name, after all notes are stored.
 
-use super::{Import, Outcome, SourceLocation, StoredNote, separate_note_errors, wikilinks};
-use crate::interchange::NoteEdge;
+use super::run::{Import, PendingEdges};
+use super::source::SourceLocation;
+use super::wikilinks;
+use crate::batch::separate_note_errors;
 use crate::link;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
-use poc_store::{Cause, Tx};
+use poc_store::Tx;
 use std::collections::HashMap;
-
-/// Edges whose targets are not resolved yet.
-pub(super) enum PendingEdges {
-    /// The edges of a note that export wrote.
-    Exported {
-        /// Its id in the source.
-        id: NodeId,
-        /// The edges that start at the note.
-        edges: Vec<NoteEdge>,
-    },
-    /// The links of any other note.
-    Foreign {
-        /// The node that the note became.
-        src: Option<NodeId>,
-        /// Names that links may use for it.
-        names: Vec<String>,
-        /// Its link targets.
-        links: Vec<String>,
-        /// Whether links of an older version may have to be deleted.
-        replaces: bool,
-    },
-}
 
 /// An edge with resolved source and target.
 struct ResolvedEdge {
     place: usize,
     edge: Edge,
-}
-
-impl PendingEdges {
-    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> PendingEdges {
-        PendingEdges::Foreign { src: None, names, links, replaces: false }
-    }
-
-    /// Records where the note is stored. Returns its id in the source, if it has one.
-    pub(super) fn stored(&mut self, stored: &StoredNote) -> Option<NodeId> {
-        match self {
-            PendingEdges::Exported { id, .. } => Some(*id),
-            PendingEdges::Foreign { src, names, replaces, .. } => {
-                *src = Some(stored.id);
-                *replaces = stored.outcome == Outcome::Updated;
-                names.push(stored.key.clone());
-                None
-            }
-        }
-    }
 }
 
 /// Notes by the names that links use, in lower case.
@@ -115,15 +76,6 @@ impl Import<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Number of edges created in one transaction.
-    pub(super) fn chunk_of_edges(&self) -> usize {
-        self.memory.config.import.chunk.max(1) * 4
-    }
-
-    pub(super) fn cause(&self) -> Cause {
-        Cause { at: self.memory.now(), ..self.cause.clone() }
     }
 
     /// The names of each stored note: its key, its aliases, and the last part of its key if that is unique.
@@ -203,7 +155,7 @@ fn link_edge(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge
 pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
-            return Err(Error::not_found(format!("an edge leads to `{id}`, which is nowhere"))
+            return Err(Error::not_found(format!("an edge leads to `{id}`, which does not exist"))
                 .hint("import the file that holds this node, too"));
         }
     }

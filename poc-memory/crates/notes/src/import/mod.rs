@@ -7,84 +7,32 @@
 mod edges;
 mod foreign;
 mod restore;
+mod run;
 mod sessions;
 mod source;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod wikilinks;
 
-pub use source::ImportSource;
+pub use run::ImportReport;
+pub use source::{ImportOptions, ImportSource, SourceLocation};
 
+use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
-use super::derived_edges::EdgeCounts;
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
 use super::{Draft, Memory};
-use edges::PendingEdges;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, normal_key};
 use poc_store::{Cause, Tx};
 use restore::Restore;
-use sessions::SessionNote;
-use source::SourceNotes;
+use run::{Import, PendingEdges, SessionNote};
+use source::{ParsedNote, SourceNotes};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-
-/// Defaults for the imported notes.
-#[derive(Clone, Debug, Default)]
-pub struct ImportOptions {
-    /// Type of notes without one.
-    pub node_type: Option<String>,
-    /// Keywords added to every note.
-    pub keywords: Vec<String>,
-}
-
-/// The location of a note in its source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SourceLocation {
-    /// A line of JSON Lines, from 1.
-    Line(u64),
-    /// A file, relative to the folder.
-    File(String),
-}
-
-/// The result of an import.
-#[derive(Clone, Debug, Default)]
-pub struct ImportReport {
-    /// New nodes.
-    pub inserted: u64,
-    /// Nodes with a new version.
-    pub updated: u64,
-    /// Notes that existed already.
-    pub duplicates: u64,
-    /// New edges that the notes name.
-    pub edges: u64,
-    /// Edges created to notes that share a keyword.
-    pub keyword_edges: u64,
-    /// Edges created to notes of similar meaning.
-    pub semantic_edges: u64,
-    /// Notes, or edges of notes, that could not be imported, with the errors.
-    pub failed: Vec<(SourceLocation, Error)>,
-    /// Links to missing notes.
-    pub unresolved: Vec<(SourceLocation, String)>,
-    /// Unknown fields, and the number of notes that had them.
-    pub ignored: BTreeMap<String, u64>,
-    /// Notes of other tools that are past `expires` and were skipped.
-    pub expired: Vec<SourceLocation>,
-    /// JSON Lines files inside a Markdown folder, which were not imported.
-    pub left_out: Vec<String>,
-    /// The node of each note, in the order of the source.
-    pub nodes: Vec<(SourceLocation, NodeId)>,
-}
-
-/// A note as read from its source.
-enum ParsedNote {
-    /// A note that export wrote.
-    Exported(Box<Note>),
-    /// Any other.
-    Foreign(Box<foreign::ForeignNote>),
-}
+use stored::{Outcome, StoredNote};
 
 /// A note of a chunk, ready to be stored.
 enum ReadyNote {
@@ -98,23 +46,6 @@ enum ExpiredNote {
     Skip,
     /// Set this date on the existing node.
     Expire(NodeId, Timestamp),
-}
-
-/// What storing a note did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Inserted,
-    Updated,
-    Duplicate,
-}
-
-/// A stored note.
-struct StoredNote {
-    id: NodeId,
-    key: String,
-    outcome: Outcome,
-    /// Number of derived edges created.
-    derived: EdgeCounts,
 }
 
 /// The names of the fields of notes of other tools.
@@ -165,20 +96,6 @@ pub fn import(
     // The failures of a chunk are only known when it is stored.
     import.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(import.report)
-}
-
-struct Import<'a> {
-    memory: &'a Memory,
-    cause: Cause,
-    report: ImportReport,
-    /// Edges to create after all notes are stored.
-    pending: Vec<(SourceLocation, PendingEdges)>,
-    /// The notes of each session, in the order of the source.
-    sessions: BTreeMap<String, Vec<SessionNote>>,
-    /// The node of an id of the source, if it has another id.
-    ids: HashMap<NodeId, NodeId>,
-    /// The first location of each key of the source.
-    locations: HashMap<String, SourceLocation>,
 }
 
 impl Import<'_> {
@@ -281,8 +198,8 @@ impl Import<'_> {
                         Outcome::Updated => self.report.updated += 1,
                         Outcome::Duplicate => self.report.duplicates += 1,
                     }
-                    self.report.keyword_edges += stored.derived.keyword as u64;
-                    self.report.semantic_edges += stored.derived.semantic as u64;
+                    self.report.keyword_edges += stored.edge_counts.keyword as u64;
+                    self.report.semantic_edges += stored.edge_counts.semantic as u64;
                     if let Some(id) = edges.stored(&stored) {
                         self.ids.insert(id, stored.id);
                     }
@@ -318,17 +235,9 @@ fn store_one(tx: &mut Tx<'_>, note: &ReadyNote, now: Timestamp) -> Result<Stored
                 (_, true) => Outcome::Updated,
                 _ => Outcome::Inserted,
             };
-            let derived = EdgeCounts { keyword: inserted.keyword_edges, semantic: inserted.semantic_edges };
-            Ok(StoredNote { id: inserted.id, key: inserted.key, outcome, derived })
-        }
-    }
-}
-
-impl std::fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SourceLocation::Line(line) => write!(f, "line {line}"),
-            SourceLocation::File(file) => write!(f, "`{file}`"),
+            let edge_counts =
+                EdgeCounts { keyword: inserted.keyword_edges, semantic: inserted.semantic_edges };
+            Ok(StoredNote { id: inserted.id, key: inserted.key, outcome, edge_counts })
         }
     }
 }

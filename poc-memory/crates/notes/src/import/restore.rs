@@ -1,8 +1,8 @@
 //! Restores notes that export wrote, with ids, times, versions, weights, states and visits.
 
-use super::{Outcome, StoredNote};
+use super::stored::{Outcome, StoredNote};
 use crate::Memory;
-use crate::derived_edges::EdgeCounts;
+use crate::automatic_edges::EdgeCounts;
 use crate::interchange::Note;
 use crate::plan;
 use poc_graph::Node;
@@ -60,7 +60,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
                     id,
                     key,
                     outcome: Outcome::Duplicate,
-                    derived: EdgeCounts::default(),
+                    edge_counts: EdgeCounts::default(),
                 });
             }
             check_key(tx, node)?;
@@ -103,7 +103,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             tx.put_visit(agent, node.id, &visit)?;
         }
     }
-    Ok(StoredNote { id: node.id, key: node.key.clone(), outcome, derived: EdgeCounts::default() })
+    Ok(StoredNote { id: node.id, key: node.key.clone(), outcome, edge_counts: EdgeCounts::default() })
 }
 
 fn same_but_for_learning(stored: &Node, node: &Node) -> bool {

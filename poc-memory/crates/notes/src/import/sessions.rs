@@ -4,20 +4,13 @@
 //! are equal.
 
 use super::edges::put_edge;
-use super::source::PROVENANCE;
-use super::{Import, SourceLocation, separate_note_errors};
+use super::run::Import;
+use super::source::{PROVENANCE, SourceLocation};
+use crate::batch::separate_note_errors;
 use crate::sequence;
 use poc_graph::error::Result;
-use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// A note of a session.
-pub(super) struct SessionNote {
-    pub(super) id: NodeId,
-    pub(super) location: SourceLocation,
-    pub(super) created: Timestamp,
-}
 
 impl Import<'_> {
     /// Creates the edges between the notes of each session, chunk by chunk.

@@ -1,7 +1,6 @@
 //! The sources of an import, and the notes in them.
 
 use super::foreign::ForeignNote;
-use super::{ImportOptions, ParsedNote, SourceLocation};
 use crate::interchange::{Note, SCHEMA_VERSION};
 use crate::markdown;
 use poc_config::Config;
@@ -14,6 +13,24 @@ use std::path::{Path, PathBuf};
 /// Prefix of the provenance of imported notes; the name of the file follows.
 pub(super) const PROVENANCE: &str = "import:";
 
+/// Defaults for the imported notes.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Type of notes without one.
+    pub node_type: Option<String>,
+    /// Keywords added to every note.
+    pub keywords: Vec<String>,
+}
+
+/// The location of a note in its source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceLocation {
+    /// A line of JSON Lines, from 1.
+    Line(u64),
+    /// A file, relative to the folder.
+    File(String),
+}
+
 /// What to import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportSource {
@@ -23,6 +40,14 @@ pub enum ImportSource {
     Text(String),
     /// Selected lines of a file of JSON Lines, with their line numbers.
     Lines(PathBuf, Vec<(u64, String)>),
+}
+
+/// A note as read from its source.
+pub(super) enum ParsedNote {
+    /// A note that export wrote.
+    Exported(Box<Note>),
+    /// Any other.
+    Foreign(Box<ForeignNote>),
 }
 
 /// The unparsed text of a note.
@@ -280,4 +305,13 @@ fn not_utf8(error: std::str::Utf8Error) -> Error {
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     extension.is_some_and(|extension| extensions.contains(&extension.as_str()))
+}
+
+impl std::fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SourceLocation::Line(line) => write!(f, "line {line}"),
+            SourceLocation::File(file) => write!(f, "`{file}`"),
+        }
+    }
 }

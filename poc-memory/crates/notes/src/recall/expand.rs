@@ -1,6 +1,5 @@
 //! Paths along associative edges from the starts of a recall.
 
-use super::{PathHop, Start};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -9,6 +8,28 @@ use poc_rank::decay::edge_at;
 use poc_rank::recall_score::after_hops;
 use poc_store::{Records, Store};
 use rustc_hash::FxHashMap;
+
+/// A hop of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathHop {
+    /// Its source.
+    pub from: NodeId,
+    /// Its target.
+    pub to: NodeId,
+    /// Kind of the strongest edge between them.
+    pub kind: EdgeKind,
+    /// Its weight decayed to now.
+    pub strength: f64,
+}
+
+/// A node found by its similarity to the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) ix: Ix,
+    pub(super) id: NodeId,
+    pub(super) likeness: f64,
+    pub(super) score: f64,
+}
 
 /// The end of a path.
 #[derive(Clone, Copy, Debug)]

@@ -8,13 +8,14 @@ mod learn;
 #[cfg(test)]
 mod tests;
 
+pub use expand::PathHop;
 pub use learn::{Learning, learn};
 
 use super::{Memory, weight};
-use expand::Expansion;
+use expand::{Expansion, Start};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, View, Visibility};
+use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
 use poc_rank::recall_score::{RecallExponents, after_hops, likeness, score};
 use rustc_hash::FxHashMap;
@@ -50,19 +51,6 @@ pub struct RecallHit {
     pub path: Vec<PathHop>,
 }
 
-/// A hop of a path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathHop {
-    /// Its source.
-    pub from: NodeId,
-    /// Its target.
-    pub to: NodeId,
-    /// Kind of the strongest edge between them.
-    pub kind: EdgeKind,
-    /// Its weight decayed to now.
-    pub strength: f64,
-}
-
 /// The recalled nodes and what they teach.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecallResult {
@@ -70,15 +58,6 @@ pub struct RecallResult {
     pub hits: Vec<RecallHit>,
     /// What [`learn`] would store.
     pub learning: Learning,
-}
-
-/// A node found by its similarity to the text.
-#[derive(Clone, Copy, Debug)]
-struct Start {
-    ix: Ix,
-    id: NodeId,
-    likeness: f64,
-    score: f64,
 }
 
 /// Recalls nodes in these steps:

@@ -7,6 +7,7 @@ use crate::mark;
 use crate::testing::TestMemory;
 use crate::weight;
 use poc_config::Config;
+use poc_graph::EdgeKind;
 use poc_graph::time::Span;
 use poc_graph::{Activity, Category, Edge, Node, State, Trust, Visibility, testing};
 use poc_store::{Records as _, Tx};

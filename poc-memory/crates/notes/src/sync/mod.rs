@@ -34,13 +34,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Committed, Store, Tx};
 use std::cell::{Cell, RefCell};
-use transfer::{CopyJob, CopyResult};
-
-/// The name of the op in the log of both stores.
-const OP: &str = "remote_sync";
-
-/// Number of changed records after which a transaction ends.
-const RECORDS_PER_TXN: usize = 100;
+use transfer::{CopyJob, CopyResult, OP, RECORDS_PER_TXN};
 
 /// Callbacks of a sync.
 pub struct SyncCallbacks<'a> {
@@ -88,7 +82,7 @@ fn unbound() -> Error {
 ///
 /// # Errors
 /// `not_found` if no remote is bound or it does not exist, `locked` if a process has it open, `conflict` if it
-/// is this very store or has a newer format. Nothing is changed in these cases.
+/// is the local store itself or has a newer format. Nothing is changed in these cases.
 pub fn run(memory: &Memory, dry_run: bool, callbacks: &SyncCallbacks<'_>) -> Result<SyncReport> {
     let binding = Binding::of(&memory.store)?.ok_or_else(unbound)?;
     let remote = remote::find(memory, &binding.place)?.open(memory)?.of(memory.store.tuple());

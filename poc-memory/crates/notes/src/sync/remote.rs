@@ -110,7 +110,7 @@ fn check_other(memory: &Memory, paths: &Paths, name: &str) -> Result<()> {
         own.is_some() && own == file(&other, part)
     });
     if same {
-        return Err(Error::conflict(format!("{name} is this very store"))
+        return Err(Error::conflict(format!("{name} is the local store itself"))
             .hint("name another profile or folder")
             .field("remote"));
     }

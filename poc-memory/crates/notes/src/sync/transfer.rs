@@ -1,9 +1,8 @@
 //! Copies notes from one store to the other in bounded transactions.
 
-use super::RECORDS_PER_TXN;
 use super::plan::{CopyTarget, NoteCopy};
 use crate::Memory;
-use crate::derived_edges::{self, BatchNote, DerivedEdge};
+use crate::automatic_edges::{self, AutomaticEdge, BatchNote};
 use crate::key;
 use crate::message;
 use crate::plan;
@@ -12,6 +11,12 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
 use poc_store::{Committed, Records, Store, Tx};
+
+/// The name of the op in the log of both stores.
+pub(super) const OP: &str = "remote_sync";
+
+/// Number of changed records after which a transaction ends.
+pub(super) const RECORDS_PER_TXN: usize = 100;
 
 /// Number of notes that are embedded in one call.
 const BATCH: usize = 32;
@@ -22,7 +27,7 @@ pub(super) struct SyncPayload {
     node: Node,
     activity: Activity,
     parts: Vec<Vec<f32>>,
-    edges: Vec<DerivedEdge>,
+    edges: Vec<AutomaticEdge>,
     /// The message that it is a chunk of.
     message: Option<Message>,
 }
@@ -62,7 +67,7 @@ impl CopyJob<'_> {
             let payloads = self.prepare(batch)?;
             let mut rest = payloads.as_slice();
             while !rest.is_empty() {
-                let cause = self.to.cause(self.actor, super::OP);
+                let cause = self.to.cause(self.actor, OP);
                 let embedder = self.to.embedder.name();
                 let done = self.to.store.transact(cause, |tx| {
                     let mut copied = Vec::new();
@@ -120,7 +125,7 @@ impl CopyJob<'_> {
             let (text, keywords, parts) =
                 (payload.node.text(), payload.node.keywords.clone(), payload.parts.clone());
             let note = BatchNote { id, text, keywords, parts };
-            (payload.edges, _) = derived_edges::find(self.to, &view, &note, &batch)?;
+            (payload.edges, _) = automatic_edges::find(self.to, &view, &note, &batch)?;
             batch.push(note);
         }
         Ok(payloads)
@@ -179,9 +184,9 @@ fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyRes
     if let Some(message) = &payload.message {
         put_message(tx, message, copy.id, node.id)?;
     }
-    derived_edges::delete(tx, node.id)?;
+    automatic_edges::delete(tx, node.id)?;
     if node.state.is_live() {
-        derived_edges::create(tx, node.id, &payload.edges, &node.provenance, node.modified)?;
+        automatic_edges::create(tx, node.id, &payload.edges, &node.provenance, node.modified)?;
     }
     Ok(CopyResult { copy: *copy, id: Some(node.id), renamed })
 }

@@ -297,5 +297,5 @@ fn an_export_contains_messages() {
     // With the note, the edges that lead to it are deleted.
     let reported =
         |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
-    assert_eq!((reported("not a chunk of its message"), reported("which is nowhere")), (1, 3));
+    assert_eq!((reported("not a chunk of its message"), reported("which does not exist")), (1, 3));
 }

@@ -57,14 +57,14 @@ impl Binder<'_> {
             Some(position) => self.argument(position, argument),
             None => {
                 let span = argument.mark.start..argument.end();
-                self.problem(span, format!("`{}` takes nothing behind a `:`", self.def.word));
+                self.problem(span, format!("`{}` takes no argument after a `:`", self.def.word));
             }
         }
     }
 
     fn comma(&mut self, argument: &Argument) {
         let Some(first) = argument.words.first() else {
-            let message = format!("a parameter of `{}` is missing behind this `,`", self.def.word);
+            let message = format!("a parameter of `{}` is missing after this `,`", self.def.word);
             return self.problem(argument.mark.clone(), message);
         };
         if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {

@@ -147,9 +147,9 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn of(text: &'a str, offset: usize) -> Self {
-        let (before, behind) = text.split_at_checked(offset).unwrap_or((text, ""));
+        let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
         let start = before.rfind('\n').map_or(0, |at| at + 1);
-        let end = before.len() + behind.find('\n').unwrap_or(behind.len());
+        let end = before.len() + after.find('\n').unwrap_or(after.len());
         Line { start, text: text.get(start..end).unwrap_or(""), cut: (false, false) }
     }
 

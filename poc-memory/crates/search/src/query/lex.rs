@@ -247,10 +247,10 @@ impl Lexer<'_, '_> {
             } else if self.take(quote).is_some() {
                 text.push(quote);
             } else {
-                let behind = self.offset();
+                let after = self.offset();
                 if self.peek().is_some_and(|next| !next.is_whitespace() && !matches!(next, ',' | '|')) {
                     let problem =
-                        SourceDiagnostic::new(behind..behind + 1, "text follows a closing quote directly");
+                        SourceDiagnostic::new(after..after + 1, "text follows a closing quote directly");
                     self.problems.push(problem.hint(format!(
                         "put all of the value in quotes; inside, `{quote}` is written `{quote}{quote}`"
                     )));

@@ -52,7 +52,7 @@ impl Names {
         diagnostic: impl Fn(String) -> SourceDiagnostic,
     ) -> SourceDiagnostic {
         if name.is_empty() {
-            return diagnostic("a name is missing behind this `@`".into())
+            return diagnostic("a name is missing after this `@`".into())
                 .hint("`@NAME` stands for the pipeline saved as NAME");
         }
         if self.saved.contains_key(name) {

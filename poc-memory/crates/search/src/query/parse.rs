@@ -286,14 +286,14 @@ impl<'a> Builder<'a> {
         }
         if stage.span.end > stage.word_span.end {
             let rest = stage.word_span.end..stage.span.end;
-            let message = format!("`@{name}` takes nothing behind its name");
+            let message = format!("`@{name}` takes no arguments");
             problems.push(SourceDiagnostic::new(rest, message).hint("write further stages after a `|`"));
         }
         if let Some(from) = chain.iter().position(|link| *link == name) {
             let mut circle: Vec<String> =
                 chain.get(from..).unwrap_or(&[]).iter().map(|link| format!("`@{link}`")).collect();
             circle.push(format!("`@{name}`"));
-            let message = format!("`@{name}` leads back to itself: {}", circle.join(" → "));
+            let message = format!("`@{name}` contains itself: {}", circle.join(" → "));
             return problems.push(problem(message).hint("take one of them out of the other"));
         }
         if chain.len() == MAX_DEPTH {

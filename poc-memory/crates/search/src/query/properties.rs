@@ -36,8 +36,8 @@ impl Pipeline {
         let node = NewNode { node_type, provenance, most_chars };
         // The result of an algorithm does not depend on the filters before it.
         let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
-        let behind = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
-        behind.iter().all(|call| {
+        let after = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
+        after.iter().all(|call| {
             let passes = call.def.passes(&call.arguments, &node);
             passes.is_none_or(|passes| passes != call.negated)
         })

@@ -2,8 +2,8 @@
 //! notes.
 //!
 //! Windows are computed for the question instead of being stored: BM25 of joined notes follows from the postings
-//! of the notes, and the cosine of a window is the mean of its notes'. They therefore cost nothing at import and
-//! always agree with the present notes.
+//! of the notes, and the cosine of a window is the mean of its notes' cosines. Windows therefore cost nothing at
+//! import and never contain an old version of a note.
 
 use super::candidates::{Candidates, Question};
 use poc_config::ScoreFusionConfig;
@@ -11,7 +11,7 @@ use poc_graph::{Ix, NodeId, View};
 use rustc_hash::FxHashSet;
 
 /// Passes the score of every window around one of the best candidates with a positive base score to its notes.
-/// The notes may be no candidates before.
+/// Notes that were not candidates become candidates.
 pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, candidates: &mut Candidates) {
     let mut best = candidates.in_order();
     best.retain(|(.., score)| *score > 0.0);
@@ -29,8 +29,12 @@ pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, can
                 continue;
             }
             let ids: Vec<NodeId> = window.iter().filter_map(|&ix| question.visible_id(ix)).collect();
+            // The score of a single note says nothing about its neighbours.
+            if ids.len() < 2 {
+                continue;
+            }
             let cosines: f64 = ids.iter().filter_map(|&id| question.cosines.of(id)).sum();
-            let base = question.base_score(joined.of(&ids), cosines / ids.len().max(1) as f64);
+            let base = question.base_score(joined.of(&ids), cosines / ids.len() as f64);
             let score = question.score(base);
             if score <= 0.0 {
                 continue;
@@ -47,7 +51,7 @@ pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, can
 /// A note with up to `reach` notes before and after it in its session, in their order or its reverse.
 fn notes_around(view: &View, ix: Ix, reach: usize) -> Vec<Ix> {
     let mut around = vec![ix];
-    // A note in several sessions is read in the first one only.
+    // A note in several sessions has more than two neighbours; only the first two are followed.
     let beside: Vec<Ix> = view.sequence_neighbors(ix).take(2).collect();
     for start in beside {
         around.reverse();

@@ -117,12 +117,12 @@ fn an_invalid_remote_is_refused_and_not_changed() {
     ");
     assert!(!folder.path().join("nowhere").exists());
     insta::assert_snapshot!(refused(RemoteLocation::Profile("default".into())), @r"
-    conflict: `remote`: the remote `default` is this very store
+    conflict: `remote`: the remote `default` is the local store itself
     name another profile or folder
     ");
     std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
     insta::assert_snapshot!(refused(RemoteLocation::Folder(folder.path().join("link"))), @r"
-    conflict: `remote`: the remote `HOME/link` is this very store
+    conflict: `remote`: the remote `HOME/link` is the local store itself
     name another profile or folder
     ");
     let work = open(home.of_profile("work").unwrap(), 3);

@@ -305,7 +305,7 @@ fn vectors_are_computed_again_for_another_embedder() {
 }
 
 #[test]
-fn a_pulled_note_gets_derived_edges() {
+fn a_pulled_note_gets_automatic_edges() {
     let both = Both::new();
     let body = "The journal is written before the pages of the B-tree are.";
     both.local.note("ours", body);

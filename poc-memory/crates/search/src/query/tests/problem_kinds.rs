@@ -142,7 +142,7 @@ fn each_kind_of_problem() {
                            ^^^^
     hint: stages are divided by `|`; write a value with spaces in quotes
 
-    a parameter of `not-visited` is missing behind this `,`
+    a parameter of `not-visited` is missing after this `,`
       not-visited:linker,
                         ^
     hint: write `not-visited:AGENT[,DURATION]`
@@ -213,7 +213,7 @@ fn each_kind_of_problem() {
                 ^^^
     hint: put it first, or leave it out
 
-    `spread` takes nothing behind a `:`
+    `spread` takes no argument after a `:`
       spread:x
             ^^
     hint: write `spread[,max_hops=3][,edge_decay=0.3][,min_activation=0.005]`
@@ -311,7 +311,7 @@ fn each_kind_of_problem() {
                   ^
     hint: stages are divided by `|`; write a value with spaces in quotes
 
-    `diverse` takes nothing behind a `:`
+    `diverse` takes no argument after a `:`
       diverse:x
              ^^
     hint: write `diverse[,lambda=0.7][,pool=1000]`
@@ -372,7 +372,7 @@ fn each_kind_of_problem() {
                ^^^^^^^^^^
     hint: write `geodesic[,max_path=6][,k=20]`
 
-    `manifold` takes nothing behind a `:`
+    `manifold` takes no argument after a `:`
       manifold:x
               ^^
     hint: write `manifold[,k=20]`

@@ -162,12 +162,12 @@ fn each_kind_of_problem() {
             ^^^^^^^^^^^^^^^^
     hint: saved are `@empty`, `@episodes`, `@late`, `@many`, `@near`, `@one`, `@self`, `@three`, `@two`, `@typo`; save one in config.toml under `[pipelines]`: `recent = "age:<7d | limit:20"`
 
-    a name is missing behind this `@`
+    a name is missing after this `@`
       @
       ^
     hint: `@NAME` stands for the pipeline saved as NAME
 
-    a name is missing behind this `@`
+    a name is missing after this `@`
       @ episodes
       ^
     hint: `@NAME` stands for the pipeline saved as NAME
@@ -179,9 +179,9 @@ fn each_kind_of_problem() {
 
     3 problems in this pipeline
       @episodes:x | @episodes,y | @episodes z
-               ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
-                             ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
-                                           ^^ `@episodes` takes nothing behind its name; write further stages after a `|`
+               ^^ `@episodes` takes no arguments; write further stages after a `|`
+                             ^^ `@episodes` takes no arguments; write further stages after a `|`
+                                           ^^ `@episodes` takes no arguments; write further stages after a `|`
 
     `@near` starts with `match` and can only be the first stage
       limit:5 | @near
@@ -227,12 +227,12 @@ fn each_kind_of_problem() {
     in the saved pipeline `@empty`: the pipeline is empty
     hint: `all | limit:20` is a short one
 
-    in the saved pipeline `@three`: `@one` leads back to itself: `@one` → `@two` → `@three` → `@one`
+    in the saved pipeline `@three`: `@one` contains itself: `@one` → `@two` → `@three` → `@one`
       @one | limit:2
       ^^^^
     hint: take one of them out of the other
 
-    in the saved pipeline `@self`: `@self` leads back to itself: `@self` → `@self`
+    in the saved pipeline `@self`: `@self` contains itself: `@self` → `@self`
       @self
       ^^^^^
     hint: take one of them out of the other

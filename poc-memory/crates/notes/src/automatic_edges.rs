@@ -1,5 +1,4 @@
-//! Edges that are derived from the text of a new note: to notes that share a keyword and to notes of similar
-//! meaning.
+//! Edges that a new note gets automatically: to notes that share a keyword and to notes of similar meaning.
 
 use super::Memory;
 use poc_graph::error::Result;
@@ -28,7 +27,7 @@ pub(super) struct BatchNote {
 
 /// An edge to create from a new note.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DerivedEdge {
+pub(super) struct AutomaticEdge {
     dst: NodeId,
     kind: EdgeKind,
     cosine: f64,
@@ -49,7 +48,7 @@ pub(super) fn find(
     view: &View,
     note: &BatchNote,
     batch: &[BatchNote],
-) -> Result<(Vec<DerivedEdge>, Histogram)> {
+) -> Result<(Vec<AutomaticEdge>, Histogram)> {
     let mut edges = keyword_edges(memory, view, note, batch)?;
     let (semantic, cosines) = semantic_edges(memory, view, note, batch)?;
     edges.extend(semantic);
@@ -62,10 +61,10 @@ fn keyword_edges(
     view: &View,
     note: &BatchNote,
     batch: &[BatchNote],
-) -> Result<Vec<DerivedEdge>> {
+) -> Result<Vec<AutomaticEdge>> {
     let config = &memory.config.insert;
     let threshold = memory.config.cosines()?.keyword;
-    let mut edges: Vec<DerivedEdge> = Vec::new();
+    let mut edges: Vec<AutomaticEdge> = Vec::new();
     let is_in_batch = in_batch(batch);
     for keyword in &note.keywords {
         let number = view.keyword_number(keyword);
@@ -84,7 +83,7 @@ fn keyword_edges(
         for found in nearest.iter().filter(|found| found.cosine >= threshold) {
             match edges.iter_mut().find(|edge| edge.dst == found.id) {
                 Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
-                None => edges.push(DerivedEdge {
+                None => edges.push(AutomaticEdge {
                     dst: found.id,
                     kind: EdgeKind::Keyword,
                     cosine: found.cosine,
@@ -102,7 +101,7 @@ fn semantic_edges(
     view: &View,
     note: &BatchNote,
     batch: &[BatchNote],
-) -> Result<(Vec<DerivedEdge>, Histogram)> {
+) -> Result<(Vec<AutomaticEdge>, Histogram)> {
     let config = &memory.config.insert;
     let threshold = memory.config.cosines()?.semantic;
     let is_in_batch = in_batch(batch);
@@ -126,7 +125,7 @@ fn semantic_edges(
         };
         // Texts that only differ in digits are about different things, which cosines do not show.
         if text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))) {
-            edges.push(DerivedEdge {
+            edges.push(AutomaticEdge {
                 dst: candidate.id,
                 kind: EdgeKind::Semantic,
                 cosine: candidate.cosine,
@@ -197,7 +196,7 @@ fn nonzero_parts(parts: &[Vec<f32>]) -> impl Iterator<Item = &[f32]> {
 pub(super) fn create(
     tx: &mut Tx<'_>,
     src: NodeId,
-    edges: &[DerivedEdge],
+    edges: &[AutomaticEdge],
     provenance: &str,
     now: Timestamp,
 ) -> Result<EdgeCounts> {
@@ -224,7 +223,7 @@ pub(super) fn create(
     Ok(made)
 }
 
-/// Deletes all derived edges of a node, in both directions.
+/// Deletes all automatic edges of a node, in both directions.
 pub(super) fn delete(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
     for edge in tx.edges(id)? {
         if matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {

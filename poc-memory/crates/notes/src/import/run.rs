@@ -1,0 +1,114 @@
+//! The state of a running import.
+
+use super::source::SourceLocation;
+use super::stored::{Outcome, StoredNote};
+use crate::Memory;
+use crate::interchange::NoteEdge;
+use poc_graph::NodeId;
+use poc_graph::error::Error;
+use poc_graph::time::Timestamp;
+use poc_store::Cause;
+use std::collections::{BTreeMap, HashMap};
+
+/// The result of an import.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport {
+    /// New nodes.
+    pub inserted: u64,
+    /// Nodes with a new version.
+    pub updated: u64,
+    /// Notes that existed already.
+    pub duplicates: u64,
+    /// New edges that the notes name.
+    pub edges: u64,
+    /// Edges created to notes that share a keyword.
+    pub keyword_edges: u64,
+    /// Edges created to notes of similar meaning.
+    pub semantic_edges: u64,
+    /// Notes, or edges of notes, that could not be imported, with the errors.
+    pub failed: Vec<(SourceLocation, Error)>,
+    /// Links to missing notes.
+    pub unresolved: Vec<(SourceLocation, String)>,
+    /// Unknown fields, and the number of notes that had them.
+    pub ignored: BTreeMap<String, u64>,
+    /// Notes of other tools that are past `expires` and were skipped.
+    pub expired: Vec<SourceLocation>,
+    /// JSON Lines files inside a Markdown folder, which were not imported.
+    pub left_out: Vec<String>,
+    /// The node of each note, in the order of the source.
+    pub nodes: Vec<(SourceLocation, NodeId)>,
+}
+
+/// A running import.
+pub(super) struct Import<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) cause: Cause,
+    pub(super) report: ImportReport,
+    /// Edges to create after all notes are stored.
+    pub(super) pending: Vec<(SourceLocation, PendingEdges)>,
+    /// The notes of each session, in the order of the source.
+    pub(super) sessions: BTreeMap<String, Vec<SessionNote>>,
+    /// The node of an id of the source, if it has another id.
+    pub(super) ids: HashMap<NodeId, NodeId>,
+    /// The first location of each key of the source.
+    pub(super) locations: HashMap<String, SourceLocation>,
+}
+
+/// Edges whose targets are not resolved yet.
+pub(super) enum PendingEdges {
+    /// The edges of a note that export wrote.
+    Exported {
+        /// Its id in the source.
+        id: NodeId,
+        /// The edges that start at the note.
+        edges: Vec<NoteEdge>,
+    },
+    /// The links of any other note.
+    Foreign {
+        /// The node that the note became.
+        src: Option<NodeId>,
+        /// Names that links may use for it.
+        names: Vec<String>,
+        /// Its link targets.
+        links: Vec<String>,
+        /// Whether links of an older version may have to be deleted.
+        replaces: bool,
+    },
+}
+
+impl PendingEdges {
+    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> PendingEdges {
+        PendingEdges::Foreign { src: None, names, links, replaces: false }
+    }
+
+    /// Records where the note is stored. Returns its id in the source, if it has one.
+    pub(super) fn stored(&mut self, stored: &StoredNote) -> Option<NodeId> {
+        match self {
+            PendingEdges::Exported { id, .. } => Some(*id),
+            PendingEdges::Foreign { src, names, replaces, .. } => {
+                *src = Some(stored.id);
+                *replaces = stored.outcome == Outcome::Updated;
+                names.push(stored.key.clone());
+                None
+            }
+        }
+    }
+}
+
+/// A note of a session.
+pub(super) struct SessionNote {
+    pub(super) id: NodeId,
+    pub(super) location: SourceLocation,
+    pub(super) created: Timestamp,
+}
+
+impl Import<'_> {
+    /// Number of edges created in one transaction.
+    pub(super) fn chunk_of_edges(&self) -> usize {
+        self.memory.config.import.chunk.max(1) * 4
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        Cause { at: self.memory.now(), ..self.cause.clone() }
+    }
+}

@@ -1,0 +1,21 @@
+//! The result of storing one imported note.
+
+use crate::automatic_edges::EdgeCounts;
+use poc_graph::NodeId;
+
+/// What storing a note did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Inserted,
+    Updated,
+    Duplicate,
+}
+
+/// A stored note.
+pub(super) struct StoredNote {
+    pub(super) id: NodeId,
+    pub(super) key: String,
+    pub(super) outcome: Outcome,
+    /// Number of edges created automatically.
+    pub(super) edge_counts: EdgeCounts,
+}
