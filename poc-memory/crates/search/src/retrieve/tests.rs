@@ -425,6 +425,19 @@ proptest! {
 }
 
 #[test]
+fn a_hidden_note_is_in_no_window() {
+    let session = |trust| {
+        let mut notes: Vec<Node> =
+            (0..4).map(|number| Node { trust, ..note(number, "", "nobody answered the door") }).collect();
+        notes[0] = note(0, "", "the harbour at night");
+        notes.extend((4..9).map(|number| note(number, "", "soup")));
+        World::of(&notes, &[(0, 3)]).seen("harbour", 1, Visibility::of_model(Timestamp(0)))
+    };
+    assert!(share(&session(Trust::User).hits[0], "window") > 0.0);
+    assert_eq!(share(&session(Trust::Quarantined).hits[0], "window"), 0.0);
+}
+
+#[test]
 fn notes_missing_from_the_view_are_left_out() {
     let notes: Vec<Node> = (0..400).map(|number| note(number, "", "the keeper of the harbour")).collect();
     let mut world = World::of(&notes, &[]);
