@@ -6,7 +6,7 @@ use super::request::FormerText;
 use super::text::degradations;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View};
+use poc_graph::{EdgeKind, NodeId, View};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
@@ -72,7 +72,7 @@ pub(crate) struct RetrieveHit {
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
     /// What each signal adds to the score, without zeros: the lists, and `named`, `identifier`, `mention`,
-    /// `shared`, `order`, `window`, `derived`, `alike`, `key`.
+    /// `shared`, `order`, `window`, `derived`, `link`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
     /// The note that its `mention` or `shared` comes from, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +80,9 @@ pub(crate) struct RetrieveHit {
     /// The note derived from this one (a fact, a digest) that contributes most to its score, if any does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     derived: Option<DerivedNote>,
+    /// The note whose link to or from this one contributes most to its score, if any does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    linked: Option<LinkedNote>,
     /// The passage nearest in meaning, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nearest: Option<NearestPassage>,
@@ -100,6 +103,16 @@ pub(crate) struct LeadingNote {
 pub(crate) struct DerivedNote {
     key: String,
     title: String,
+}
+
+/// A note that a hit is linked with and that led to it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LinkedNote {
+    key: String,
+    title: String,
+    /// The reason of the link, if it has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
 }
 
 /// The nearest passage of a note.
@@ -167,6 +180,12 @@ pub(super) fn to_hits(
         let node = ctx.memory.store.node(id)?;
         Ok(node.map(|node| DerivedNote { key: node.key, title: node.title }))
     };
+    let linked = |hit: NodeId, from: NodeId| -> Result<Option<LinkedNote>> {
+        let Some(node) = ctx.memory.store.node(from)? else { return Ok(None) };
+        let link = |src, dst| ctx.memory.store.edge(src, EdgeKind::Link, dst);
+        let reason = link(from, hit)?.or(link(hit, from)?).map(|edge| edge.reason).unwrap_or_default();
+        Ok(Some(LinkedNote { key: node.key, title: node.title, reason }))
+    };
     let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
@@ -179,6 +198,7 @@ pub(super) fn to_hits(
             note: HitNote::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
             derived: hit.derived.map(derived).transpose()?.flatten(),
+            linked: hit.linked_from.map(|from| linked(hit.id, from)).transpose()?.flatten(),
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
                 part: near.part,
                 cosine: near.cosine,
@@ -240,6 +260,10 @@ fn explanation(hit: &RetrieveHit, digits: usize) -> String {
             [] => format!("         linked by a mention to {key}\n"),
             names => format!("         in common with {key}: {}\n", names.join(", ")),
         });
+    }
+    if let Some(LinkedNote { key, title, reason }) = &hit.linked {
+        let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+        let _ = writeln!(shares, "         linked with {key}: {title}{reason}");
     }
     let Some(nearest) = &hit.nearest else { return shares };
     let place = match nearest.part {

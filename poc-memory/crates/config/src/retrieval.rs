@@ -64,6 +64,12 @@ pub struct ScoreFusionConfig {
     pub window_from: usize,
     /// Weight of a note that one of the candidates was derived from.
     pub derived_weight: f64,
+    /// Weight of a note that a good note has a link of strength 1 with.
+    pub link_weight: f64,
+    /// How many links a note may have that pass on their whole share.
+    pub link_degree: usize,
+    /// How many of the best notes pass score along their links.
+    pub link_from: usize,
     /// Weight of all nearest notes together, for a note without other relations.
     pub alike_weight: f64,
     /// Number of nearest notes.

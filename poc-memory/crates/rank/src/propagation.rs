@@ -31,6 +31,10 @@ pub struct PropagationWeights {
     pub window: f64,
     /// For a note that another was derived from.
     pub derived: f64,
+    /// For a note that a good note has a link of strength 1 with.
+    pub linking: f64,
+    /// How many links a note may have that pass on their whole share.
+    pub linking_degree: usize,
     /// For a note without other relations, from each of its nearest notes.
     pub alike: f64,
 }
@@ -42,6 +46,14 @@ impl PropagationWeights {
     pub fn of_shared_name(&self, count: usize, score: f64) -> f64 {
         let others = count.saturating_sub(2) as f64 / self.shared_by.max(1) as f64;
         self.sharing * (1.0 - others).max(0.0) * score.max(0.0)
+    }
+
+    /// What a note of score `score` with `degree` links passes on over one of them. With more than
+    /// `linking_degree` links the share falls with the square root of the degree, so that a hub does not raise
+    /// everything around it.
+    pub fn of_link(&self, strength: f64, degree: usize, score: f64) -> f64 {
+        let degree_factor = (self.linking_degree.max(1) as f64 / degree.max(1) as f64).min(1.0).sqrt();
+        self.linking * strength * degree_factor * score.max(0.0)
     }
 }
 
@@ -76,6 +88,8 @@ pub struct PropagatedScore {
     window: f64,
     // The best note derived from it.
     derived: BestContribution,
+    // The greatest contribution over a link.
+    link: BestContribution,
     // The sum over the notes nearest to it.
     alike: f64,
 }
@@ -125,6 +139,22 @@ impl PropagatedScore {
     /// The derived note that it comes from; `None` without one.
     pub fn leading_derived(&self, weights: PropagationWeights) -> Option<usize> {
         (self.derived_share(weights) > 0.0).then_some(self.derived.from)
+    }
+
+    /// Adds a note with a link to or from this one that passes on `share`, as computed by
+    /// [`PropagationWeights::of_link`]. Of several only the greatest counts.
+    pub fn add_link(&mut self, share: f64, from: usize) {
+        self.link.raise(share, from);
+    }
+
+    /// The contribution of the best link.
+    pub fn link_share(&self) -> f64 {
+        self.link.worth
+    }
+
+    /// The note at the other end of the best link; `None` without one.
+    pub fn linking_source(&self) -> Option<usize> {
+        (self.link.worth > 0.0).then_some(self.link.from)
     }
 
     /// Adds one of its nearest notes, with its cosine and its score.
@@ -185,6 +215,8 @@ mod tests {
         further: 0.15,
         window: 0.7,
         derived: 0.5,
+        linking: 0.5,
+        linking_degree: 6,
         alike: 0.15,
     };
 
@@ -226,6 +258,11 @@ mod tests {
             .into_iter()
             .for_each(|(score, from)| propagated.add_derived(score, from));
         assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (5.0, Some(8)));
+        assert_eq!((propagated.link_share(), propagated.linking_source()), (0.0, None));
+        for (strength, degree, score) in [(1.0, 24, 12.0), (0.5, 6, 20.0), (0.9, 1, -4.0)] {
+            propagated.add_link(WEIGHTS.of_link(strength, degree, score), degree);
+        }
+        assert_eq!((propagated.link_share(), propagated.linking_source()), (5.0, Some(6)));
         assert_eq!(propagated.similarity_share(WEIGHTS), 0.0);
         propagated.add_similar(0.5, 10.0);
         propagated.add_similar(0.8, 20.0);
@@ -261,6 +298,14 @@ mod tests {
             prop_assert!(share(count) >= share(count + 1) && share(count + 1) >= 0.0);
             prop_assert!(share(count) <= score.max(0.0));
             prop_assert!((share(count) > 0.0) == (score > 0.0 && count < 22));
+        }
+
+        /// A link contributes less from a note with more links, and at most the weight times its strength.
+        #[test]
+        fn a_link_of_a_hub_contributes_less(degree in 1usize..200, strength in 0.0f64..=1.0, score in -5.0f64..20.0) {
+            let share = |degree| WEIGHTS.of_link(strength, degree, score);
+            prop_assert!(share(degree) >= share(degree + 1) && share(degree + 1) >= 0.0);
+            prop_assert!(share(degree) <= 0.5 * strength * score.max(0.0));
         }
 
         /// Nearest notes contribute at most the mean of their scores, and more when they are nearer.

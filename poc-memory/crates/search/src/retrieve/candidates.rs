@@ -191,6 +191,7 @@ impl Candidate {
             + propagated.sequence_share(flow)
             + propagated.window_share(flow)
             + propagated.derived_share(flow)
+            + propagated.link_share()
             + propagated.similarity_share(flow)
             + self.key
     }
@@ -207,6 +208,7 @@ impl Candidate {
             ("order", self.propagated.sequence_share(flow)),
             ("window", self.propagated.window_share(flow)),
             ("derived", self.propagated.derived_share(flow)),
+            ("link", self.propagated.link_share()),
             ("alike", self.propagated.similarity_share(flow)),
             ("key", self.key),
         ];

@@ -18,6 +18,8 @@ pub struct RetrievalHit {
     pub led_by: Option<NodeId>,
     /// The note derived from this one that contributes most, if any does.
     pub derived: Option<NodeId>,
+    /// The note whose link to or from this one contributes most, if any does.
+    pub linked_from: Option<NodeId>,
     /// Whether the text names the note by its key ([`super::key::notes_named`]). Such a hit comes before all
     /// others. Always `false` with fusion by ranks.
     pub by_key: bool,

@@ -6,6 +6,7 @@ pub mod explore;
 mod find;
 mod hit;
 pub mod key;
+mod links;
 pub mod nearest;
 mod ranks;
 mod retriever;

@@ -46,6 +46,7 @@ pub(super) fn find(
             shares,
             led_by: None,
             derived: None,
+            linked_from: None,
             by_key: false,
             near,
             likelihood: None,

@@ -4,7 +4,7 @@
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
-use super::{derived, key, structure, windows};
+use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
 use poc_rank::fusion::lift;
@@ -53,13 +53,19 @@ pub(super) fn find(
         further: weights.further_weight,
         window: weights.window_weight,
         derived: weights.derived_weight,
+        linking: weights.link_weight,
+        linking_degree: weights.link_degree,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
     };
     let mut sources = Vec::new();
     let mut derived = Vec::new();
+    let mut linking = Vec::new();
     if retriever.config.graph {
         if weights.derived_weight > 0.0 {
             derived = derived::propagate(&question, &mut candidates);
+        }
+        if weights.link_weight > 0.0 {
+            linking = links::propagate(&question, weights, flow, &mut candidates);
         }
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
             structure::add_similarity_boosts(&question, retriever.mentions, weights, &mut candidates);
@@ -97,6 +103,7 @@ pub(super) fn find(
             shares: candidate.shares(flow),
             led_by: candidate.propagated.leading_source(flow).and_then(|place| sources.get(place)).copied(),
             derived: candidate.propagated.leading_derived(flow).and_then(|at| derived.get(at)).copied(),
+            linked_from: candidate.propagated.linking_source().and_then(|at| linking.get(at)).copied(),
             by_key: candidate.key > 0.0,
             near: question.cosines.nearest_part(id),
             likelihood: None,

@@ -452,6 +452,32 @@ fn notes_missing_from_the_view_are_left_out() {
     assert_eq!(found.named, [("meaning", 10), ("words", 10)]);
 }
 
+#[test]
+fn a_note_linked_with_a_good_note_gets_a_share_of_its_score() {
+    let bodies = ["The harbour at night", "Soup and lemon", "Bread and butter", "Nobody answered", "Oil"];
+    let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| note(number, "", body)).collect();
+    let with = |links: &[(u64, u64, EdgeKind)]| {
+        let mut world = World::of(&notes, &[]);
+        let links = links.iter().map(|&(from, to, kind)| Delta::Edge(testing::edge(from, to, kind, 0.8)));
+        world.view.apply(2, &links.collect::<Vec<_>>());
+        world.find("the harbour at night", 5)
+    };
+    let share_of = |found: &Retrieval, at: u64| {
+        let hit = found.hits.iter().find(|hit| number(hit.id) == at).unwrap();
+        (share(hit, "link"), hit.linked_from)
+    };
+    let good = with(&[]).hits[0].score;
+    let found = with(&[(0, 3, EdgeKind::Link), (4, 0, EdgeKind::Link), (0, 1, EdgeKind::Contradicts)]);
+    for linked in [3, 4] {
+        let (share, from) = share_of(&found, linked);
+        assert!((share - 0.5 * 0.8 * good).abs() < 1e-6);
+        assert_eq!(from, Some(testing::node(0).id));
+    }
+    assert_eq!(share_of(&found, 1), (0.0, None));
+    // Notes that are not asked for pass nothing on.
+    assert_eq!(share_of(&with(&[(1, 2, EdgeKind::Link)]), 2), (0.0, None));
+}
+
 /// Notes 0 to 4, where 4 was derived from 1 and 2.
 fn with_fact(origins: [Node; 2], fact: Node) -> World {
     let [one, two] = origins;
