@@ -24,6 +24,9 @@ pub(crate) struct DeleteOutput {
     key: String,
     /// Edges that were deleted with it.
     edges: usize,
+    /// Keys of the notes that agents had derived from it alone, which were deleted, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    derived: Vec<String>,
 }
 
 impl Op for Delete {
@@ -34,17 +37,24 @@ impl Op for Delete {
     type Output = DeleteOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
-        let deleted = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
+        let cause = ctx.cause(Self::NAME);
+        let now = cause.at;
+        let deleted = ctx.memory.store.transact(cause, |tx| {
             let node = resolve::named(tx, &self.node, "node")?;
-            delete::apply(tx, node.id)
+            delete::apply(tx, node.id, now)
         })?;
-        let delete::DeleteReport { node, edges } = deleted.value;
-        Ok(DeleteOutput { id: node.id, key: node.key, edges })
+        let delete::DeleteReport { node, edges, derived } = deleted.value;
+        let derived = derived.into_iter().map(|note| note.key).collect();
+        Ok(DeleteOutput { id: node.id, key: node.key, edges, derived })
     }
 
     fn show(output: &DeleteOutput) -> String {
+        let derived = match output.derived.as_slice() {
+            [] => String::new(),
+            derived => format!("also deleted what was derived from it: {}\n", derived.join(", ")),
+        };
         format!(
-            "deleted `{}` and {}; its history stays under its id, {}\n",
+            "deleted `{}` and {}; its history stays under its id, {}\n{derived}",
             output.key,
             plural(output.edges as u64, "edge"),
             output.id

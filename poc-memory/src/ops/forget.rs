@@ -32,6 +32,8 @@ pub(crate) struct ForgetOutput {
     messages: usize,
     /// Chunks of the messages.
     nodes: usize,
+    /// Notes that agents derived from the chunks alone.
+    derived: usize,
     /// Edges of the chunks.
     edges: usize,
     /// Vectors of the chunks.
@@ -65,14 +67,15 @@ impl Op for Forget {
                     .field("message_id"));
             }
         };
-        let forget::ForgetReport { messages, nodes, edges, vectors } = forgotten;
-        Ok(ForgetOutput { messages, nodes, edges, vectors })
+        let forget::ForgetReport { messages, nodes, derived, edges, vectors } = forgotten;
+        Ok(ForgetOutput { messages, nodes, derived, edges, vectors })
     }
 
     fn show(output: &ForgetOutput) -> String {
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
+            (output.derived, "derived note"),
             (output.edges, "edge"),
             (output.vectors, "vector"),
         ];

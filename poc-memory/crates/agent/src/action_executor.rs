@@ -1,10 +1,9 @@
 //! Applies one permitted action of an agent within a transaction.
 
-use super::definition::provenance;
 use super::permit::{PermittedAction, Refusal, Rejection};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome};
+use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Memory, supersede, weight};
@@ -66,7 +65,8 @@ impl ActionExecutor<'_> {
                 weight::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
             }
             PermittedAction::Replace { old, new, reason } => {
-                supersede::apply(tx, *old, *new, &provenance(self.agent), reason, now).map(|_| Vec::new())
+                supersede::apply(tx, *old, *new, &provenance::of_agent(self.agent), reason, now)
+                    .map(|_| Vec::new())
             }
             PermittedAction::Rewrite { .. } => {
                 let note = note()?;
@@ -100,7 +100,7 @@ impl ActionExecutor<'_> {
     }
 
     fn link(&self, src: NodeId, dst: NodeId, strength: f64, reason: &str) -> Link {
-        let (reason, provenance) = (reason.to_owned(), provenance(self.agent));
+        let (reason, provenance) = (reason.to_owned(), provenance::of_agent(self.agent));
         Link { src, dst, kind: EdgeKind::Link, strength, reason, provenance }
     }
 }

@@ -13,7 +13,7 @@ mod text;
 
 pub use action_kind::ActionKind;
 pub use mode::Mode;
-pub(super) use name::{check_name, is_agent, is_of_name, provenance};
+pub(super) use name::{check_name, is_of_name};
 pub use schema::schema;
 pub use targets::Targets;
 pub use test::{AgentTest, TestExpectation, TestText};
@@ -23,6 +23,7 @@ use super::schedule::Schedule;
 use poc_config::Config;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_graph::provenance;
 use poc_graph::time::Span;
 use poc_search::query::{Names, Pipeline};
 use std::collections::BTreeMap;
@@ -268,7 +269,7 @@ impl Definition {
 
     /// Provenance of everything the agent writes.
     pub fn provenance(&self) -> String {
-        provenance(&self.name)
+        provenance::of_agent(&self.name)
     }
 
     /// How long a visit keeps a node fresh; `None` means until the node changes.

@@ -10,9 +10,9 @@
 //! notes stale for itself.
 
 use super::Definition;
-use super::definition::{ActionKind, Mode, provenance};
+use super::definition::{ActionKind, Mode};
 use super::schedule::Schedule;
-use poc_graph::NodeType;
+use poc_graph::{NodeType, provenance};
 use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -22,7 +22,7 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
     let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
     let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
     let feeds = |from: &Definition, to: &Definition| {
-        let writer = provenance(&from.name);
+        let writer = provenance::of_agent(&from.name);
         from.name != to.name
             && written_types(from, types)
                 .iter()

@@ -1,10 +1,9 @@
 //! Changes of notes since an agent's last run, read from the transactions of the log.
 
 use super::Definition;
-use super::definition::is_agent;
 use super::selection;
-use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, provenance};
 use poc_notes::Memory;
 use poc_store::{Table, Txn, Write};
 use std::collections::HashSet;
@@ -55,7 +54,7 @@ fn changed(
     let own = definition.provenance();
     let counts = |txn: &Txn| {
         let actor = &txn.cause.actor;
-        let by_whom = author == ChangeAuthor::Anyone || !is_agent(actor);
+        let by_whom = author == ChangeAuthor::Anyone || !provenance::is_agent(actor);
         by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
     };
     let mut nodes = HashSet::new();

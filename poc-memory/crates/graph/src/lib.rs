@@ -14,6 +14,7 @@ mod lists;
 mod message;
 mod node;
 mod pages;
+pub mod provenance;
 pub mod retry;
 pub mod rng;
 pub mod similar;

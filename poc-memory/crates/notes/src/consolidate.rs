@@ -9,10 +9,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::Memory;
+use super::{Memory, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Edge, EdgeKind, NodeId, State, View};
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State, View};
 use poc_rank::decay::edge_at;
 use poc_store::{Cause, Table, Tx, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -77,6 +77,7 @@ pub fn consolidate(
     }
     let mut work = Consolidation { memory, cause, progress, report: ConsolidationReport::default() };
     work.expire(&plan.to_expire, now)?;
+    work.end_derived(&plan.ended, now)?;
     work.remove_edges(&plan.edges, now)?;
     work.delete(&plan.to_delete, now)?;
     work.delete_keyword_entries(&plan.entries)?;
@@ -94,6 +95,8 @@ pub fn consolidate(
 struct Plan {
     /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
+    /// Derived notes of agents without a live source, once the others have expired.
+    ended: Vec<NodeId>,
     /// Notes past their retention time.
     to_delete: Vec<NodeId>,
     /// Edges to remove.
@@ -117,6 +120,8 @@ impl Plan {
                 to_expire.push(id);
             }
         }
+        let leaving: HashSet<NodeId> = to_expire.iter().chain(&to_delete).copied().collect();
+        let ended = derivation::ended(view, leaving);
         let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
@@ -144,7 +149,7 @@ impl Plan {
             }
             Ok(())
         })?;
-        Ok(Plan { to_expire, to_delete, edges: edges.into_iter().collect(), entries })
+        Ok(Plan { to_expire, ended, to_delete, edges: edges.into_iter().collect(), entries })
     }
 
     /// The report of a dry run.
@@ -152,7 +157,7 @@ impl Plan {
         // Number of live notes that leave retrieval, by keyword; 0 for keywords that only have dangling
         // entries.
         let mut leaving: HashMap<&str, u32> = HashMap::new();
-        for &id in self.to_expire.iter().chain(&self.to_delete) {
+        for &id in self.to_expire.iter().chain(&self.ended).chain(&self.to_delete) {
             let Some(ix) = view.find(id).filter(|&ix| view.is_live(ix)) else { continue };
             for &word in view.keywords(ix) {
                 *leaving.entry(view.keyword_name(word)).or_default() += 1;
@@ -164,7 +169,7 @@ impl Plan {
         let uses = |word: &str| view.keyword_number(word).map_or(0, |number| view.keyword_uses(number));
         let unused = leaving.into_iter().filter(|&(word, count)| uses(word) <= count).count();
         ConsolidationReport {
-            pruned_nodes: self.to_expire.len() as u64,
+            pruned_nodes: (self.to_expire.len() + self.ended.len()) as u64,
             deleted_nodes: self.to_delete.len() as u64,
             removed_edges: self.edges.len() as u64,
             removed_keywords: unused as u64,
@@ -201,7 +206,22 @@ impl Consolidation<'_> {
             node.modified = now;
             tx.put_node(&node)?;
             report.pruned_nodes += 1;
+            derivation::source_changed(tx, *id, now)?;
             count_unused(tx, &node.keywords, report)
+        })
+    }
+
+    /// Expires the notes whose last live source is gone.
+    fn end_derived(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
+        self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
+            let Some(node) = tx.node(*id)? else { return Ok(()) };
+            if !node.state.is_live() || !derivation::has_ended(tx, &node)? {
+                return Ok(());
+            }
+            report.pruned_nodes += 1;
+            let (version, keywords) = (node.version.saturating_add(1), node.keywords.clone());
+            tx.put_node(&Node { state: State::Expired, expires: Some(now), modified: now, version, ..node })?;
+            count_unused(tx, &keywords, report)
         })
     }
 
@@ -233,6 +253,8 @@ impl Consolidation<'_> {
             }
             // Edges added since the others were removed.
             report.removed_edges += tx.edges(*id)?.len() as u64;
+            // Notes that it was the last source of have expired before.
+            derivation::source_changed(tx, *id, now)?;
             tx.delete_node(*id)?;
             report.deleted_nodes += 1;
             if node.state.is_live() { count_unused(tx, &node.keywords, report) } else { Ok(()) }

@@ -1,7 +1,8 @@
 //! Deletes nodes for good.
 
-use super::resolve;
+use super::{derivation, resolve};
 use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId};
 use poc_store::Tx;
 
@@ -12,12 +13,16 @@ pub struct DeleteReport {
     pub node: Node,
     /// Number of its edges, which were deleted, too.
     pub edges: usize,
+    /// The notes that agents had derived from it alone, which were deleted, too.
+    pub derived: Vec<Node>,
 }
 
-/// Deletes a node with its edges, vectors, keywords, visits and activity.
-pub fn apply(tx: &mut Tx<'_>, id: NodeId) -> Result<DeleteReport> {
+/// Deletes a node with its edges, vectors, keywords, visits and activity, and the notes that agents derived from it
+/// alone.
+pub fn apply(tx: &mut Tx<'_>, id: NodeId, now: Timestamp) -> Result<DeleteReport> {
     let node = resolve::expect(tx, id)?;
     let edges = tx.edges(id)?.len();
+    let derived = derivation::source_deleted(tx, id, now)?;
     tx.delete_node(id)?;
-    Ok(DeleteReport { node, edges })
+    Ok(DeleteReport { node, edges, derived })
 }

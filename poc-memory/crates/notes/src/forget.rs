@@ -1,6 +1,6 @@
 //! Deletes messages for good, with their chunks.
 
-use super::Memory;
+use super::{Memory, derivation};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{ChunkRef, MessageId};
@@ -17,6 +17,9 @@ pub struct ForgetReport {
     pub messages: usize,
     /// Their chunks.
     pub nodes: usize,
+    /// Notes that agents derived from the chunks alone.
+    #[serde(default)]
+    pub derived: usize,
     /// Edges of the chunks.
     pub edges: usize,
     /// Vectors of the chunks.
@@ -29,8 +32,9 @@ pub struct ForgetReport {
 /// `not_found` if there is no message with this id.
 pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetReport> {
     let mut report = ForgetReport::default();
+    let now = cause.at;
     memory.store.transact(cause, |tx| {
-        if forget(tx, id, &mut report)? {
+        if forget(tx, id, now, &mut report)? {
             return Ok(());
         }
         Err(Error::not_found(format!("there is no message `{id}`"))
@@ -58,7 +62,7 @@ pub fn before(
                 let mut rest = rest;
                 while let Some((&id, behind)) = rest.split_first() {
                     // A missing message was deleted by somebody else meanwhile.
-                    forget(tx, id, &mut report)?;
+                    forget(tx, id, cause.at, &mut report)?;
                     rest = behind;
                     if tx.write_count() >= RECORDS_PER_TXN {
                         break;
@@ -72,9 +76,9 @@ pub fn before(
     Ok(report)
 }
 
-/// Deletes a message and returns whether it existed. Keeps nodes that are no longer its chunks because their
+/// Deletes a message, and the notes that agents derived from it alone, and returns whether it existed. Keeps nodes that are no longer its chunks because their
 /// source was changed.
-fn forget(tx: &mut Tx<'_>, id: MessageId, report: &mut ForgetReport) -> Result<bool> {
+fn forget(tx: &mut Tx<'_>, id: MessageId, now: Timestamp, report: &mut ForgetReport) -> Result<bool> {
     let Some(message) = tx.message(id)? else { return Ok(false) };
     for &chunk in &message.chunks {
         let source = tx.node(chunk)?.and_then(|node| node.source);
@@ -84,6 +88,7 @@ fn forget(tx: &mut Tx<'_>, id: MessageId, report: &mut ForgetReport) -> Result<b
         report.nodes += 1;
         report.edges += tx.edges(chunk)?.len();
         report.vectors += tx.count_vectors(chunk)?;
+        report.derived += derivation::source_deleted(tx, chunk, now)?.len();
         tx.delete_node(chunk)?;
     }
     report.messages += 1;

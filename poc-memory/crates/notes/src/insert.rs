@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::plan::{self, PlannedNote};
 use super::samples::{self, SampleKind};
-use super::{Memory, automatic_edges, key, resolve, supersede};
+use super::{Memory, automatic_edges, derivation, key, resolve, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
@@ -137,6 +137,9 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
         automatic_edges::delete(tx, node.id)?;
         counts = automatic_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
         samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;
+        if planned.replaces.is_some() {
+            derivation::source_changed(tx, node.id, now)?;
+        }
     }
     if let Some(old) = prepared.supersedes {
         supersede::link(tx, old, node.id, &prepared.provenance, "", now)?;

@@ -6,6 +6,7 @@ mod chunks;
 pub mod classify;
 pub mod consolidate;
 pub mod delete;
+pub mod derivation;
 pub mod diff;
 mod draft;
 pub mod edges;

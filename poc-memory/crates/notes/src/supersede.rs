@@ -1,6 +1,6 @@
 //! Replaces a node by another and keeps the old one in the history.
 
-use super::resolve;
+use super::{derivation, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State};
@@ -72,7 +72,7 @@ pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<
     tx.put_node(&node)
 }
 
-/// Adds the `supersedes` edge and copies the explicit links of the old node.
+/// Adds the `supersedes` edge and copies the explicit links of the old node, its sources and its derived notes.
 pub(super) fn link(
     tx: &mut Tx<'_>,
     old: NodeId,
@@ -81,6 +81,7 @@ pub(super) fn link(
     reason: &str,
     now: Timestamp,
 ) -> Result<SupersedeReport> {
+    derivation::inherit(tx, old, new, now)?;
     let mut links = 0;
     for edge in tx.edges(old)? {
         let moved = |end: NodeId| if end == old { new } else { end };

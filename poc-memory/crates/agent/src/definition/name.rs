@@ -1,4 +1,4 @@
-//! Names of agents, and what they are called in the log.
+//! Names of agents.
 
 use poc_graph::error::{Error, Result};
 
@@ -15,14 +15,4 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 /// Whether a name may have a character.
 pub(crate) fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || "-_.".contains(character)
-}
-
-/// Whether an actor of the log is an agent.
-pub(crate) fn is_agent(actor: &str) -> bool {
-    actor.starts_with("agent:")
-}
-
-/// The provenance of what an agent writes.
-pub(crate) fn provenance(agent: &str) -> String {
-    format!("agent:{agent}")
 }

@@ -26,7 +26,7 @@ pub use links::LinkReport;
 pub use remote::RemoteStore;
 pub use report::{KeyRename, NoteSummary, SyncReport};
 
-use super::{Memory, message};
+use super::{Memory, derivation, message};
 use binding::{RemotePosition, StoreId};
 use inventory::{Inventory, Item};
 use plan::{CopyTarget, NoteCopy, Plan};
@@ -292,6 +292,7 @@ impl Sync<'_> {
             // Keep the note if it was edited meanwhile.
             if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
                 let message = message::of(tx, *id, node.source.as_deref())?;
+                derivation::source_deleted(tx, *id, self.local.now())?;
                 tx.delete_node(*id)?;
                 binding::unmark(tx, self.tenant, *id)?;
                 if let Some((_, message)) = message {

@@ -2,9 +2,8 @@
 
 use super::Nodes;
 use super::words::Rare;
-use crate::definition::provenance;
 use crate::selection::Handle;
-use poc_graph::{Ix, NodeType, View};
+use poc_graph::{Ix, NodeType, View, provenance};
 use poc_index::TextIndex;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
@@ -61,7 +60,7 @@ pub(super) fn find<'a>(
 
 /// How many more notes the agent may add within its share of the memory.
 fn room(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usize {
-    let own = provenance(agent);
+    let own = provenance::of_agent(agent);
     let made = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == own).count();
     let allowed = (view.live_count() as f64 * settings.transfer_share) as usize;
     allowed.saturating_sub(made)

@@ -1,0 +1,162 @@
+//! Notes that were derived from others, such as facts and digests, and what happens to them when their sources
+//! change.
+//!
+//! A derived note has a `derived-from` edge to each of its sources. When the text of a source changes, or when a
+//! source is superseded, expires or is deleted, its derived notes become stale until their maker has looked at
+//! them again. A derived note that an agent wrote ends with its last source: it expires with a source that
+//! expires, and is deleted with a source that is deleted. What a person wrote is never ended.
+
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Edge, EdgeKind, Ix, Neighbor, Node, NodeId, State, View, provenance};
+use poc_store::Tx;
+use std::collections::HashSet;
+
+/// Adds a `derived-from` edge from a note to each of its sources.
+///
+/// # Errors
+/// The store's.
+pub fn add_sources(
+    tx: &mut Tx<'_>,
+    derived: NodeId,
+    sources: &[NodeId],
+    provenance: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<()> {
+    for &source in sources {
+        if source == derived || tx.edge(derived, EdgeKind::DerivedFrom, source)?.is_some() {
+            continue;
+        }
+        tx.put_edge(&Edge {
+            src: derived,
+            dst: source,
+            kind: EdgeKind::DerivedFrom,
+            strength: 1.0,
+            created: now,
+            touched: now,
+            provenance: provenance.to_owned(),
+            reason: reason.to_owned(),
+        })?;
+    }
+    Ok(())
+}
+
+/// The live notes that were derived from a note.
+///
+/// # Errors
+/// The store's.
+pub fn derived_notes(tx: &Tx<'_>, source: NodeId) -> Result<Vec<Node>> {
+    let edges = tx.edges(source)?;
+    let derived = edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.dst == source);
+    let mut notes = Vec::new();
+    for edge in derived {
+        notes.extend(tx.node(edge.src)?.filter(|node| node.state.is_live()));
+    }
+    Ok(notes)
+}
+
+/// Marks the notes derived from a note as stale: its text has changed, or another note replaces it.
+pub(super) fn source_changed(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<()> {
+    for note in derived_notes(tx, source)? {
+        set_state(tx, note, State::Stale, now)?;
+    }
+    Ok(())
+}
+
+/// The live notes of agents that were derived from others and have no live source left, when the notes `leaving`
+/// are no longer live either.
+pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
+    let sources =
+        |ix: Ix| view.other_edges(ix).iter().filter(|edge| is_source(**edge)).map(|edge| edge.target());
+    let derived = (0..view.slots()).filter(|&ix| {
+        view.is_live(ix) && provenance::is_agent(view.provenance_name(ix)) && sources(ix).next().is_some()
+    });
+    let mut candidates: Vec<(Ix, NodeId)> = derived.filter_map(|ix| Some((ix, view.id(ix)?))).collect();
+    let mut ended = Vec::new();
+    loop {
+        let is_gone = |ix: Ix| !view.is_live(ix) || view.id(ix).is_none_or(|id| leaving.contains(&id));
+        let (gone, rest): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|(ix, id)| leaving.contains(id) || sources(*ix).all(is_gone));
+        let before = ended.len();
+        ended.extend(gone.into_iter().map(|(_, id)| id).filter(|id| !leaving.contains(id)));
+        if ended.len() == before {
+            return ended;
+        }
+        leaving.extend(ended.iter().copied());
+        candidates = rest;
+    }
+}
+
+fn is_source(edge: Neighbor) -> bool {
+    edge.kind() == EdgeKind::DerivedFrom && edge.is_outgoing()
+}
+
+/// Deletes the notes of agents that were derived from a note and no other live one, and marks the other derived
+/// notes as stale. Call it before the note is deleted. Returns the deleted notes.
+pub(super) fn source_deleted(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
+    let mut ended = Vec::new();
+    for note in derived_notes(tx, source)? {
+        if provenance::is_agent(&note.provenance) && !has_other_source(tx, note.id, source)? {
+            ended.extend(source_deleted(tx, note.id, now)?);
+            tx.delete_node(note.id)?;
+            ended.push(note);
+        } else {
+            set_state(tx, note, State::Stale, now)?;
+        }
+    }
+    Ok(ended)
+}
+
+/// Marks the stale notes that `provenance` derived from a note as active again: their maker has seen the present
+/// text of the source and kept them.
+///
+/// # Errors
+/// The store's.
+pub fn confirm(tx: &mut Tx<'_>, source: NodeId, provenance: &str, now: Timestamp) -> Result<()> {
+    for note in derived_notes(tx, source)? {
+        if note.state == State::Stale && note.provenance == provenance {
+            set_state(tx, note, State::Active, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a successor the sources of a superseded note and the notes derived from it, which become stale.
+pub(super) fn inherit(tx: &mut Tx<'_>, old: NodeId, new: NodeId, now: Timestamp) -> Result<()> {
+    source_changed(tx, old, now)?;
+    for edge in tx.edges(old)?.into_iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom) {
+        let moved = |end: NodeId| if end == old { new } else { end };
+        let (src, dst) = (moved(edge.src), moved(edge.dst));
+        if src != dst && tx.edge(src, edge.kind, dst)?.is_none() {
+            tx.put_edge(&Edge { src, dst, ..edge })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a note of an agent was derived from others of which none is live any more.
+pub(super) fn has_ended(tx: &Tx<'_>, note: &Node) -> Result<bool> {
+    let edges = tx.edges(note.id)?;
+    let is_derived = edges.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == note.id);
+    Ok(is_derived && provenance::is_agent(&note.provenance) && !has_other_source(tx, note.id, note.id)?)
+}
+
+/// Whether a note was derived from a live note other than `source`.
+fn has_other_source(tx: &Tx<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
+    for edge in tx.edges(derived)? {
+        let is_other = edge.kind == EdgeKind::DerivedFrom && edge.src == derived && edge.dst != source;
+        if is_other && tx.node(edge.dst)?.is_some_and(|other| other.state.is_live()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn set_state(tx: &mut Tx<'_>, note: Node, state: State, now: Timestamp) -> Result<()> {
+    if note.state == state {
+        return Ok(());
+    }
+    let version = note.version.saturating_add(1);
+    tx.put_node(&Node { state, version, modified: now, ..note })
+}
