@@ -102,8 +102,8 @@ section!(
         dimensions: usize,
         /// For `http`: how long a request of up to 64 texts may take, with all its attempts.
         timeout: Span,
-        /// For `http`: greatest number of concurrent calls. A call beyond it is refused when no other call ends
-        /// within 5 seconds.
+        /// For `http`: greatest number of concurrent requests. Further requests wait, and fail if no other
+        /// request succeeds within `timeout`.
         concurrency: usize,
     }
 );
