@@ -1,6 +1,6 @@
 //! Bounds of the numbers and durations in the settings.
 
-use super::Config;
+use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use std::ops::RangeInclusive;

@@ -1,6 +1,6 @@
 //! Layers of TOML settings: merging, and positions of problems.
 
-use super::Config;
+use super::sections::Config;
 use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;

@@ -1,10 +1,39 @@
-//! The settings of learning from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+//! The settings of learning from use: `[weight]`, `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
-use super::WeightConfig;
+use super::section::section;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+section!(
+    /// Weights and their decay.
+    WeightConfig {
+        /// Least weight.
+        floor: f64,
+        /// Greatest weight.
+        cap: f64,
+        /// λ of exponential decay, per second.
+        decay: f64,
+        /// Factor on λ by category.
+        category: CategoryDecayConfig,
+    }
+);
+section!(
+    /// Factors on the decay of each category.
+    CategoryDecayConfig {
+        /// For `core`.
+        core: f64,
+        /// For `general`.
+        general: f64,
+        /// For `technical`.
+        technical: f64,
+        /// For `observation`.
+        observation: f64,
+        /// For `task`.
+        task: f64,
+    }
+);
 
 /// Weights of associative edges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,9 @@
 //! a file of another log is detected. Views that do not match the log are rebuilt from the records.
 
 use super::atomic_file::{self, Fingerprint};
+use super::catch_up;
 use super::log::{Log, LogError};
-use super::{Views, catch_up};
+use super::views::Views;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
 use std::path::{Path, PathBuf};
