@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_rejected() {
-        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+        let report = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".to_owned(),
             Err(error) => error.line(),
         };
@@ -183,7 +183,7 @@ mod tests {
             "edges.decay.structural = nan",
             "reinforce.delta = -1.0",
         ];
-        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        let all: Vec<String> = files.iter().map(|file| report(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:7: `write.chunk-window`: cannot be 0; give 1 or more; 3 is usual
         config.toml:1:7: `write.max-chunks`: cannot be 0; give 1 or more; 1024 is usual

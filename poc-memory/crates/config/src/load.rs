@@ -154,8 +154,8 @@ mod tests {
             "nodes.types = \"saga\"",
             "nodes.types = [true]",
         ];
-        let told = |error: Error| format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default());
-        let all: Vec<String> = files.iter().map(|file| told(with(file).unwrap_err())).collect();
+        let report = |error: Error| format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default());
+        let all: Vec<String> = files.iter().map(|file| report(with(file).unwrap_err())).collect();
         insta::assert_snapshot!(all.join("\n"), @r#"
         config.toml:1:6: `text.langauge`: unknown key `langauge`
           did you mean `language`?
@@ -185,7 +185,7 @@ mod tests {
           give text in quotes
         "#);
         let variables = [("POC_MEMORY__TEXT__K1".to_owned(), "high".to_owned())];
-        insta::assert_snapshot!(told(Config::layered(None, variables.into_iter()).unwrap_err()), @r#"
+        insta::assert_snapshot!(report(Config::layered(None, variables.into_iter()).unwrap_err()), @r#"
         `POC_MEMORY__TEXT__K1`: cannot be the text "high"
           give a number
         "#);

@@ -103,7 +103,7 @@ impl HttpEmbedder {
                 wrong(format!("`{}` is not an address", config.url), hint, "url")
             }
             EndpointError::Secret => {
-                let hint = "a key belongs into the variable named by `key-env`";
+                let hint = "put the key into the environment variable that `key-env` names";
                 wrong("the address holds a user or a password".into(), hint, "url")
             }
         })?;

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-/// Why a store cannot be opened, beside what its log and its records may raise.
+/// Why a store cannot be opened, apart from errors of its log and its records.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
     #[error("`{}` cannot be created: {source}", directory.display())]
