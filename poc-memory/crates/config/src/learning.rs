@@ -138,7 +138,7 @@ impl WeightConfig {
 /// Checks that the greatest weight is above 0 and not below the least.
 fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     if cap < floor || cap == 0.0 {
-        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`; 100 is usual");
+        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`");
     }
     Ok(())
 }
@@ -147,7 +147,7 @@ impl WriteConfig {
     pub(super) fn check(&self) -> Result<()> {
         // A stride longer than the window would skip sentences.
         if self.chunk_stride > self.chunk_window {
-            let hint = format!("give a number from 1 to `chunk-window`, {}; 2 is usual", self.chunk_window);
+            let hint = format!("give a number from 1 to `chunk-window`, {}", self.chunk_window);
             return wrong("write", "chunk-stride", self.chunk_stride, &hint);
         }
         Ok(())
@@ -187,15 +187,15 @@ mod tests {
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:7: `write.chunk-window`: cannot be 0; give 1 or more; 3 is usual
         config.toml:1:7: `write.max-chunks`: cannot be 0; give 1 or more; 1024 is usual
-        config.toml:1:7: `write.chunk-stride`: cannot be 4; give a number from 1 to `chunk-window`, 3; 2 is usual
+        config.toml:1:7: `write.chunk-stride`: cannot be 4; give a number from 1 to `chunk-window`, 3
         config.toml:1:7: `write.chunk-stride`: cannot be 0; give 1 or more; 2 is usual
         taken
         config.toml:1:8: `recall.depth-factor`: cannot be 0.5; give 1 or more; 2.0 is usual
         config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual
         config.toml:1:7: `edges.floor`: cannot be -1.0; give 0 or more; 0.05 is usual
-        config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`; 100 is usual
-        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`; 100 is usual
-        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`
+        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`
+        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`
         config.toml:1:13: `edges.decay.structural`: cannot be nan; give 0 or more; 0.00000004 is usual
         config.toml:1:11: `reinforce.delta`: cannot be -1.0; give 0 or more; 1.0 is usual
         ");

@@ -117,8 +117,8 @@ impl Log {
     pub(super) fn bytes_after(&self, seq: u64) -> u64 {
         let index = self.index.read();
         let Some(position) = index.locate(seq) else { return 0 };
-        let behind = index.segments.iter().filter(|segment| segment.first >= position.segment);
-        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(position.offset);
+        let later = index.segments.iter().filter(|segment| segment.first >= position.segment);
+        let bytes = later.map(|segment| segment.bytes).sum::<u64>().saturating_sub(position.offset);
         let records = index.last - position.seq + 1;
         bytes / records * index.last.saturating_sub(seq)
     }

@@ -24,7 +24,7 @@ fn fingerprint() -> Fingerprint {
 /// Precedes the views: the tenant, the last transaction and the length in bytes of each.
 type TableOfContents = Vec<(Tenant, u64, u64)>;
 
-/// SavedViews views, the last transaction they contain, and the checksum of its record.
+/// Saved views, the last transaction they contain, and the checksum of its record.
 pub(super) struct SavedViews {
     views: Views,
     seq: u64,
