@@ -95,7 +95,7 @@ impl ServerHandler for Server {
             .with_server_info(
                 Implementation::new("poc-memory", env!("CARGO_PKG_VERSION"))
                     .with_title("poc-memory")
-                    .with_description("A memory for AI agents: stores notes, searches them, and maintains them with background agents"),
+                    .with_description("A memory for AI agents: stores, searches and maintains notes"),
             )
             .with_instructions(instructions(&tools::offered(self.caller.as_ref())))
     }
