@@ -1,4 +1,4 @@
-//! poc-memory: a memory for AI agents that looks after itself.
+//! poc-memory: a memory for AI agents that stores, searches and maintains notes.
 
 pub mod cli;
 pub mod client;

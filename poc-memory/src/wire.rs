@@ -20,7 +20,8 @@ use serde_path_to_error::Segment;
 use std::io::{ErrorKind, Read, Write};
 
 /// The version of the protocol. It is raised by a change that an older peer would misread.
-pub const PROTOCOL: u32 = 1;
+/// Protocol 2 renamed the texts of requests to `text`, which release 0.1 does not know.
+pub const PROTOCOL: u32 = 2;
 
 /// Maximum nesting of values in a frame, including the frame itself.
 const MAX_DEPTH: usize = 64;

@@ -100,7 +100,7 @@ pub(super) fn rewrite_calibrate(mut arguments: Vec<OsString>) -> Vec<OsString> {
 pub(super) fn build(globals: &Globals) -> Command {
     let top = Command::new("poc-memory")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("A memory for AI agents that looks after itself")
+        .about("A memory for AI agents: stores, searches and maintains notes")
         .after_help(help::after())
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -121,11 +121,16 @@ pub(super) fn get(
     Ok((prompt.description, text))
 }
 
+/// Whether the keys of notes complete an argument of a prompt.
+pub(super) fn takes_key(prompt: &str, argument: &str) -> bool {
+    (prompt, argument) == ("recall", "topic")
+}
+
 /// The most completions of an argument.
 const COMPLETIONS: usize = 20;
 
-/// Keys of notes that begin with a text, the heaviest first, for the arguments of prompts and for the address of
-/// a note. None where a tenant is required, because these requests name none.
+/// Keys of notes that begin with a text, the heaviest first, for the argument of the prompt `recall` and for the
+/// address of a note. None where a tenant is required, because these requests name none.
 pub(super) fn completions(caller: &dyn Caller, begin: &str) -> Vec<String> {
     // Other characters have a meaning in the pipeline, and keys hardly ever contain them.
     if !begin.chars().all(|letter| letter.is_alphanumeric() || "-_.".contains(letter)) {

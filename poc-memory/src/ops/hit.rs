@@ -82,7 +82,7 @@ pub(in crate::ops) fn bounded(text: &str, most: usize) -> (&str, usize) {
 }
 
 /// Whether nothing was left out.
-pub(in crate::ops) fn is_zero(count: &usize) -> bool {
+pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

@@ -38,7 +38,7 @@ fn check_embedder_unchanged(memory: &Memory) -> Result<()> {
         return Ok(());
     }
     Err(Error::conflict("the settings name another embedder than when the daemon was started")
-        .hint("start the daemon anew, then migrate"))
+        .hint("restart the daemon, then migrate"))
 }
 
 impl Op for EmbedMigrate {

@@ -54,6 +54,7 @@ pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
+pub(crate) use hit::is_zero;
 pub(crate) use json_schema::schema;
 pub use request::FormerText;
 pub(crate) use text::{plural, table};

@@ -30,17 +30,18 @@ impl FormerText {
     }
 
     /// A field that was a list of words.
-    pub(super) const fn words(name: &'static str) -> FormerText {
+    pub(crate) const fn words(name: &'static str) -> FormerText {
         FormerText { name, repeats: true }
     }
 }
 
-/// Refuses a request that is no object: serde would read a list as the fields in their order.
+/// Refuses a request that is not a JSON object: serde would read a list as the fields in their order.
 pub(super) fn require_object(request: Value) -> Result<Value> {
     if request.is_object() {
         return Ok(request);
     }
-    Err(Error::invalid("the arguments are no object").hint("give them by their names: `{\"field\": value}`"))
+    Err(Error::invalid("the arguments are not a JSON object")
+        .hint("give them by their names: `{\"field\": value}`"))
 }
 
 /// Decodes the request of an op whose field `text` may have had a former name.
@@ -58,11 +59,11 @@ pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
         return Ok(decoded);
     }
     let schema = schema::<T>().to_value();
-    strict(lenient(request, &schema))
+    decode_strictly(lenient(request, &schema))
 }
 
 /// Moves the text from its former name to `text`.
-fn rename_text(former: FormerText, request: &mut Map<String, Value>) -> Result<()> {
+pub(crate) fn rename_text(former: FormerText, request: &mut Map<String, Value>) -> Result<()> {
     let Some(given) = request.shift_remove(former.name) else { return Ok(()) };
     if request.contains_key(TEXT) {
         return Err(Error::invalid(format!("the text is given twice, as `{TEXT}` and as `{}`", former.name))
@@ -83,7 +84,8 @@ fn rename_text(former: FormerText, request: &mut Map<String, Value>) -> Result<(
     Ok(())
 }
 
-pub(crate) fn strict<T: DeserializeOwned>(request: Value) -> Result<T> {
+/// Decodes a request without conversions. An error names the field.
+pub(crate) fn decode_strictly<T: DeserializeOwned>(request: Value) -> Result<T> {
     serde_path_to_error::deserialize(request).map_err(|error| {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();

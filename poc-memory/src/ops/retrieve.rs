@@ -189,11 +189,13 @@ pub(super) fn to_hits(
     let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
-        let near = hit.near.zip(node.as_ref()).map(|(near, node)| {
-            (near, parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default())
-        });
+        let near = hit
+            .near
+            .zip(node.as_ref())
+            .map(|(near, node)| (near, parts::text(node, near.part, &ctx.memory.config.vectors)));
         // Part 0 is the title, which every hit shows.
-        let passage = near.filter(|(near, _)| near.part > 0).map(|(_, text)| text);
+        // A note that was changed after the ranking may lack the part; then the whole text is searched.
+        let passage = near.filter(|(near, _)| near.part > 0).and_then(|(_, text)| text);
         Ok(RetrieveHit {
             note: HitNote::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
@@ -202,7 +204,7 @@ pub(super) fn to_hits(
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
                 part: near.part,
                 cosine: near.cosine,
-                text: text.to_owned(),
+                text: text.unwrap_or_default().to_owned(),
             }),
             score: hit.score,
             likelihood: hit.likelihood,

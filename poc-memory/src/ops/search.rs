@@ -99,6 +99,11 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
+    /// How many notes, at most 1,000; without effect if the pipeline sets a limit [default: 1000]
+    #[arg(long, short = 'k', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    top_k: Option<usize>,
     /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -109,13 +114,16 @@ pub(crate) struct Search {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchHit>,
-    /// How many more notes the pipeline found. Without `limit:`, an answer has at most 1,000; `offset:1000`
-    /// at the end of the pipeline returns the next ones, and `limit:` sets another maximum.
+    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`; `offset:1000`
+    /// at the end of the pipeline returns those after the first 1,000, and `limit:` sets another maximum.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pairs: Vec<SimilarPair>,
+    /// How many more pairs the pipeline found.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pairs_left_out: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     explain: Option<Explanation>,
     /// The field that the pipeline sorts by, if any.
@@ -151,7 +159,7 @@ struct SimilarPair {
     similarity: f64,
 }
 
-/// Hits of a pipeline that sets no limit.
+/// The most hits of a pipeline that sets no limit.
 const MAX_HITS: usize = 1_000;
 
 impl Op for Search {
@@ -164,6 +172,14 @@ impl Op for Search {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<SearchOutput> {
         let text = self.text.as_deref();
+        let wanted = self.top_k.unwrap_or(MAX_HITS);
+        if !(1..=MAX_HITS).contains(&wanted) {
+            return Err(Error::invalid(format!("{wanted} is out of range"))
+                .hint(format!(
+                    "give a number from 1 to {MAX_HITS}, or set a limit in the pipeline with `limit:`"
+                ))
+                .field("top_k"));
+        }
         let mut stages = self.pipeline;
         let is_plain = stages.is_empty();
         if is_plain {
@@ -185,14 +201,17 @@ impl Op for Search {
         let reading =
             ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;
-        let bound = if pipeline.has_limit() { usize::MAX } else { MAX_HITS };
+        let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
+        let searched = pipeline.text();
         let shown = set.items.iter().take(bound);
-        let results = shown.map(|item| hit(ctx, &reading, *item, text)).collect::<Result<_>>()?;
+        let results =
+            shown.map(|item| hit(ctx, &reading, *item, searched.as_deref())).collect::<Result<_>>()?;
         let freshness = reading.freshness();
         Ok(SearchOutput {
             results,
             left_out: set.items.len().saturating_sub(bound),
             pairs: set.pairs.iter().take(bound).map(|pair| alike(reading.view(), *pair)).collect(),
+            pairs_left_out: set.pairs.len().saturating_sub(bound),
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
@@ -228,10 +247,15 @@ impl Op for Search {
         }
         if output.left_out > 0 {
             let more = plural(output.left_out as u64, "more note");
-            let _ = writeln!(text, "{more} left out: add `-p limit:N` or `-p offset:{MAX_HITS}`");
+            let next = output.results.len();
+            let _ = writeln!(text, "{more} left out: add `-p limit:N` or `-p offset:{next}`");
         }
         for pair in &output.pairs {
             let _ = writeln!(text, "pair {:.3}  {}  {}", pair.similarity, pair.a, pair.b);
+        }
+        if output.pairs_left_out > 0 {
+            let more = plural(output.pairs_left_out as u64, "more pair");
+            let _ = writeln!(text, "{more} left out: add `-p limit:N`");
         }
         if let Some(explanation) = &output.explain {
             let _ = write!(text, "\n{explanation}");

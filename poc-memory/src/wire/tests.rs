@@ -139,7 +139,7 @@ fn invalid_frames_are_described() {
 
 #[test]
 fn another_protocol_is_refused_with_a_hint() {
-    let error = Hello { protocol: 2, version: "9.0.0".into() }.check("the daemon").unwrap_err();
-    assert!(error.message.starts_with("the daemon is version 9.0.0 and speaks protocol 2"), "{error}");
+    let error = Hello { protocol: PROTOCOL + 1, version: "9.0.0".into() }.check("the daemon").unwrap_err();
+    assert!(error.message.starts_with("the daemon is version 9.0.0 and speaks protocol 3"), "{error}");
     assert!(error.hint.is_some());
 }

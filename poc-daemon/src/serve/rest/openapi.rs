@@ -27,7 +27,7 @@ const ERRORS: &[(u16, &str)] = &[
 /// Errors that only a request with a body can cause.
 const BODY_STATUSES: &[u16] = &[408, 413, 415];
 
-const ABOUT: &str = "A memory for AI agents that looks after itself. Every field and every answer \
+const ABOUT: &str = "A memory for AI agents: stores, searches and maintains notes. Every field and every answer \
 is the same as on the command line with `--json`.";
 
 /// The document of the ops that are served.

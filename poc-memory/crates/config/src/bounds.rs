@@ -1,6 +1,6 @@
 //! Bounds of the numbers and durations in the settings.
 
-use super::Config;
+use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use std::ops::RangeInclusive;
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_value_out_of_bounds_is_refused_with_the_bounds() {
-        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+        let report = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".to_owned(),
             Err(error) => error.line(),
         };
@@ -281,7 +281,7 @@ mod tests {
             "query.gates.hash = { strong = 20, weak = 0 }",
             "query.gates.hash = { strong = 1, weak = 2.5 }",
         ];
-        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        let all: Vec<String> = files.iter().map(|file| report(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:8: `recall.k`: cannot be 1000; give 1 to 256; 8 is usual
         config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual

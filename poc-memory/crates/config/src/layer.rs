@@ -1,6 +1,6 @@
 //! Layers of TOML settings: merging, and positions of problems.
 
-use super::Config;
+use super::sections::Config;
 use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
@@ -59,7 +59,7 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
-/// The settings of a file. Of several syntax errors, the first is the error.
+/// The settings of a file. If it has several syntax errors, the first is returned.
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
     let first = |problems: Vec<FileDiagnostic>| {
         problems.into_iter().next().unwrap_or_else(|| FileDiagnostic::new("is not TOML").file(name))

@@ -1,10 +1,39 @@
-//! The settings of learning from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+//! The settings of learning from use: `[weight]`, `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
-use super::WeightConfig;
+use super::section::section;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+section!(
+    /// Weights and their decay.
+    WeightConfig {
+        /// Least weight.
+        floor: f64,
+        /// Greatest weight.
+        cap: f64,
+        /// λ of exponential decay, per second.
+        decay: f64,
+        /// Factor on λ by category.
+        category: CategoryDecayConfig,
+    }
+);
+section!(
+    /// Factors on the decay of each category.
+    CategoryDecayConfig {
+        /// For `core`.
+        core: f64,
+        /// For `general`.
+        general: f64,
+        /// For `technical`.
+        technical: f64,
+        /// For `observation`.
+        observation: f64,
+        /// For `task`.
+        task: f64,
+    }
+);
 
 /// Weights of associative edges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +138,7 @@ impl WeightConfig {
 /// Checks that the greatest weight is above 0 and not below the least.
 fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     if cap < floor || cap == 0.0 {
-        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`; 100 is usual");
+        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`");
     }
     Ok(())
 }
@@ -118,7 +147,7 @@ impl WriteConfig {
     pub(super) fn check(&self) -> Result<()> {
         // A stride longer than the window would skip sentences.
         if self.chunk_stride > self.chunk_window {
-            let hint = format!("give a number from 1 to `chunk-window`, {}; 2 is usual", self.chunk_window);
+            let hint = format!("give a number from 1 to `chunk-window`, {}", self.chunk_window);
             return wrong("write", "chunk-stride", self.chunk_stride, &hint);
         }
         Ok(())
@@ -135,7 +164,7 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_rejected() {
-        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+        let report = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".to_owned(),
             Err(error) => error.line(),
         };
@@ -154,19 +183,19 @@ mod tests {
             "edges.decay.structural = nan",
             "reinforce.delta = -1.0",
         ];
-        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        let all: Vec<String> = files.iter().map(|file| report(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:7: `write.chunk-window`: cannot be 0; give 1 or more; 3 is usual
         config.toml:1:7: `write.max-chunks`: cannot be 0; give 1 or more; 1024 is usual
-        config.toml:1:7: `write.chunk-stride`: cannot be 4; give a number from 1 to `chunk-window`, 3; 2 is usual
+        config.toml:1:7: `write.chunk-stride`: cannot be 4; give a number from 1 to `chunk-window`, 3
         config.toml:1:7: `write.chunk-stride`: cannot be 0; give 1 or more; 2 is usual
         taken
         config.toml:1:8: `recall.depth-factor`: cannot be 0.5; give 1 or more; 2.0 is usual
         config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual
         config.toml:1:7: `edges.floor`: cannot be -1.0; give 0 or more; 0.05 is usual
-        config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`; 100 is usual
-        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`; 100 is usual
-        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`
+        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`
+        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`
         config.toml:1:13: `edges.decay.structural`: cannot be nan; give 0 or more; 0.00000004 is usual
         config.toml:1:11: `reinforce.delta`: cannot be -1.0; give 0 or more; 1.0 is usual
         ");

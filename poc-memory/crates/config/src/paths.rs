@@ -285,17 +285,17 @@ mod tests {
 
     #[test]
     fn chosen_lists_the_variables_that_another_process_needs() {
-        let told = |set: &[(&str, &str)]| {
+        let variables = |set: &[(&str, &str)]| {
             let value =
                 |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, path)| path.into());
             Paths::chosen(value).unwrap()
         };
-        assert_eq!(told(&[]), []);
+        assert_eq!(variables(&[]), []);
         let xdg = ("XDG_DATA_HOME", "/data");
-        assert_eq!(told(&[xdg]), [("XDG_DATA_HOME", "/data".into())]);
-        assert_eq!(told(&[xdg, ("POC_MEMORY_HOME", "/m")]), [("POC_MEMORY_HOME", "/m".into())]);
+        assert_eq!(variables(&[xdg]), [("XDG_DATA_HOME", "/data".into())]);
+        assert_eq!(variables(&[xdg, ("POC_MEMORY_HOME", "/m")]), [("POC_MEMORY_HOME", "/m".into())]);
         let here = std::env::current_dir().unwrap();
-        assert_eq!(told(&[("POC_MEMORY_HOME", "m")]), [("POC_MEMORY_HOME", here.join("m"))]);
+        assert_eq!(variables(&[("POC_MEMORY_HOME", "m")]), [("POC_MEMORY_HOME", here.join("m"))]);
     }
 
     #[test]

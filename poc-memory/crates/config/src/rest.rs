@@ -78,7 +78,7 @@ fn is_origin(text: &str) -> bool {
 mod tests {
     use crate::Config;
 
-    fn told(text: &str) -> String {
+    fn report(text: &str) -> String {
         match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
             Ok(_) => "taken".into(),
             Err(error) => error.line(),
@@ -99,7 +99,7 @@ mod tests {
             "rest.allowed-hosts = [\"memory.example.org:443\"]",
             "[rest]\naddress = \"0.0.0.0:9977\"\nallow-remote = true",
         ];
-        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        let all: Vec<String> = files.iter().map(|file| report(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:6: `rest.address`: `0.0.0.0:9977` can be reached from other machines, and `allow-remote` is off; use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it
         taken

@@ -1,8 +1,10 @@
 //! The JSON Schema of config.toml: the type, the default, the bounds and the description of every
 //! setting.
 
+use super::bounds;
 use super::layer::parse;
-use super::{Config, DEFAULTS, bounds};
+use super::load::DEFAULTS;
+use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};

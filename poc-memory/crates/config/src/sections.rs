@@ -1,12 +1,13 @@
 //! The sections of the settings, field by field.
 
+use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig};
+use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
+use super::rest::RestConfig;
+use super::retrieval::{QueryConfig, RerankConfig, RetrieveConfig};
 use super::saved_pipeline::SavedPipeline;
 use super::section::section;
-use super::{
-    EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig,
-    TenantSchema, WriteConfig,
-};
+use super::tenants::TenantSchema;
 use poc_graph::StructureOptions;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
@@ -102,8 +103,8 @@ section!(
         dimensions: usize,
         /// For `http`: how long a request of up to 64 texts may take, with all its attempts.
         timeout: Span,
-        /// For `http`: greatest number of concurrent calls. A call beyond it is refused when no other call ends
-        /// within 5 seconds.
+        /// For `http`: greatest number of concurrent requests. Further requests wait, and fail if no other
+        /// request succeeds within `timeout`.
         concurrency: usize,
     }
 );
@@ -226,34 +227,6 @@ section!(
     }
 );
 section!(
-    /// Weights and their decay.
-    WeightConfig {
-        /// Least weight.
-        floor: f64,
-        /// Greatest weight.
-        cap: f64,
-        /// λ of exponential decay, per second.
-        decay: f64,
-        /// Factor on λ by category.
-        category: CategoryDecayConfig,
-    }
-);
-section!(
-    /// Factors on the decay of each category.
-    CategoryDecayConfig {
-        /// For `core`.
-        core: f64,
-        /// For `general`.
-        general: f64,
-        /// For `technical`.
-        technical: f64,
-        /// For `observation`.
-        observation: f64,
-        /// For `task`.
-        task: f64,
-    }
-);
-section!(
     /// Nodes.
     NodesConfig {
         /// Types beside the built-in ones.
@@ -305,91 +278,5 @@ section!(
         gamma: f64,
         /// MMR's λ, and the penalty for similarity to the path so far, 0–1.
         mmr_lambda: f64,
-    }
-);
-section!(
-    /// The Model Context Protocol.
-    McpConfig {
-        /// Which tools models see.
-        tools: ToolSet,
-        /// Whether a model may delete notes for good.
-        delete: bool,
-        /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
-        http: bool,
-        /// Sessions at once over HTTP.
-        max_sessions: usize,
-        /// How long a session may be idle.
-        session_timeout: Span,
-    }
-);
-
-/// The tools that models see over MCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToolSet {
-    /// The six everyday tools.
-    Default,
-    /// The six, and every other op that models may call as `memory_OP`.
-    All,
-    /// The tools with the prefix `graft_`, for clients with prompts that name them.
-    Seed,
-}
-
-section!(
-    /// Agents as a whole.
-    AgentsConfig {
-        /// Greatest number of agents running at the same time.
-        max_concurrent_runs: usize,
-        /// The period over which missed runs are spread.
-        catch_up_spread: Span,
-        /// How long notes must be unchanged before agents triggered by changes run.
-        change_quiet: Span,
-        /// These agents run at the latest this long after the first change.
-        change_latest: Span,
-        /// Runs per agent whose prompt and reply are kept.
-        keep_bodies: usize,
-        /// Runs per agent whose record is kept.
-        keep_rows: usize,
-        /// Link candidates shown with each node of a prompt.
-        candidates: usize,
-        /// Characters of a candidate's text in a prompt.
-        candidate_chars: usize,
-        /// How long rendering a prompt may take.
-        render_timeout: Span,
-        /// Bytes a rendered prompt may have.
-        render_max_bytes: usize,
-    }
-);
-section!(
-    /// The daemon.
-    DaemonConfig {
-        /// Greatest frame on the socket.
-        max_frame_bytes: usize,
-        /// Connections at once.
-        max_connections: usize,
-        /// Requests at once on one connection.
-        max_in_flight: usize,
-        /// How long the handshake of a connection may take.
-        handshake_timeout: Span,
-        /// How long running work may continue at shutdown.
-        shutdown_grace: Span,
-        /// How long the store must be unchanged before the daemon writes a checkpoint, which saves the next start
-        /// from replaying the log.
-        checkpoint_quiet: Span,
-        /// Quiet time after a file event before a reload.
-        reload_quiet: Span,
-        /// A reload starts at most this long after the first event.
-        reload_latest: Span,
-        /// A scan happens this often without any event.
-        reload_poll: Span,
-        /// How often the scheduler looks for due work.
-        heartbeat: Span,
-    }
-);
-section!(
-    /// What all agents together may spend.
-    BudgetConfig {
-        /// US dollars of the runs that begin on one day.
-        max_usd_per_day: f64,
     }
 );

@@ -98,7 +98,11 @@ impl TenantSchema {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add a section `[tenant-schema.keys.{unknown}]`"),
                 };
-                return wrong(format!("a set names the key `{unknown}`, which there is not"), &hint, field());
+                return wrong(
+                    format!("a set names the key `{unknown}`, which does not exist"),
+                    &hint,
+                    field(),
+                );
             }
             let keys: BTreeSet<&String> = set.iter().collect();
             if keys.len() < set.len() {

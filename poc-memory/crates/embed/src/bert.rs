@@ -123,7 +123,9 @@ impl Bert {
         let settings = bytes(&folder.join("config.json"))?;
         let config = config(&settings)?;
         if with_head && config.type_vocab_size < 2 {
-            return Err("`config.json`: it knows no second text, `type_vocab_size` is 1".into());
+            return Err(
+                "`config.json`: `type_vocab_size` is 1, so the model cannot read a second text".into()
+            );
         }
         let pooling = pooling(folder)?;
         let weights = bytes(&folder.join("model.safetensors"))?;

@@ -1,30 +1,33 @@
 //! Bounds the calls of a server that run at the same time.
 
 use parking_lot::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Permits for a number of calls at a time.
 pub(super) struct CallLimiter {
     most: usize,
     patience: Duration,
     calls: Mutex<Calls>,
-    ended: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Calls {
     running: usize,
-    ended: u64,
+    succeeded: u64,
 }
 
 /// The permit of one call, which ends when it is dropped.
-pub(super) struct CallPermit<'a>(&'a CallLimiter);
+pub(super) struct CallPermit<'a> {
+    limiter: &'a CallLimiter,
+    has_succeeded: bool,
+}
 
 impl CallLimiter {
-    /// At most `most` calls at a time. Further calls wait for as long as calls end: within each `patience` at least
-    /// one.
+    /// At most `most` calls at a time. Further calls wait as long as at least one call succeeds within each
+    /// `patience`.
     pub(super) fn new(most: usize, patience: Duration) -> CallLimiter {
-        CallLimiter { most, patience, calls: Mutex::default(), ended: Condvar::new() }
+        CallLimiter { most, patience, calls: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The number of calls at a time.
@@ -32,29 +35,46 @@ impl CallLimiter {
         self.most
     }
 
-    /// A permit; `None` when all are taken and no call ended while this one waited.
+    /// The number of calls that have succeeded.
+    #[cfg(test)]
+    pub(super) fn succeeded(&self) -> u64 {
+        self.calls.lock().succeeded
+    }
+
+    /// A permit; `None` when all are taken and no call succeeded for too long.
     pub(super) fn acquire(&self) -> Option<CallPermit<'_>> {
         let mut calls = self.calls.lock();
+        let mut succeeded = calls.succeeded;
+        let mut deadline = Instant::now() + self.patience;
         while calls.running >= self.most {
-            let before = calls.ended;
-            let timed_out = self.ended.wait_for(&mut calls, self.patience).timed_out();
-            if timed_out && calls.ended == before {
+            let timed_out = self.changed.wait_until(&mut calls, deadline).timed_out();
+            if calls.succeeded != succeeded {
+                succeeded = calls.succeeded;
+                deadline = Instant::now() + self.patience;
+            } else if timed_out && calls.running >= self.most {
                 return None;
             }
         }
         calls.running += 1;
-        Some(CallPermit(self))
+        Some(CallPermit { limiter: self, has_succeeded: false })
+    }
+}
+
+impl CallPermit<'_> {
+    /// Ends a call that succeeded.
+    pub(super) fn succeed(mut self) {
+        self.has_succeeded = true;
     }
 }
 
 impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
-        let mut calls = self.0.calls.lock();
+        let mut calls = self.limiter.calls.lock();
         calls.running -= 1;
-        calls.ended += 1;
+        calls.succeeded += u64::from(self.has_succeeded);
         drop(calls);
-        // All, because each that waits must see that a call has ended.
-        self.0.ended.notify_all();
+        // All, because every waiting call must see that one has succeeded.
+        self.limiter.changed.notify_all();
     }
 }
 
@@ -72,13 +92,24 @@ mod tests {
     }
 
     #[test]
-    fn a_call_waits_while_other_calls_end() {
+    fn a_waiting_call_gets_the_permit_of_a_call_that_ends() {
         let limiter = CallLimiter::new(1, Duration::from_secs(60));
-        std::thread::scope(|scope| {
-            let first = limiter.acquire();
-            let waiting = scope.spawn(|| limiter.acquire().is_some());
-            drop(first);
-            assert!(waiting.join().unwrap());
-        });
+        for has_succeeded in [false, true] {
+            std::thread::scope(|scope| {
+                let first = limiter.acquire().unwrap();
+                let waiting = scope.spawn(|| limiter.acquire().is_some());
+                // `notify_one` is true once the other call waits.
+                while !limiter.changed.notify_one() {
+                    assert!(!waiting.is_finished(), "the call did not wait");
+                    std::thread::yield_now();
+                }
+                if has_succeeded {
+                    first.succeed()
+                } else {
+                    drop(first)
+                }
+                assert!(waiting.join().unwrap());
+            });
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! A cross-encoder run in this process: question and text are read together, and the model says how likely
-//! the text answers the question (Nogueira and Cho 2019).
+//! A cross-encoder that runs in this process. The model reads the question and the text together and returns
+//! how likely the text answers the question (Nogueira and Cho 2019).
 //!
 //! The folder is that of a `BertForSequenceClassification` with one label: the encoder, a pooler on its first
 //! token, and a line on that.

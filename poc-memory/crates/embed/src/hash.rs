@@ -26,7 +26,7 @@ const WHOLE_WORD: f32 = 0.6;
 pub struct HashEmbedder {
     name: String,
     dimensions: usize,
-    // English, whatever the notes are in: of words of other languages it takes little.
+    // English, whatever the language of the notes: it removes little from words of other languages.
     stemmer: Stemmer,
 }
 

@@ -19,8 +19,6 @@ const BATCH: usize = 64;
 const ATTEMPTS: u32 = 4;
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
 const CONNECT: Duration = Duration::from_secs(10);
-/// With all permits taken, a call is refused when no other call ends within this time: the server hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// The maximum response size in bytes: thousands of decimal numbers for each text of a batch.
 const MAX_RESPONSE: u64 = 64 << 20;
 /// Characters of an error response that are quoted in the error.
@@ -56,6 +54,14 @@ struct RequestFailure {
     is_transient: bool,
 }
 
+impl RequestFailure {
+    /// How long to wait before another attempt; `None` when there should be none.
+    fn retry_delay(&self, failures: u32, left: Duration) -> Option<Duration> {
+        let delay = BACKOFF.delay(failures);
+        (self.is_transient && failures < ATTEMPTS && delay < left).then_some(delay)
+    }
+}
+
 /// Why the embedder cannot return vectors.
 #[derive(Debug, thiserror::Error)]
 enum HttpEmbedderError {
@@ -63,7 +69,9 @@ enum HttpEmbedderError {
     Client(reqwest::Error),
     #[error("`{address}` gives no vectors: {problem}")]
     NoVectors { address: Url, problem: String },
-    #[error("`{address}` does not answer: {most} calls wait for it")]
+    #[error(
+        "`{address}` is busy: all of the {most} permitted requests are running, and none succeeded in time"
+    )]
     Busy { address: Url, most: usize },
 }
 
@@ -73,7 +81,7 @@ impl From<HttpEmbedderError> for Error {
         match error {
             HttpEmbedderError::Client(_) => Error::internal(message),
             HttpEmbedderError::Busy { .. } => Error::unavailable(message)
-                .hint("try again later; `embedder.concurrency` is the number of calls at a time"),
+                .hint("try again later; `embedder.concurrency` is the number of requests at a time"),
             HttpEmbedderError::NoVectors { .. } => Error::unavailable(message)
                 .hint("check the server and the model in `[embedder]` of the settings"),
         }
@@ -95,7 +103,7 @@ impl HttpEmbedder {
                 wrong(format!("`{}` is not an address", config.url), hint, "url")
             }
             EndpointError::Secret => {
-                let hint = "a key belongs into the variable named by `key-env`";
+                let hint = "put the key into the environment variable that `key-env` names";
                 wrong("the address holds a user or a password".into(), hint, "url")
             }
         })?;
@@ -122,7 +130,9 @@ impl HttpEmbedder {
             key,
             dimensions: config.dimensions,
             timeout: config.timeout.std(),
-            limiter: CallLimiter::new(config.concurrency, PATIENCE),
+            // A request that is not answered within the timeout fails, so a shorter wait could give up on a
+            // server that is healthy but slow.
+            limiter: CallLimiter::new(config.concurrency, config.timeout.std()),
         })
     }
 
@@ -133,24 +143,30 @@ impl HttpEmbedder {
 
     #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        // One permit per request, so that the many requests of one caller do not starve the others.
+        let permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
+            address: self.address.clone(),
+            most: self.limiter.most(),
+        })?;
         let started = Instant::now();
         let left = || self.timeout.saturating_sub(started.elapsed());
-        let before_retry = |failures: u32, failure: RequestFailure| {
-            let delay = BACKOFF.delay(failures);
-            if failure.is_transient && failures < ATTEMPTS && delay < left() {
-                std::thread::sleep(delay);
-                Ok(())
-            } else {
-                Err(failure.problem)
-            }
-        };
-        retry(|| self.ask(client, texts, left()), before_retry).map_err(|problem| {
+        let before_retry =
+            |failures: u32, failure: RequestFailure| match failure.retry_delay(failures, left()) {
+                Some(delay) => {
+                    std::thread::sleep(delay);
+                    Ok(())
+                }
+                None => Err(failure.problem),
+            };
+        let vectors = retry(|| self.ask(client, texts, left()), before_retry).map_err(|problem| {
             let problem = match &self.key {
                 Some(key) => problem.replace(key.as_str(), "…"),
                 None => problem,
             };
-            HttpEmbedderError::NoVectors { address: self.address.clone(), problem }.into()
-        })
+            HttpEmbedderError::NoVectors { address: self.address.clone(), problem }
+        })?;
+        permit.succeed();
+        Ok(vectors)
     }
 
     fn ask(
@@ -238,10 +254,6 @@ impl Embedder for HttpEmbedder {
         if with_text.is_empty() {
             return Ok(vectors);
         }
-        let _permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
-            address: self.address.clone(),
-            most: self.limiter.most(),
-        })?;
         // A separate thread, because the blocking client must not run on an async executor's thread.
         let made = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {
@@ -256,7 +268,7 @@ impl Embedder for HttpEmbedder {
             scope
                 .spawn(work)
                 .join()
-                .unwrap_or_else(|_| Err(Error::internal("the call of the embedder panicked")))
+                .unwrap_or_else(|_| Err(Error::internal("the request of the embedder panicked")))
         })?;
         for (at, vector) in with_text.into_iter().zip(made) {
             if let Some(slot) = vectors.get_mut(at) {

@@ -44,9 +44,9 @@ enum FetchError {
     NoModel { hub: Url, problem: String },
     #[error("the model `{model}` has no `{file}`")]
     MissingFile { model: HubName, file: &'static str },
-    #[error("`{hub}` has no `{path}` for you ({status})")]
+    #[error("`{hub}` does not give access to `{path}` ({status})")]
     NotFound { hub: Url, path: String, status: StatusCode },
-    #[error("`{hub}` redirects to `{scheme}://{host}`, which is not among the hosts")]
+    #[error("`{hub}` redirects to `{scheme}://{host}`, which `hosts` does not contain")]
     UnknownHost { hub: Url, scheme: String, host: String },
     #[error("`{}` cannot be written: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
@@ -63,8 +63,9 @@ impl From<FetchError> for Error {
             FetchError::MissingFile { .. } => {
                 Error::not_found(message).hint("take a model of the BERT family with safetensors weights")
             }
-            FetchError::NotFound { .. } => Error::not_found(message)
-                .hint("check the name; for a model that is not for everybody set `HF_TOKEN`"),
+            FetchError::NotFound { .. } => {
+                Error::not_found(message).hint("check the name; for a private or gated model, set `HF_TOKEN`")
+            }
             FetchError::UnknownHost { host, .. } => Error::unavailable(message)
                 .hint(format!("if you trust it, add \"{host}\" to `hosts` in `[hub]`"))
                 .field("hub.hosts"),
@@ -110,7 +111,7 @@ struct Sibling {
 }
 
 impl HubClient {
-    /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is shown to it, and to nobody else.
+    /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is sent to this hub only.
     ///
     /// # Errors
     /// `invalid_config` when the address is none.
@@ -191,7 +192,7 @@ impl HubClient {
         let read = answer.take(LONGEST).read_to_end(&mut body);
         read.map_err(|error| self.failure(error.to_string()))?;
         serde_json::from_slice(&body)
-            .map_err(|error| self.failure(format!("what it says of `{name}` cannot be read: {error}")))
+            .map_err(|error| self.failure(format!("its description of `{name}` cannot be read: {error}")))
     }
 
     fn download(
@@ -231,7 +232,7 @@ impl HubClient {
                 Err(self.failure(format!("`{file}` broke off after {done} of {length} bytes")))
             }
             (_, Some(sum)) if sum != found => {
-                Err(self.failure(format!("`{file}` has the SHA-256 {found}, it says {sum}")))
+                Err(self.failure(format!("`{file}` has the SHA-256 {found}, but the hub announced {sum}")))
             }
             _ => to.sync_all().map_err(|error| unwritable(&unfinished, error)),
         });

@@ -1,4 +1,4 @@
-//! Word vectors distilled from a model, averaged: no model is run, so thousands of notes take a second.
+//! Averages word vectors that were distilled from a model. No model runs, so thousands of notes take a second.
 //!
 //! Each token of the text adds its row of the table, already weighted by how rare the token is; the sum
 //! is brought to length 1. Rows are made by [`super::distill`] from the model's own view of each token.

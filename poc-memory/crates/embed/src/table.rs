@@ -100,7 +100,7 @@ impl Table {
     /// Reads a table from bytes without verifying the checksum. The error describes the problem.
     pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<Table, String> {
         if !bytes.starts_with(MAGIC) {
-            return Err("it is none".into());
+            return Err("it is not a table".into());
         }
         let number = |at: usize| -> Option<u32> {
             bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes)
@@ -125,7 +125,7 @@ impl Table {
         })();
         let (head_end, words_end, scales_end, values_end) = places
             .filter(|(.., end)| end.checked_add(CHECKSUM) == Some(bytes.len()))
-            .ok_or("its length is not the one it tells")?;
+            .ok_or("its length differs from the length in its header")?;
         if dimensions == 0 {
             return Err("its vectors have no dimensions".into());
         }
@@ -145,7 +145,7 @@ impl Table {
             .filter_map(|four| four.try_into().ok().map(f32::from_le_bytes))
             .collect();
         if !scales.iter().all(|scale| scale.is_finite()) {
-            return Err("a row has a scale that is no number".into());
+            return Err("a row has a scale that is not a finite number".into());
         }
         let checksum = bytes.get(values_end..).unwrap_or_default();
         let revision = checksum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -243,17 +243,17 @@ mod tests {
 
     #[test]
     fn format_errors_are_reported() {
-        let told = |bytes: &[u8]| Table::read(Cow::Owned(bytes.to_vec())).err().unwrap();
+        let report = |bytes: &[u8]| Table::read(Cow::Owned(bytes.to_vec())).err().unwrap();
         let mut newer = sample();
         newer[8] = 2;
         let mut wide = sample();
         wide[23] = 0xff;
-        let all = [told(b"PK"), told(&newer), told(&sample()[..40]), told(&wide)];
+        let all = [report(b"PK"), report(&newer), report(&sample()[..40]), report(&wide)];
         insta::assert_snapshot!(all.join("\n"), @r"
-        it is none
+        it is not a table
         its format is version 2, this release reads version 1
-        its length is not the one it tells
-        its length is not the one it tells
+        its length differs from the length in its header
+        its length differs from the length in its header
         ");
     }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 
-/// Words that hold sentences together. They say who speaks to whom and when, not about what.
+/// English function words, such as articles, pronouns and auxiliary verbs. They say little about the topic.
 const FUNCTION_WORDS: &str = "\
 a about above after again against ago all almost along already also although always am among an and \
 any anyone anything are aren't around as at away back be became because become been before being below \

@@ -89,8 +89,8 @@ impl Error {
         self
     }
 
-    /// Location, message and hint in one line. Of a message of several lines only the first, with the messages of
-    /// all problems of its pipelines.
+    /// Location, message and hint in one line. If the message has several lines, only the first is used. If the
+    /// location has several problems of pipelines, their messages follow.
     pub fn line(&self) -> String {
         let text = self.to_string();
         let mut lines = text.lines();

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn invalid_tenants_are_rejected() {
-        let told = |pairs: &[(&str, &str)]| {
+        let report = |pairs: &[(&str, &str)]| {
             let error = Tuple::new(pairs.iter().copied()).unwrap_err();
             assert_eq!(error.code, crate::error::Code::InvalidArgument);
             format!("{error}; {}", error.hint.clone().unwrap())
@@ -183,15 +183,15 @@ mod tests {
         let many: Vec<(String, &str)> = (0..17).map(|number| (format!("k{number}"), "v")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|(key, value)| (key.as_str(), *value)).collect();
         let all = [
-            told(&[(" ", "1")]),
-            told(&[("a=b", "1")]),
-            told(&[("a\0b", "1")]),
-            told(&[("a", " ")]),
-            told(&[("a", "1\n2")]),
-            told(&[("a", "1"), (" a", "2")]),
-            told(&[(&long, "1")]),
-            told(&[("a", &longer)]),
-            told(&many),
+            report(&[(" ", "1")]),
+            report(&[("a=b", "1")]),
+            report(&[("a\0b", "1")]),
+            report(&[("a", " ")]),
+            report(&[("a", "1\n2")]),
+            report(&[("a", "1"), (" a", "2")]),
+            report(&[(&long, "1")]),
+            report(&[("a", &longer)]),
+            report(&many),
         ];
         insta::assert_snapshot!(all.join("\n"), @r#"
         `tenant`: a tenant's key is blank; write `key=value`

@@ -83,7 +83,7 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
 }
 
 /// All data of a view about its nodes, edges and visits, by id and independent of indexes.
-pub fn told(view: &View) -> Vec<String> {
+pub fn contents(view: &View) -> Vec<String> {
     let about = |ix: Ix| {
         let words: Vec<&str> = view.keywords(ix).iter().map(|&word| view.keyword_name(word)).collect();
         let mut edges: Vec<_> = view
@@ -136,5 +136,7 @@ pub fn told(view: &View) -> Vec<String> {
     nodes.sort();
     let sums = (view.seq, view.node_count(), view.live_count(), view.edge_count());
     let counts = (view.nodes_by_type(), view.nodes_by_state(), view.edges_by_kind(), view.keyword_count());
-    std::iter::once(format!("{sums:?} {counts:?}")).chain(nodes.into_iter().map(|(_, told)| told)).collect()
+    std::iter::once(format!("{sums:?} {counts:?}"))
+        .chain(nodes.into_iter().map(|(_, contents)| contents))
+        .collect()
 }

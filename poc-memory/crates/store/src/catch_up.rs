@@ -2,10 +2,14 @@
 
 use super::delta::deltas;
 use super::engine::{Applier, Engine, EngineError, Mark};
+use super::follower::Follower;
 use super::log::Log;
+use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
+use super::table::Table;
 use super::tenants::TenantRow;
-use super::{Follower, Record, Table, Views, keys, vector};
+use super::views::Views;
+use super::{keys, vector};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::sync::Arc;

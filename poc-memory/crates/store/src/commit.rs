@@ -7,7 +7,9 @@
 use super::engine::{Applier, Engine};
 use super::index_workers::IndexWorkers;
 use super::log::Appender;
-use super::{Txn, Views, watchdog};
+use super::txn::Txn;
+use super::views::Views;
+use super::watchdog;
 use parking_lot::{Condvar, Mutex, RwLock};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Delta, Tenant, View};

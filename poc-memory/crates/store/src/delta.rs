@@ -1,7 +1,10 @@
 //! Translates physical writes into the changes they mean for the view and the indexes.
 
+use super::record_encoding::Record;
 use super::records::Records;
-use super::{Record, Table, Write, keys, vector};
+use super::table::Table;
+use super::txn::Write;
+use super::{keys, vector};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;

@@ -7,7 +7,9 @@ pub(super) mod lazy;
 pub(super) mod memory;
 pub(super) mod sled;
 
-use super::{Table, Txn, keys};
+use super::keys;
+use super::table::Table;
+use super::txn::Txn;
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 

@@ -2,7 +2,8 @@
 //! then on the committer feeds it.
 
 use super::catch_up::{self, Sources};
-use super::{Follower, watchdog};
+use super::follower::Follower;
+use super::watchdog;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant};

@@ -23,6 +23,7 @@ mod quarantine;
 mod record_access;
 mod record_encoding;
 mod records;
+mod recovery;
 mod scans;
 mod shared;
 mod table;
@@ -36,13 +37,16 @@ mod txn;
 mod vector;
 mod vector_counts;
 mod view_file;
+mod views;
 mod watchdog;
 
 pub use follower::Follower;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use record_encoding::Record;
 pub use records::Records;
+pub use recovery::Recovery;
 pub use scans::parse_keyword_key;
+pub use shared::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
@@ -55,14 +59,10 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tenant, Tuple, View};
 use records::TenantRecords;
-use shared::{Shared, Views, WriterState};
+use shared::Shared;
 use std::path::Path;
 use std::sync::Arc;
 use tenants::TenantRow;
-
-/// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
-/// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
-pub const WORTH_A_CHECKPOINT: usize = 1000;
 
 /// The result of a committed transaction.
 #[derive(Debug)]
@@ -86,13 +86,6 @@ pub struct LoggedChange {
     pub after: Option<Node>,
 }
 
-/// The findings and repairs of the recovery at open.
-#[derive(Clone, Debug, Default)]
-pub struct Recovery {
-    /// Messages for people, such as that a torn tail was cut off or the record engine rebuilt.
-    pub notes: Vec<String>,
-}
-
 /// An open store as one tenant sees it; records of other tenants are invisible.
 ///
 /// A clone is another handle. Dropping the last handle closes the store. Only one process can have a
@@ -111,7 +104,17 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
-        open::open(directory, embedder, followers, open::Parts::default())
+        Store::open_with(directory, embedder, followers, open::Parts::default())
+    }
+
+    fn open_with(
+        directory: &Path,
+        embedder: &str,
+        followers: Vec<Arc<dyn Follower>>,
+        parts: open::Parts,
+    ) -> Result<Store> {
+        let shared = open::open(directory, embedder, followers, parts)?;
+        Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
     }
 
     /// The handle of a tenant.

@@ -112,13 +112,13 @@ impl Log {
         self.index.read().segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// About how many bytes the records behind one take: as if all from the last known position on were
-    /// of one length.
+    /// An estimate of the bytes that the records after `seq` take. It assumes that all records after the last
+    /// known position have the same length.
     pub(super) fn bytes_after(&self, seq: u64) -> u64 {
         let index = self.index.read();
         let Some(position) = index.locate(seq) else { return 0 };
-        let behind = index.segments.iter().filter(|segment| segment.first >= position.segment);
-        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(position.offset);
+        let later = index.segments.iter().filter(|segment| segment.first >= position.segment);
+        let bytes = later.map(|segment| segment.bytes).sum::<u64>().saturating_sub(position.offset);
         let records = index.last - position.seq + 1;
         bytes / records * index.last.saturating_sub(seq)
     }
@@ -203,7 +203,7 @@ impl Log {
 
 #[cfg(test)]
 impl Log {
-    /// Forgets the segments in front of the one that holds a record, as if they had been dropped.
+    /// Forgets the segments before the one that contains a record, as if they had been dropped.
     pub(super) fn forget_before(&self, seq: u64) {
         let mut index = self.index.write();
         let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);

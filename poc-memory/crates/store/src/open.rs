@@ -8,11 +8,15 @@ use super::commit::{CommitQueue, Committer};
 use super::disk::{Disk, SystemDisk};
 use super::engine::lazy::EngineOpener;
 use super::engine::sled::SledEngine;
+use super::follower::Follower;
 use super::index_workers::IndexWorkers;
+use super::lock::Lock;
 use super::log::{self, Appender, Limits, LogError};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
-use super::{Follower, Lock, Shared, Store, WriterState, view_file, watchdog};
+use super::shared::Shared;
+use super::shared::WriterState;
+use super::{view_file, watchdog};
 use parking_lot::{Mutex, ReentrantMutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
@@ -22,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-/// Why a store cannot be opened, beside what its log and its records may raise.
+/// Why a store cannot be opened, apart from errors of its log and its records.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
     #[error("`{}` cannot be created: {source}", directory.display())]
@@ -61,7 +65,7 @@ pub(super) fn open(
     embedder: &str,
     followers: Vec<Arc<dyn Follower>>,
     parts: Parts,
-) -> Result<Store> {
+) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
     let Parts { disk, limits, engine, patience } = parts;
@@ -124,7 +128,7 @@ pub(super) fn open(
         index_workers: index_workers.clone(),
     };
     let committer = watchdog::spawn("committer", || committer.run())?;
-    let shared = Shared {
+    Ok(Shared {
         directory: directory.to_owned(),
         writer: ReentrantMutex::new(RefCell::new(WriterState { seq, views, overlay: Overlay::default() })),
         commits,
@@ -138,6 +142,5 @@ pub(super) fn open(
         saved: Mutex::new(saved_seq),
         _opener: opener,
         _lock: lock,
-    };
-    Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
+    })
 }

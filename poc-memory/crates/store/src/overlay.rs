@@ -1,6 +1,6 @@
 //! Writes of transactions that are built but not yet in the engine.
 
-use super::Txn;
+use super::txn::Txn;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

@@ -7,11 +7,14 @@
 //! The engine keeps changing meanwhile. A read therefore asks the engine first and the log afterwards,
 //! which is ahead of the engine, and prefers the before-images of transactions logged in between.
 
+use super::delta;
 use super::engine::Engine;
 use super::log::Log;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
-use super::{Table, Txn, Write, delta};
+use super::table::Table;
+use super::txn::Txn;
+use super::txn::Write;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;

@@ -1,6 +1,10 @@
 //! Reading records, vectors and the history of a node through a store.
 
-use super::{LoggedChange, Record, Records as _, Store, Table, Write, keys, vector};
+use super::record_encoding::Record;
+use super::records::Records as _;
+use super::table::Table;
+use super::txn::Write;
+use super::{LoggedChange, Store, keys, vector};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Visit};

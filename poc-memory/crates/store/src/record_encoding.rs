@@ -1,6 +1,6 @@
 //! The encoding of records: a version byte, then postcard.
 
-use super::Table;
+use super::table::Table;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use serde::Serialize;

@@ -2,7 +2,9 @@
 //! belongs to one tenant; records of others are invisible.
 
 use super::engine::{Engine, Visitor};
-use super::{Record, Table, keys};
+use super::keys;
+use super::record_encoding::Record;
+use super::table::Table;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
 

@@ -1,6 +1,8 @@
 //! Scans of whole tables, one record at a time, to find dangling references.
 
-use super::{Record, Store, Table, keys};
+use super::record_encoding::Record;
+use super::table::Table;
+use super::{Store, keys};
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeKind, NodeId};
 

@@ -7,18 +7,19 @@ use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;
 use super::overlay::Overlay;
-use super::{Recovery, WORTH_A_CHECKPOINT, view_file};
+use super::recovery::Recovery;
+use super::view_file;
+use super::views::Views;
 use parking_lot::{Mutex, ReentrantMutex};
 use poc_graph::error::Result;
-use poc_graph::{Tenant, View};
-use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// The views of all tenants that have ever written, and that of the default tenant.
-pub(super) type Views = FxHashMap<Tenant, Arc<View>>;
+/// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
+/// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
+pub const WORTH_A_CHECKPOINT: usize = 1000;
 
 /// The state that all handles of a store share.
 pub(super) struct Shared {

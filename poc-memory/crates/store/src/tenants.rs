@@ -1,6 +1,7 @@
 //! The names of the tenants that have ever written.
 
-use super::{Record, Table};
+use super::record_encoding::Record;
+use super::table::Table;
 use poc_graph::Tuple;
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,8 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
-use super::{Follower, Records};
+use super::follower::Follower;
+use super::records::Records;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Edge, Node, NodeId, Tenant, View};

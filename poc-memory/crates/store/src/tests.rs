@@ -3,7 +3,7 @@
 use super::disk::{AppendFile, Disk, SystemDisk};
 use super::engine::memory::MemoryEngine;
 use super::log::Limits;
-use super::open::{Parts, open};
+use super::open::Parts;
 use super::*;
 use parking_lot::Mutex;
 use poc_graph::error::Code;
@@ -46,7 +46,7 @@ fn in_memory() -> Parts {
 }
 
 fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {
-    open(folder.path(), EMBEDDER, Vec::new(), parts)
+    Store::open_with(folder.path(), EMBEDDER, Vec::new(), parts)
 }
 
 fn put(store: &Store, number: u64) -> Committed<()> {

@@ -2,8 +2,11 @@
 
 use super::engine::Engine;
 use super::overlay::Overlay;
+use super::record_encoding::Record;
 use super::records::Records;
-use super::{Record, Table, Write, keys, vector};
+use super::table::Table;
+use super::txn::Write;
+use super::{keys, vector};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
 use std::collections::BTreeMap;

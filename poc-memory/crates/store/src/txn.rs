@@ -1,7 +1,8 @@
 //! A transaction as the log stores it.
 
+use super::keys;
 use super::log::{LogError, MAX_RECORD};
-use super::{Table, keys};
+use super::table::Table;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tenant};

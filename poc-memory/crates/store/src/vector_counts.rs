@@ -1,6 +1,8 @@
 //! Which embedders made the vectors of a store, and of which nodes.
 
-use super::{Store, Table, TenantRecords, keys, vector};
+use super::records::TenantRecords;
+use super::table::Table;
+use super::{Store, keys, vector};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;

@@ -4,8 +4,9 @@
 //! a file of another log is detected. Views that do not match the log are rebuilt from the records.
 
 use super::atomic_file::{self, Fingerprint};
+use super::catch_up;
 use super::log::{Log, LogError};
-use super::{Views, catch_up};
+use super::views::Views;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ fn fingerprint() -> Fingerprint {
 /// Precedes the views: the tenant, the last transaction and the length in bytes of each.
 type TableOfContents = Vec<(Tenant, u64, u64)>;
 
-/// SavedViews views, the last transaction they contain, and the checksum of its record.
+/// Saved views, the last transaction they contain, and the checksum of its record.
 pub(super) struct SavedViews {
     views: Views,
     seq: u64,

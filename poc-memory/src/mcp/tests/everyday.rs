@@ -96,9 +96,9 @@ fn a_text_is_retrieved_and_a_pipeline_is_searched() {
     );
     check("memory_search", json!({"query": "tea"}), "retrieve", retrieved("tea", 8));
     check("memory_search", json!({"terms": ["green", "tea"]}), "retrieve", retrieved("green tea", 8));
-    let searched = |stages: Value| json!({"quarantined": false, "pipeline": stages});
-    check("memory_search", json!({"pipeline": "all"}), "search", searched(json!(["all", "limit:8"])));
-    check("memory_search", json!({"pipeline": "[\"all\"]"}), "search", searched(json!(["all", "limit:8"])));
+    let searched = |stages: Value| json!({"quarantined": false, "pipeline": stages, "top_k": 8});
+    check("memory_search", json!({"pipeline": "all"}), "search", searched(json!(["all"])));
+    check("memory_search", json!({"pipeline": "[\"all\"]"}), "search", searched(json!(["all"])));
     check(
         "memory_search",
         json!({"pipeline": ["all", "limit:20"]}),
@@ -109,7 +109,7 @@ fn a_text_is_retrieved_and_a_pipeline_is_searched() {
         "memory_search",
         json!({"text": "tea", "pipeline": ["type:episodic"], "limit": 3, "tenant": {"user": "ann"}}),
         "search",
-        json!({"quarantined": false, "text": "tea", "pipeline": ["type:episodic", "limit:3"], "tenant": {"user": "ann"}}),
+        json!({"quarantined": false, "text": "tea", "pipeline": ["type:episodic"], "top_k": 3, "tenant": {"user": "ann"}}),
     );
     let (answer, _) = call("memory_search", json!({"text": "tea"}));
     let expected = json!({"results": [{"key": "kettle", "title": "The kettle", "snippet": "It whistles.",
@@ -129,6 +129,14 @@ fn wrong_arguments_are_refused_with_the_right_ones() {
     refused("memory_feedback", json!({"node": "x"}), "helped", "missing");
     refused("memory_history", json!({"limit": 0}), "limit", "from 1 to 100");
     refused("memory_remember", json!({"titel": "x"}), "titel", "did you mean `title`");
+    refused(
+        "memory_remember",
+        json!({"notes": [{"title": "a"}, {"titel": "x"}]}),
+        "notes[1].titel",
+        "did you mean `title`",
+    );
+    refused("memory_remember", json!({"notes": [{"title": 5}]}), "notes[0].title", "string");
+    refused("memory_search", json!({"text": "tea", "query": "tea"}), "text", "given twice");
 }
 
 #[test]
@@ -148,7 +156,7 @@ fn each_tool_runs_its_op() {
     let notes = json!([{"title": "a", "keywords": ["x"]}, {"title": "b", "update": true}]);
     check(
         "memory_remember",
-        json!({"notes": [{"title": "a", "keywords": "x"}, {"title": "b", "update": "true"}]}),
+        json!({"notes": [{"title": "a", "keywords": "[\"x\"]", "key": ""}, {"title": "b", "update": "true", "body": null}]}),
         "insert",
         json!({"notes": notes}),
     );

@@ -29,37 +29,93 @@ fn a_command_becomes_the_tool_that_runs_the_same_op() {
     check(ToolSet::Default, "damaged `poc-memory get x", "damaged `memory_get` with `x`");
 }
 
-/// The commands in backticks within the Rust files below a folder.
-fn commands(folder: &Path, found: &mut Vec<String>) {
+/// The Rust files below a folder, without comments, tests and the command line's own files.
+fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap();
         if path.is_dir() {
-            commands(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                let parts = line.split("`poc-memory ").skip(1);
-                found.extend(parts.map(|part| format!("`poc-memory {}`", part.split('`').next().unwrap())));
+            if !["tests", "cli"].contains(&name) {
+                sources(&path, found);
             }
+        } else if name.ends_with(".rs") && !["tests.rs", "arguments.rs"].contains(&name) {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            found.push(code.join("\n"));
         }
     }
 }
 
-#[test]
-fn no_message_tells_a_model_a_shell_command() {
+/// All sources whose messages may reach a model.
+fn all_sources() -> Vec<String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in [here.join("src"), here.join("crates"), here.join("../poc-daemon/src")] {
-        commands(&folder, &mut found);
+        sources(&folder, &mut found);
     }
-    assert!(found.len() > 20, "{found:?}");
+    assert!(found.len() > 100, "{} files", found.len());
+    found
+}
+
+/// The string literals in the arguments of every call of `.hint(…)`.
+fn hints_of(source: &str) -> Vec<String> {
+    source.split(".hint(").skip(1).flat_map(literals).collect()
+}
+
+/// The string literals up to the parenthesis that closes the call.
+fn literals(call: &str) -> Vec<String> {
+    let (mut found, mut depth, mut letters) = (Vec::new(), 1, call.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '(' => depth += 1,
+            ')' if depth == 1 => break,
+            ')' => depth -= 1,
+            '"' => {
+                let mut literal = String::new();
+                while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
+                    literal.push(if letter == '\\' { letters.next().unwrap() } else { letter });
+                }
+                found.push(literal);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a text names an option of the command line in backticks, such as `--limit`.
+fn names_an_option(text: &str) -> bool {
+    let options = text.split('`').skip(1).step_by(2);
+    let is_letter = |letter: char| letter.is_ascii_alphabetic();
+    options
+        .filter_map(|code| code.strip_prefix('-'))
+        .any(|code| code.strip_prefix('-').unwrap_or(code).starts_with(is_letter))
+}
+
+#[test]
+fn the_check_of_hints_recognises_options() {
+    for text in ["leave `--force` out", "add `-p limit:5`"] {
+        assert!(names_an_option(text), "{text}");
+    }
+    for text in ["the stage `limit:5`", "from `-1` to `1`", "a `-`", "see `a -b`"] {
+        assert!(!names_an_option(text), "{text}");
+    }
+    let source = r#"Error::invalid("`--a`").hint(format!("use `{}`", name("`-b`"))).field("`--c`")"#;
+    assert_eq!(hints_of(source), ["use `{}`", "`-b`"]);
+}
+
+#[test]
+fn no_hint_tells_a_model_an_option_or_a_shell_command() {
+    let hints: Vec<String> = all_sources().iter().flat_map(|source| hints_of(source)).collect();
+    let commands = hints.iter().filter(|hint| hint.contains("`poc-memory ")).count();
+    assert!(hints.len() > 100 && commands > 20, "{} hints, {commands} commands", hints.len());
     for set in [ToolSet::Default, ToolSet::All, ToolSet::Seed] {
         let tools = offered(Access::Write, set);
-        for command in &found {
-            let told = hints::rewritten(command, &tools);
-            assert!(!told.contains("poc-memory"), "{told}");
-            let is_tool = tools.iter().any(|tool| told.starts_with(&format!("`{}`", tool.name)));
-            assert!(is_tool || told.starts_with("the user's command `"), "{told}");
+        for hint in &hints {
+            let told = hints::rewritten(hint, &tools);
+            assert!(!told.contains("`poc-memory "), "{told}");
+            assert!(!names_an_option(&told), "{told}");
         }
     }
 }

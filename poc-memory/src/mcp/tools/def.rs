@@ -1,7 +1,7 @@
 //! How an everyday tool is declared, and the erased form of the declaration.
 
 use crate::mcp::{Caller, arguments};
-use crate::ops::{self, Access, ToolEffect, request, tenancy};
+use crate::ops::{self, Access, FormerText, ToolEffect, request, tenancy};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ pub(super) trait EverydayTool: DeserializeOwned + JsonSchema {
     /// What a call changes.
     const EFFECT: ToolEffect;
     /// Other names under which the argument `text` is accepted.
-    const FORMER_TEXT: &'static [&'static str] = &[];
+    const FORMER_TEXT: &'static [FormerText] = &[];
 
     /// Runs it.
     fn run(self, ops: &OpCalls<'_>) -> Result<Value>;
@@ -71,10 +71,12 @@ impl EverydayDef {
             answer_schema: T::answer_schema,
             run: |caller, mut given| {
                 let tenant = given.shift_remove(tenancy::FIELD);
-                arguments::rename_text(&mut given, T::FORMER_TEXT);
+                for former in T::FORMER_TEXT {
+                    request::rename_text(*former, &mut given)?;
+                }
                 let schema = ops::schema::<T>().to_value();
                 arguments::refuse_unknown(&given, &schema)?;
-                let tool: T = request::strict(request::lenient(given.into(), &schema))?;
+                let tool: T = request::decode_strictly(request::lenient(given.into(), &schema))?;
                 tool.run(&OpCalls { caller, tenant })
             },
         }
@@ -117,13 +119,13 @@ pub(super) fn encode<T: serde::Serialize>(answer: &T) -> Result<Value> {
         .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
-/// The count that a model asks for, or else the usual one.
-pub(super) fn count(given: Option<u64>, usual: u64, most: u64) -> Result<u64> {
+/// The limit that a model asks for, from 1 to `max`, or else the default.
+pub(super) fn limit(given: Option<u64>, default: u64, max: u64) -> Result<u64> {
     match given {
-        Some(count) if (1..=most).contains(&count) => Ok(count),
-        Some(count) => Err(Error::invalid(format!("{count} is out of range"))
-            .hint(format!("give a number from 1 to {most}"))
+        Some(limit) if (1..=max).contains(&limit) => Ok(limit),
+        Some(limit) => Err(Error::invalid(format!("{limit} is out of range"))
+            .hint(format!("give a number from 1 to {max}"))
             .field("limit")),
-        None => Ok(usual),
+        None => Ok(default),
     }
 }

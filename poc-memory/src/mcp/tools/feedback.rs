@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Say whether a note was useful. A useful note gains weight and is found more easily; a misleading one loses
-/// some, but never all. Call it after you have used a note. Returns the weight before and after; a second
+/// Report whether a note was useful. A useful note gains weight; a misleading one loses some, but never all.
+/// Pipelines can sort and filter by weight; a search by text alone ignores it. Call it after you have used a note. Returns the weight before and after; a second
 /// rating within a minute changes nothing but the count of uses.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

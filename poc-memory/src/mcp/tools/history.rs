@@ -1,6 +1,6 @@
 //! `memory_history`
 
-use super::def::{EverydayTool, OpCalls, count, decode, encode};
+use super::def::{EverydayTool, OpCalls, decode, encode, limit};
 use crate::ops::{self, Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Changes in an answer, unless the model asks for another number.
-const USUAL: u64 = 20;
+const DEFAULT_LIMIT: u64 = 20;
 
 /// The most changes in an answer.
-const MOST: u64 = 100;
+const MAX_LIMIT: u64 = 100;
 
 /// See what changed, newest first. Without a note: the notes that were stored or changed most recently, for
 /// example to catch up after a break. With a note: each of its changes, with when, by whom and the values
@@ -94,7 +94,7 @@ impl EverydayTool for MemoryHistory {
     const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
-        let limit = count(self.limit, USUAL, MOST)? as usize;
+        let limit = limit(self.limit, DEFAULT_LIMIT, MAX_LIMIT)? as usize;
         let mut changes = match self.node {
             Some(node) => of_note(ops, node)?,
             None => recent(ops, limit + 1)?,

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Link two notes that belong together, so that finding one also leads to the other; or record that they
-/// contradict each other. An existing link stays unchanged unless you give another strength. Returns what
-/// became of the link.
+/// Link two notes that belong together, so that a search that finds one can also find the other; or record
+/// that they contradict each other. An existing link is not changed unless you give another strength. Returns
+/// whether the link was created, changed or removed.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryLink {

@@ -1,6 +1,7 @@
 //! `memory_remember`
 
 use super::def::{EverydayTool, OpCalls, encode, fields, op_answer};
+use crate::mcp::arguments;
 use crate::ops::{Access, ToolEffect, request};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -48,6 +49,16 @@ pub(super) struct MemoryRemember {
     notes: Vec<Map<String, Value>>,
 }
 
+/// The fields of one of several notes, prepared as the arguments of a call are.
+fn prepared(note: Map<String, Value>, schema: &Map<String, Value>) -> Result<Map<String, Value>> {
+    let note = arguments::prepared(note, schema);
+    let schema = Value::Object(schema.clone());
+    arguments::refuse_unknown(&note, &schema)?;
+    let note = request::lenient(note.into(), &schema);
+    let checked: MemoryRemember = request::decode_strictly(note)?;
+    Ok(fields(encode(&checked)?))
+}
+
 impl EverydayTool for MemoryRemember {
     const NAME: &'static str = "memory_remember";
     const TITLE: &'static str = "Remember";
@@ -56,10 +67,14 @@ impl EverydayTool for MemoryRemember {
     const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
     fn run(mut self, ops: &OpCalls<'_>) -> Result<Value> {
-        // The schema says of several notes only that they are objects, so their values are converted here.
-        let schema = crate::ops::schema::<MemoryRemember>().to_value();
-        for note in &mut self.notes {
-            *note = fields(request::lenient(std::mem::take(note).into(), &schema));
+        // The schema says of several notes only that they are objects, so their fields are prepared here.
+        let schema = fields(crate::ops::schema::<MemoryRemember>().to_value());
+        for (place, note) in self.notes.iter_mut().enumerate() {
+            *note = prepared(std::mem::take(note), &schema).map_err(|error| {
+                let field = error.at.as_ref().and_then(|at| at.field.clone());
+                let field = field.map_or_else(String::new, |field| format!(".{field}"));
+                error.field(format!("notes[{place}]{field}"))
+            })?;
         }
         ops.call("insert", fields(encode(&self)?))
     }

@@ -69,11 +69,11 @@ fn a_chunk_is_one_transaction() {
 #[test]
 fn a_batch_equals_single_inserts() {
     let notes = |memory: &TestMemory| {
-        let mut told = poc_graph::testing::told(&memory.store.view());
-        told.iter_mut().for_each(|line| *line = line.split_once(' ').unwrap().1.to_owned());
-        told.remove(0);
-        told.sort();
-        told
+        let mut lines = poc_graph::testing::contents(&memory.store.view());
+        lines.iter_mut().for_each(|line| *line = line.split_once(' ').unwrap().1.to_owned());
+        lines.remove(0);
+        lines.sort();
+        lines
     };
     let (together, alone) = (TestMemory::new(), TestMemory::new());
     let request = many(12);

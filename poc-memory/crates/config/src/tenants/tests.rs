@@ -19,7 +19,7 @@ const SCHEMA: &str = r#"
 #[test]
 fn the_first_problem_is_reported() {
     let schema = load(SCHEMA).unwrap();
-    let told = |pairs: &str| -> String {
+    let report = |pairs: &str| -> String {
         let pairs = pairs.split_whitespace().map(|pair| pair.split_once('=').unwrap());
         let tuple = Tuple::new(pairs).unwrap();
         let before = tuple.clone();
@@ -52,7 +52,7 @@ fn the_first_problem_is_reported() {
         "app=chat user=ann team=t2 project=x",
         "app=chat user=ann team=t2",
     ];
-    let all: Vec<String> = cases.iter().map(|case| told(case)).collect();
+    let all: Vec<String> = cases.iter().map(|case| report(case)).collect();
     insta::assert_snapshot!(all.join("\n"), @r#"
     app=chat user=ann: ok
     app=mail project=x team=t1: ok
@@ -151,12 +151,12 @@ fn an_invalid_schema_is_refused_with_its_location() {
         "keys.user = {}\none-of = [[\"user\"], [\"user\"]]",
         "one-of = [[\"user\"]]",
     ];
-    let told = |text: &&str| {
+    let report = |text: &&str| {
         let error = load(&format!("[tenant-schema]\n{text}")).unwrap_err();
         assert_eq!(error.code, Code::InvalidConfig);
         format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default())
     };
-    insta::assert_snapshot!(texts.iter().map(told).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(texts.iter().map(report).collect::<Vec<_>>().join("\n"), @r#"
     config.toml:2:11: `tenant-schema.keys.user.pattern`: is no regular expression: unclosed character class
       
     config.toml:2:11: `tenant-schema.keys.user.enum`: `user` could have no value
@@ -175,7 +175,7 @@ fn an_invalid_schema_is_refused_with_its_location() {
       did you mean `required`?
     config.toml:2:11: `tenant-schema.keys.user.required`: cannot be the text "yes"
       give `true` or `false`
-    config.toml:3:1: `tenant-schema.one-of`: a set names the key `usr`, which there is not
+    config.toml:3:1: `tenant-schema.one-of`: a set names the key `usr`, which does not exist
       did you mean `user`?
     config.toml:3:1: `tenant-schema.one-of`: one of the sets is empty
       name the keys that belong together
@@ -183,7 +183,7 @@ fn an_invalid_schema_is_refused_with_its_location() {
       name every key once
     config.toml:3:1: `tenant-schema.one-of`: two sets are the same
       leave one of them out
-    config.toml:2:1: `tenant-schema.one-of`: a set names the key `user`, which there is not
+    config.toml:2:1: `tenant-schema.one-of`: a set names the key `user`, which does not exist
       add a section `[tenant-schema.keys.user]`
     "#);
 }

@@ -19,7 +19,7 @@ impl Head {
         let classifier = model.get_unchecked("classifier.weight")?;
         if classifier.dims() != [1, width] {
             bail!(
-                "`classifier.weight` has the shape {:?}, one label has {:?}",
+                "`classifier.weight` has the shape {:?}, but a model with one label has {:?}",
                 classifier.dims(),
                 [1, width]
             );

@@ -230,7 +230,7 @@ impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {
     ) -> Result<()> {
         let other = match (other, at.contiguous_offsets()) {
             (CpuStorage::F32(values), Some((from, to))) => values.get(from..to).unwrap_or_default(),
-            _ => bail!("the numbers do not lie one behind the other"),
+            _ => bail!("the tensor is not contiguous"),
         };
         (self.0)(floats(storage, layout)?, other);
         Ok(())
@@ -240,6 +240,6 @@ impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {
 fn floats<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
     match (storage, layout.contiguous_offsets()) {
         (CpuStorage::F32(values), Some((from, to))) => Ok(values.get_mut(from..to).unwrap_or_default()),
-        _ => bail!("the numbers do not lie one behind the other"),
+        _ => bail!("the tensor is not contiguous"),
     }
 }

@@ -250,10 +250,10 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
         licence: "none".into(),
         made_by: "a test".into(),
     };
-    let mut told = 0;
+    let mut report = 0;
     let made =
-        distill(tiny.folder.path(), &wish(WIDTH, 0.0), &mut |done, total| told = done * total).unwrap();
-    assert_eq!((made.tokens, told), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
+        distill(tiny.folder.path(), &wish(WIDTH, 0.0), &mut |done, total| report = done * total).unwrap();
+    assert_eq!((made.tokens, report), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
     assert!((made.kept - 1.0).abs() < 1e-9);
     let path = tiny.folder.path().join("tiny.table");
     std::fs::write(&path, &made.bytes).unwrap();
@@ -288,7 +288,7 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
 
 #[test]
 fn invalid_models_are_reported() {
-    let told = |break_it: &dyn Fn(&Path)| {
+    let report = |break_it: &dyn Fn(&Path)| {
         let tiny = Tiny::new(3);
         break_it(tiny.folder.path());
         let error = CandleEmbedder::open(tiny.folder.path()).err().unwrap().message;
@@ -298,11 +298,11 @@ fn invalid_models_are_reported() {
         move |folder: &Path| std::fs::write(folder.join(name), text).unwrap()
     };
     let all = [
-        told(&|folder| std::fs::remove_file(folder.join("config.json")).unwrap()),
-        told(&write("config.json", r#"{"model_type": "llama"}"#)),
-        told(&write("model.safetensors", "garbage")),
-        told(&write("vocab.txt", "a\nb\n")),
-        told(&|folder| {
+        report(&|folder| std::fs::remove_file(folder.join("config.json")).unwrap()),
+        report(&write("config.json", r#"{"model_type": "llama"}"#)),
+        report(&write("model.safetensors", "garbage")),
+        report(&write("vocab.txt", "a\nb\n")),
+        report(&|folder| {
             let path = folder.join("model.safetensors");
             let bytes = std::fs::read(&path).unwrap();
             std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();

@@ -24,7 +24,7 @@ fn likelihoods_match_the_formula_in_any_batch() {
 
 #[test]
 fn models_that_are_not_cross_encoders_are_reported() {
-    let told = |break_it: &dyn Fn(&Path)| {
+    let report = |break_it: &dyn Fn(&Path)| {
         let tiny = Tiny::with_head(3);
         break_it(tiny.folder.path());
         let error = CrossEncoder::open(tiny.folder.path()).err().unwrap().message;
@@ -38,9 +38,9 @@ fn models_that_are_not_cross_encoders_are_reported() {
         }
     };
     let all = [
-        told(&edit(r#""model_type""#, r#""type_vocab_size": 1, "model_type""#)),
-        told(&edit("bert", "roberta")),
-        told(&|folder| {
+        report(&edit(r#""model_type""#, r#""type_vocab_size": 1, "model_type""#)),
+        report(&edit("bert", "roberta")),
+        report(&|folder| {
             // Rename the classifier in place.
             let path = folder.join("model.safetensors");
             let mut bytes = std::fs::read(&path).unwrap();
@@ -50,7 +50,7 @@ fn models_that_are_not_cross_encoders_are_reported() {
         }),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
-    the model in `DIR` cannot be used: `config.json`: it knows no second text, `type_vocab_size` is 1
+    the model in `DIR` cannot be used: `config.json`: `type_vocab_size` is 1, so the model cannot read a second text
     the model in `DIR` cannot be used: `config.json`: it is a model of the type `roberta`, only `bert` can be run
     the model in `DIR` cannot be used: `model.safetensors`: tensor `classifier.weight` not found
     ");

@@ -3,7 +3,7 @@ use parking_lot::Mutex;
 use poc_config::Config;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 /// Computes the response to a request: status and body.
@@ -21,26 +21,27 @@ fn serve(answers: Vec<Answer>) -> (String, Heard) {
     std::thread::spawn(move || {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let mut head = String::new();
-            while reader.read_line(&mut head).unwrap() > 2 {}
-            let length = head
-                .lines()
-                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-            let mut body = vec![0; length.unwrap()];
-            reader.read_exact(&mut body).unwrap();
-            let body: Value = serde_json::from_slice(&body).unwrap();
-            let (status, text) = answer(&body);
-            kept.lock().push((head, body));
-            write!(
-                stream,
-                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
-                text.len()
-            )
-            .unwrap();
+            kept.lock().push(answer_request(&mut stream, &answer));
         }
     });
     (address, asked)
+}
+
+/// Reads a request and answers it; returns its head and body.
+fn answer_request(stream: &mut TcpStream, answer: &dyn Fn(&Value) -> (u16, String)) -> (String, Value) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while reader.read_line(&mut head).unwrap() > 2 {}
+    let length =
+        head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let (status, text) = answer(&body);
+    let length = text.len();
+    write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}")
+        .unwrap();
+    (head, body)
 }
 
 fn embedder(url: &str, dimensions: usize) -> Result<HttpEmbedder> {
@@ -87,17 +88,17 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
     let (url, asked) = serve(vec![Box::new(busy), Box::new(lengths)]);
     assert!(embedder(&url, 2).unwrap().embed_one("abc").is_ok());
     assert_eq!(asked.lock().len(), 2);
-    let told = |answer: fn(&Value) -> (u16, String)| {
+    let error_of = |answer: fn(&Value) -> (u16, String)| {
         let (url, _) = serve(vec![Box::new(answer)]);
         let error = embedder(&url, 2).unwrap().embed_one("abc").unwrap_err();
         error.to_string().replace(&url, "URL/")
     };
     let all = [
-        told(|_| (401, "the key secret-7 is wrong".into())),
-        told(|_| (200, "<html>".into())),
-        told(|_| (200, r#"{"data": []}"#.into())),
-        told(|_| (200, r#"{"data": [{"index": 0, "embedding": [1, 2, 3]}]}"#.into())),
-        told(|_| (302, "elsewhere".into())),
+        error_of(|_| (401, "the key secret-7 is wrong".into())),
+        error_of(|_| (200, "<html>".into())),
+        error_of(|_| (200, r#"{"data": []}"#.into())),
+        error_of(|_| (200, r#"{"data": [{"index": 0, "embedding": [1, 2, 3]}]}"#.into())),
+        error_of(|_| (302, "elsewhere".into())),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
     `URL/embeddings` gives no vectors: 401 Unauthorized: the key … is wrong
@@ -120,7 +121,7 @@ fn invalid_settings_are_rejected() {
 }
 
 /// A server that accepts connections, reports each, and never answers.
-fn hanging() -> (String, std::sync::mpsc::Receiver<std::net::TcpStream>) {
+fn hanging() -> (String, std::sync::mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
     let (accepted, connections) = std::sync::mpsc::channel();
@@ -133,30 +134,55 @@ fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
     let (url, connections) = hanging();
     let mut embedder = embedder(&url, 2).unwrap();
     embedder.limiter = CallLimiter::new(1, Duration::ZERO);
-    // Too short for a second attempt, which would need another connection.
-    embedder.timeout = BACKOFF.first;
     std::thread::scope(|scope| {
         let first = scope.spawn(|| embedder.embed_one("abc"));
-        let connection = connections.recv().unwrap();
+        let mut connection = connections.recv().unwrap();
         let error = embedder.embed_one("abc").unwrap_err();
         assert_eq!(error.code, poc_graph::error::Code::Unavailable);
-        insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` does not answer: 1 calls wait for it; try again later; `embedder.concurrency` is the number of calls at a time");
-        drop(connection);
-        assert!(first.join().unwrap().is_err());
+        insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` is busy: all of the 1 permitted requests are running, and none succeeded in time; try again later; `embedder.concurrency` is the number of requests at a time");
+        answer_request(&mut connection, &lengths);
+        first.join().unwrap().unwrap();
+        // The permit is free again.
+        let second = scope.spawn(|| embedder.embed_one("abc"));
+        answer_request(&mut connections.recv().unwrap(), &lengths);
+        second.join().unwrap().unwrap();
     });
-    // The permit is free again.
-    drop(connections);
-    let error = embedder.embed_one("abc").unwrap_err();
-    assert!(error.message.contains("gives no vectors"), "{error}");
+}
+
+#[test]
+fn every_request_of_a_call_takes_a_permit_of_its_own() {
+    let (url, connections) = hanging();
+    let mut embedder = embedder(&url, 2).unwrap();
+    embedder.limiter = CallLimiter::new(1, Duration::from_secs(60));
+    let texts = vec!["abc"; BATCH + 1];
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| embedder.embed(&texts));
+        let mut first = connections.recv().unwrap();
+        answer_request(&mut first, &lengths);
+        let mut second = connections.recv().unwrap();
+        assert_eq!(embedder.limiter.succeeded(), 1);
+        answer_request(&mut second, &lengths);
+        assert_eq!(call.join().unwrap().unwrap().len(), texts.len());
+        assert_eq!(embedder.limiter.succeeded(), 2);
+    });
 }
 
 #[test]
 fn a_server_that_never_answers_is_given_up_after_the_timeout() {
-    let (url, connections) = hanging();
+    let (url, _connections) = hanging();
     let mut embedder = embedder(&url, 2).unwrap();
     embedder.timeout = Duration::from_millis(20);
     let error = embedder.embed_one("abc").unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Unavailable);
-    // One attempt, because no time was left for another.
-    assert_eq!(connections.try_iter().count(), 1);
+    assert!(error.message.contains("gives no vectors"), "{error}");
+}
+
+#[test]
+fn a_retry_needs_a_transient_failure_an_attempt_and_time() {
+    let failure = |is_transient| RequestFailure { problem: String::new(), is_transient };
+    let delay = BACKOFF.delay(1);
+    assert_eq!(failure(true).retry_delay(1, delay * 2), Some(delay));
+    assert_eq!(failure(true).retry_delay(1, delay), None);
+    assert_eq!(failure(true).retry_delay(ATTEMPTS, Duration::MAX), None);
+    assert_eq!(failure(false).retry_delay(1, Duration::MAX), None);
 }

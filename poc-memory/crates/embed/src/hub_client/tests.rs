@@ -81,7 +81,7 @@ impl World {
     }
 
     /// The error message without the address.
-    fn told(&self, address: &str, model: &str) -> String {
+    fn report(&self, address: &str, model: &str) -> String {
         self.fetch(address, model).unwrap_err().to_string().replace(address, "HUB")
     }
 
@@ -128,8 +128,8 @@ fn redirects_to_unlisted_hosts_are_rejected() {
     });
     let world = World::new();
     insta::assert_snapshot!(
-        world.told(&address, "o/n"),
-        @"`hub.hosts`: `HUB/` redirects to `http://127.0.0.1`, which is not among the hosts"
+        world.report(&address, "o/n"),
+        @"`hub.hosts`: `HUB/` redirects to `http://127.0.0.1`, which `hosts` does not contain"
     );
     assert_eq!(heard.lock().len(), 0);
     assert!(world.cache().find(&"o/n".parse().unwrap()).is_none());
@@ -144,7 +144,7 @@ fn redirects_to_unlisted_hosts_are_rejected() {
     assert_eq!(fs::read(found.folder.join("vocab.txt")).unwrap(), b"words");
     let (address, _) = serve(sent_on);
     insta::assert_snapshot!(
-        world.told(&address, "o/m"),
+        world.report(&address, "o/m"),
         @"`HUB/` gives no model: it redirects too many times"
     );
 }
@@ -152,22 +152,22 @@ fn redirects_to_unlisted_hosts_are_rejected() {
 #[test]
 fn failed_fetches_are_reported_and_leave_no_files() {
     let world = World::new();
-    let told = |answer: fn(&str) -> Answer, model: &str| {
+    let report = |answer: fn(&str) -> Answer, model: &str| {
         let (address, _) = serve(answer);
-        let told = world.told(&address, model);
-        assert!(!world.incomplete() && world.cache().find(&model.parse().unwrap()).is_none(), "{told}");
-        told
+        let report = world.report(&address, model);
+        assert!(!world.incomplete() && world.cache().find(&model.parse().unwrap()).is_none(), "{report}");
+        report
     };
-    let told = [
-        told(whole, "o/unknown"),
-        told(|path| if path.ends_with("/main") { ok(b"hello") } else { whole(path) }, "o/n"),
-        told(
+    let report = [
+        report(whole, "o/unknown"),
+        report(|path| if path.ends_with("/main") { ok(b"hello") } else { whole(path) }, "o/n"),
+        report(
             |path| {
                 if path.ends_with("/main") { ok(br#"{"sha": "../..", "siblings": []}"#) } else { whole(path) }
             },
             "o/n",
         ),
-        told(
+        report(
             |path| {
                 if path.ends_with("/main") {
                     ok(br#"{"sha": "c0ffee", "siblings": []}"#)
@@ -177,7 +177,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
             },
             "o/n",
         ),
-        told(
+        report(
             |path| {
                 if path.ends_with(".txt") {
                     (500, "content-length: 0\r\n".into(), Vec::new())
@@ -187,14 +187,14 @@ fn failed_fetches_are_reported_and_leave_no_files() {
             },
             "o/n",
         ),
-        told(
+        report(
             |path| match path.ends_with(".txt") {
                 true => (200, "content-length: 900\r\n".into(), b"cut off".to_vec()),
                 false => whole(path),
             },
             "o/n",
         ),
-        told(
+        report(
             |path| match path.ends_with(".safetensors") {
                 true => (
                     200,
@@ -206,14 +206,14 @@ fn failed_fetches_are_reported_and_leave_no_files() {
             "o/n",
         ),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
-    `HUB/` has no `/api/models/o/unknown/revision/main` for you (404 Not Found)
-    `HUB/` gives no model: what it says of `o/n` cannot be read: expected value at line 1 column 1
+    insta::assert_snapshot!(report.join("\n"), @r"
+    `HUB/` does not give access to `/api/models/o/unknown/revision/main` (404 Not Found)
+    `HUB/` gives no model: its description of `o/n` cannot be read: expected value at line 1 column 1
     `HUB/` gives no model: it calls a revision `../..`
     the model `o/n` has no `config.json`
     `HUB/` gives no model: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
     `HUB/` gives no model: `vocab.txt` broke off: request or response body error
-    `HUB/` gives no model: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, it says abababababababababababababababababababababababababababababababab
+    `HUB/` gives no model: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = world.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();

@@ -29,13 +29,13 @@ pub enum Code {
     TenantPatternMismatch,
     /// The tenant lacks a required key.
     TenantMissingRequired,
-    /// The tenant has none of the sets of keys that the schema requires one of.
+    /// The schema requires exactly one of several sets of keys, and the tenant has none of them.
     TenantOneOfNoMatch,
-    /// The tenant has several of the sets of keys that the schema requires one of.
+    /// The schema requires exactly one of several sets of keys, and the tenant has more than one.
     TenantOneOfMultipleMatch,
     /// The store accepts no writes since the disk failed one.
     ReadOnly,
-    /// A defect or a failing disk: no other request would have succeeded.
+    /// The request was right, but a defect, a failing disk or damaged data made it fail.
     Internal,
 }
 

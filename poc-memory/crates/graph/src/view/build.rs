@@ -172,7 +172,7 @@ mod tests {
             }
             stepped.seq = 7;
             let built = built.finish(7);
-            prop_assert_eq!(testing::told(&built), testing::told(&stepped));
+            prop_assert_eq!(testing::contents(&built), testing::contents(&stepped));
             let rows = |view: &View| -> Vec<_> {
                 (0..view.slots()).map(|ix| (view.id(ix), view.edges(ix).to_vec())).collect()
             };

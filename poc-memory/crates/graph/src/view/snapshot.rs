@@ -230,7 +230,7 @@ mod tests {
     use crate::Visit;
     use crate::VisitOutcome;
     use crate::testing;
-    use crate::testing::told;
+    use crate::testing::contents;
     use crate::time::Timestamp;
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -272,7 +272,7 @@ mod tests {
         ) {
             let view = view(&order, &edges, &gone, &seen);
             let again = View::decode(&view.encode().unwrap(), 4).unwrap();
-            prop_assert_eq!(told(&again), told(&view));
+            prop_assert_eq!(contents(&again), contents(&view));
             prop_assert_eq!(again.slots() as usize, view.node_count());
             prop_assert!(again.ids_ascend());
         }
@@ -283,7 +283,7 @@ mod tests {
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
             if let Some(view) = View::decode(&bytes, 4) {
-                told(&view);
+                contents(&view);
                 prop_assert!(!cut);
             }
         }

@@ -13,7 +13,7 @@ pub struct JoinedScores<'a> {
     // The terms of the query that occur in the index, with their inverse document frequencies.
     terms: Vec<(f64, &'a Term)>,
     average_length: f64,
-    // What is known of a note. Groups overlap.
+    // A note is read once, although it may be in several groups.
     notes: FxHashMap<NodeId, TermFrequencies>,
 }
 

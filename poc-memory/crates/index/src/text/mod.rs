@@ -127,15 +127,15 @@ fn parameters(config: &poc_config::TextConfig) -> Result<Parameters> {
     };
     if !(config.k1.is_finite() && config.k1 >= 0.0) {
         let problem = format!("k1 of BM25 cannot be {}", config.k1);
-        return invalid("k1", problem, "a number from 0 up; 0.9 is usual");
+        return invalid("k1", problem, "a number from 0 up");
     }
     if !(0.0..=1.0).contains(&config.b) {
         let problem = format!("b of BM25 cannot be {}", config.b);
-        return invalid("b", problem, "a number from 0 to 1; 0.4 is usual");
+        return invalid("b", problem, "a number from 0 to 1");
     }
     if !(config.title_weight.is_finite() && config.title_weight >= 0.0) {
         let problem = format!("a term of a title cannot count {} times", config.title_weight);
-        return invalid("title-weight", problem, "a number from 0 up; 3 is usual");
+        return invalid("title-weight", problem, "a number from 0 up");
     }
     Ok(Parameters { k1: config.k1, b: config.b, title: config.title_weight })
 }

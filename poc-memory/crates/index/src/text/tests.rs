@@ -219,6 +219,6 @@ fn settings_out_of_range_are_errors() {
         |text: poc_config::TextConfig| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
     insta::assert_snapshot!(check(poc_config::TextConfig { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
     insta::assert_snapshot!(check(poc_config::TextConfig { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
-    let told = check(poc_config::TextConfig { title_weight: -1.0, ..config() });
-    insta::assert_snapshot!(told, @"`text.title-weight`: a term of a title cannot count -1 times");
+    let report = check(poc_config::TextConfig { title_weight: -1.0, ..config() });
+    insta::assert_snapshot!(report, @"`text.title-weight`: a term of a title cannot count -1 times");
 }

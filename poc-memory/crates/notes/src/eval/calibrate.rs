@@ -120,7 +120,7 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
     {
         let of = few.set.as_ref().map(|set| format!(" of `{set}`")).unwrap_or_default();
         return Err(Error::invalid(format!("{count} questions{of} are too few to set thresholds by"))
-            .hint(format!("at least {MIN_QUESTIONS} are needed; `--from DIR` takes those of a folder")));
+            .hint(format!("at least {MIN_QUESTIONS} are needed; `poc-memory calibrate --from DIR` takes those of a folder")));
     }
     let at = |of: fn(&AnswerSet) -> &[GateAnswer], value: fn(&GateAnswer) -> f64, share| {
         let groups: Vec<Vec<f64>> =

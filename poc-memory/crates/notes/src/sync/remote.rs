@@ -132,11 +132,11 @@ fn missing(memory: &Memory, place: &RemoteLocation, paths: &Paths) -> Result<Err
         }
         RemoteLocation::Folder(folder) if folder.is_dir() => {
             Error::not_found(format!("there is no store in `{}`", folder.display()))
-                .hint("`--create` of `poc-memory profile remote bind` makes an empty one there")
+                .hint("`poc-memory profile remote bind --create` makes an empty one there")
         }
         RemoteLocation::Folder(folder) => {
             Error::not_found(format!("there is no folder `{}`", folder.display()))
-                .hint("is its disk mounted? `--create` of `poc-memory profile remote bind` makes it")
+                .hint("is its disk mounted? `poc-memory profile remote bind --create` makes it")
         }
     };
     Ok(error.field("remote"))

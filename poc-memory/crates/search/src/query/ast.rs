@@ -28,9 +28,17 @@ impl Pipeline {
         self.used.iter().map(|name| &**name)
     }
 
-    /// Whether it sets a limit to the number of nodes.
+    /// Whether it limits the number of nodes in its result. A limit in front of an algorithm does not: the
+    /// algorithm adds further nodes.
     pub fn has_limit(&self) -> bool {
-        self.calls.iter().any(|call| call.def.is_limit(&call.arguments))
+        let mut last = self.calls.iter().rev().take_while(|call| call.def.kind() != Kind::Algorithm);
+        last.any(|call| call.def.is_limit(&call.arguments))
+    }
+
+    /// The text that its generator searches for, if it searches for one.
+    pub fn text(&self) -> Option<String> {
+        let first = self.calls.first()?;
+        first.arguments.text(first.def.text_param()?.name).ok()
     }
 
     /// The field of its last `sort:`, as written.

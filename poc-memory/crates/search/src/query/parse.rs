@@ -354,7 +354,10 @@ fn look_up(
             _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
             (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
             (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
-            (None, None) => problem.hint("`poc-memory search --help` lists every stage"),
+            (None, None) => {
+                let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
+                problem.hint(format!("the stages are {}", words.collect::<Vec<_>>().join(", ")))
+            }
         });
     }
     found

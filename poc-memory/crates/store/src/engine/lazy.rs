@@ -1,7 +1,7 @@
 //! An engine that opens on a background thread. Calls wait until it is open.
 
 use super::{Engine, Mark, Put, Visitor};
-use crate::Views;
+use crate::views::Views;
 use crate::watchdog;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};

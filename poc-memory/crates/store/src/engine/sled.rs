@@ -145,7 +145,7 @@ mod tests {
         let corruption =
             |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
         let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
-        for (harm, told) in [
+        for (harm, expected) in [
             (
                 corruption as fn(&sled::Db) -> sled::Result<()>,
                 "the record engine failed: Read corrupted data at file offset None backtrace ()",
@@ -155,7 +155,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let damaged = engine(&folder).unwrap();
             let error = damaged.run(harm).unwrap_err();
-            assert_eq!(error.message, format!("the records are damaged: {told}"));
+            assert_eq!(error.message, format!("the records are damaged: {expected}"));
             assert!(error.hint.is_some());
             drop(damaged);
             let error = engine(&folder).err().unwrap();

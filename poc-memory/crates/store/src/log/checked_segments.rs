@@ -48,7 +48,7 @@ fn fingerprint() -> Fingerprint {
 
 /// The segments that need not be read, by their first sequence number.
 pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
-    let told = || {
+    let valid = || {
         let (_, bytes) = atomic_file::read(&file(directory), fingerprint())?;
         let written = modified_at(&file(directory))?;
         let checked: Vec<CheckedSegment> = postcard::from_bytes(&bytes).ok()?;
@@ -61,7 +61,7 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
         let kept = checked.into_iter().filter(|checked| unchanged(checked).unwrap_or(false));
         Some(kept.map(|checked| (checked.first, checked)).collect())
     };
-    told().unwrap_or_default()
+    valid().unwrap_or_default()
 }
 
 /// Saves that every complete segment has been checked.

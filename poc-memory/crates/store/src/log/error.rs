@@ -20,7 +20,7 @@ pub(crate) enum LogError {
     Truncate(io::Error),
     #[error("the log cannot be opened: {0}")]
     Append(io::Error),
-    #[error("the log does not hold transaction {0}")]
+    #[error("the log does not contain transaction {0}")]
     Missing(u64),
 }
 

@@ -1,11 +1,11 @@
 //! Opens the records: brings the engine to the end of the log and builds the views from it.
 
-use crate::Views;
 use crate::catch_up;
 use crate::engine::lazy::OpenedEngine;
 use crate::engine::{Engine, EngineError};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
+use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
 use poc_graph::error::Result;

@@ -70,7 +70,7 @@ fn gone(delta: &Delta) -> NodeId {
 }
 
 fn with(folder: &TempDir, probe: &Arc<Probe>) -> Store {
-    let store = open(folder.path(), EMBEDDER, vec![probe.clone()], in_memory()).unwrap();
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![probe.clone()], in_memory()).unwrap();
     store.settle();
     store
 }

@@ -27,7 +27,7 @@ struct Following {
 
 fn following(folder: &TempDir, stop: PausePoint) -> Following {
     let slow = Arc::new(PausableFollower::paused_at(stop));
-    let store = open(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
+    let store = Store::open_with(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
     Following { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 

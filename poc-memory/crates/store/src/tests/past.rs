@@ -26,7 +26,7 @@ struct Seen {
     seq: u64,
     at: i64,
     records: Vec<(Table, Vec<u8>, Vec<u8>)>,
-    told: Vec<String>,
+    contents: Vec<String>,
 }
 
 proptest! {
@@ -52,8 +52,8 @@ proptest! {
             });
             let seq = done.unwrap().seq;
             if seq > seen.last().map_or(0, |seen| seen.seq) {
-                let (records, told) = (records(&store), testing::told(&store.view()));
-                seen.push(Seen { seq, at: *millis, records, told });
+                let (records, contents) = (records(&store), testing::contents(&store.view()));
+                seen.push(Seen { seq, at: *millis, records, contents });
             }
             if number == early && !seen.is_empty() {
                 let newest = seen.len() - 1;
@@ -67,7 +67,7 @@ proptest! {
             let (Ok(past), Some(then)) = (past, then) else { continue };
             prop_assert_eq!(past.seq(), then.seq);
             prop_assert_eq!(&records(&past), &then.records);
-            prop_assert_eq!(&testing::told(past.view()), &then.told);
+            prop_assert_eq!(&testing::contents(past.view()), &then.contents);
             for other in -1..13 {
                 let same = seen.iter().rev().find(|seen| seen.at <= other).is_some_and(|seen| seen.seq == then.seq);
                 prop_assert_eq!(past.is_as_of(Timestamp(other)).unwrap(), same);
@@ -77,7 +77,7 @@ proptest! {
         if let Some((number, past)) = kept {
             prop_assert_eq!(past.seq(), seen[number].seq);
             prop_assert_eq!(&records(&past), &seen[number].records);
-            prop_assert_eq!(&testing::told(past.view()), &seen[number].told);
+            prop_assert_eq!(&testing::contents(past.view()), &seen[number].contents);
         }
     }
 }
@@ -86,16 +86,16 @@ proptest! {
 fn times_before_the_first_change_are_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits: Limits { segment: 600 }, ..in_memory() }).unwrap();
-    let told = |millis| {
+    let contents = |millis| {
         let error = store.snapshot_at(Timestamp(millis)).err().unwrap();
         assert_eq!(error.code, Code::NotFound);
         format!("{}\n{}", error.message, error.hint.unwrap_or_default())
     };
-    insta::assert_snapshot!(told(9), @"there is no past: nothing was ever stored");
+    insta::assert_snapshot!(contents(9), @"there is no past: nothing was ever stored");
     for number in 1..=20 {
         store.transact(at(number * 1000), |tx| tx.put_node(&node(number as u64))).unwrap();
     }
-    insta::assert_snapshot!(told(999), @r"
+    insta::assert_snapshot!(contents(999), @r"
     nothing was stored yet at 1970-01-01T00:00:00.999Z
     the first change is of 1970-01-01T00:00:01.000Z
     ");
@@ -103,7 +103,7 @@ fn times_before_the_first_change_are_not_found() {
     store.shared.log.forget_before(12);
     let first = store.shared.log.first();
     assert!(first > 1 && first <= 12, "{first}");
-    insta::assert_snapshot!(told(999), @r"
+    insta::assert_snapshot!(contents(999), @r"
     the log does not reach back to 1970-01-01T00:00:00.999Z
     it begins with a change of 1970-01-01T00:00:11.000Z
     ");

@@ -4,7 +4,7 @@ use super::changes::{Op, op};
 use super::*;
 use crate::catch_up;
 use crate::view_file;
-use poc_graph::testing::told;
+use poc_graph::testing::contents;
 use proptest::prelude::*;
 
 fn tuple(number: usize) -> Tuple {
@@ -28,13 +28,13 @@ fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
 
 /// Everything a tenant can see except transaction numbers, which all tenants share.
 fn seen(store: &Store) -> (Vec<String>, Vec<String>) {
-    (lines(told(&store.view())), records(store))
+    (lines(contents(&store.view())), records(store))
 }
 
-fn lines(told: Vec<String>) -> Vec<String> {
+fn lines(contents: Vec<String>) -> Vec<String> {
     // The first line begins with the number of the transaction.
-    let first = told[0].split_once(", ").unwrap().1.to_owned();
-    std::iter::once(first).chain(told.into_iter().skip(1)).collect()
+    let first = contents[0].split_once(", ").unwrap().1.to_owned();
+    std::iter::once(first).chain(contents.into_iter().skip(1)).collect()
 }
 
 /// The records of a tenant's own tables, without the tenant's id.
@@ -52,8 +52,8 @@ fn records<R: Records>(records: &R) -> Vec<String> {
 
 fn histories(store: &Store) -> Vec<Vec<(Timestamp, bool, bool)>> {
     let history = |number| store.history(node(number).id).unwrap();
-    let told = |change: LoggedChange| (change.cause.at, change.before.is_some(), change.after.is_some());
-    (0..6).map(|number| history(number).into_iter().map(told).collect()).collect()
+    let contents = |change: LoggedChange| (change.cause.at, change.before.is_some(), change.after.is_some());
+    (0..6).map(|number| history(number).into_iter().map(contents).collect()).collect()
 }
 
 proptest! {
@@ -93,7 +93,7 @@ proptest! {
                     match (own, alone) {
                         (Ok(own), Ok(alone)) => {
                             prop_assert_eq!(records(&own), records(&alone));
-                            prop_assert_eq!(lines(told(own.view())), lines(told(alone.view())));
+                            prop_assert_eq!(lines(contents(own.view())), lines(contents(alone.view())));
                         }
                         (Err(own), Err(alone)) => prop_assert_eq!(own, alone),
                         (own, alone) => prop_assert!(false, "{:?} {:?}", own.err(), alone.err()),
@@ -105,7 +105,7 @@ proptest! {
         same(&store, "at once")?;
         let views = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
         for (tenant, view) in &views {
-            prop_assert_eq!(lines(told(view)), lines(told(&store.view_of(*tenant))), "of the records");
+            prop_assert_eq!(lines(contents(view)), lines(contents(&store.view_of(*tenant))), "of the records");
         }
         if folder.path().join("view").exists() {
             let (views, _) = view_file::read(folder.path()).unwrap().catch_up(&store.shared.log).unwrap();

@@ -261,12 +261,12 @@ fn a_node_without_an_activity_record_has_the_initial_activity() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
-    let told = || poc_graph::testing::told(&store.view())[1..].to_vec();
-    let at_birth = told();
+    let contents = || poc_graph::testing::contents(&store.view())[1..].to_vec();
+    let at_birth = contents();
     let id = node(1).id;
     store.transact(cause(), |tx| tx.put_activity(id, &Activity::born(Timestamp(9), 3.0))).unwrap();
-    assert_ne!(told(), at_birth);
+    assert_ne!(contents(), at_birth);
     // Undo deletes the record in the same way.
     store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
-    assert_eq!(told(), at_birth);
+    assert_eq!(contents(), at_birth);
 }

@@ -4,18 +4,18 @@ use super::changes::{apply, op};
 use super::*;
 use crate::catch_up;
 use crate::view_file;
-use poc_graph::testing::told;
+use poc_graph::testing::contents;
 use proptest::prelude::*;
 
 /// The contents of the saved view after catching up with the log; `None` when it is rejected.
 fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
     let (views, _) = view_file::read(folder.path())?.catch_up(&store.shared.log)?;
-    Some(told(&views[&store.tenant]))
+    Some(contents(&views[&store.tenant]))
 }
 
 fn of_the_records(store: &Store) -> Vec<String> {
     let views = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
-    told(&views[&store.tenant])
+    contents(&views[&store.tenant])
 }
 
 fn path(folder: &TempDir) -> PathBuf {
@@ -40,8 +40,8 @@ fn closed() -> (TempDir, Vec<String>) {
         })
         .unwrap();
     store.checkpoint().unwrap();
-    let told = told(&store.view());
-    (folder, told)
+    let contents = contents(&store.view());
+    (folder, contents)
 }
 
 proptest! {
@@ -68,7 +68,7 @@ proptest! {
             }
         }
         let records = of_the_records(&store);
-        prop_assert_eq!(&told(&store.view()), &records);
+        prop_assert_eq!(&contents(&store.view()), &records);
         if path(&folder).exists() {
             prop_assert_eq!(saved(&folder, &store), Some(records));
         }
@@ -90,7 +90,7 @@ fn a_damaged_view_is_refused_at_every_byte() {
     }
     for at in [0, 40, 100, whole.len() - 1] {
         fs::write(path(&folder), &whole[..at]).unwrap();
-        assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before, "byte {at}");
+        assert_eq!(contents(&open_in(&folder, in_memory()).unwrap().view()), before, "byte {at}");
     }
 }
 
@@ -98,9 +98,9 @@ fn a_damaged_view_is_refused_at_every_byte() {
 fn a_missing_or_invalid_view_is_rebuilt() {
     let (folder, before) = closed();
     fs::remove_file(path(&folder)).unwrap();
-    assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before);
+    assert_eq!(contents(&open_in(&folder, in_memory()).unwrap().view()), before);
     fs::create_dir(path(&folder)).unwrap();
-    assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before);
+    assert_eq!(contents(&open_in(&folder, in_memory()).unwrap().view()), before);
 }
 
 /// Cuts the last transaction off the log.
@@ -124,7 +124,7 @@ fn a_view_ahead_of_the_log_is_refused() {
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(saved(&folder, &store), None, "the log went another way");
     assert_eq!((numbers(&store), store.view().seq), (vec![1, 2, 3, 4, 5, 9], 6));
-    assert_ne!(told(&store.view()), before);
+    assert_ne!(contents(&store.view()), before);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn leftovers_of_a_killed_checkpoint_are_overwritten() {
     let (folder, before) = closed();
     fs::write(path(&folder).with_extension("partial"), "half").unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    assert_eq!(told(&store.view()), before);
+    assert_eq!(contents(&store.view()), before);
     put(&store, 9);
     store.checkpoint().unwrap();
     assert!(!path(&folder).with_extension("partial").exists());

@@ -87,7 +87,7 @@ fn carets_are_under_characters_not_bytes() {
     unknown stage `größe`
       größe:日本
       ^^^^^
-    hint: `poc-memory search --help` lists every stage
+    hint: the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
     ");
 }
 
@@ -111,16 +111,16 @@ fn long_and_multi_line_pipelines_are_shown_in_part() {
     insta::assert_snapshot!(told(&many), @r"
     65 problems in this pipeline
       x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x
-      ^ unknown stage `x`; `poc-memory search --help` lists every stage
-        ^ unknown stage `x`; `poc-memory search --help` lists every stage
-          ^ unknown stage `x`; `poc-memory search --help` lists every stage
-            ^ unknown stage `x`; `poc-memory search --help` lists every stage
-              ^ unknown stage `x`; `poc-memory search --help` lists every stage
-                ^ unknown stage `x`; `poc-memory search --help` lists every stage
-                  ^ unknown stage `x`; `poc-memory search --help` lists every stage
-                    ^ unknown stage `x`; `poc-memory search --help` lists every stage
-                      ^ unknown stage `x`; `poc-memory search --help` lists every stage
-                        ^ unknown stage `x`; `poc-memory search --help` lists every stage
+      ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+        ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+          ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+            ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+              ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+                ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+                  ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+                    ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+                      ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+                        ^ unknown stage `x`; the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
       … and 55 more
     ");
     insta::assert_snapshot!(told(&"x".repeat(70_000)), @r"

@@ -88,3 +88,25 @@ fn visit_filters_are_read_from_a_pipeline() {
     assert_eq!(of("all | !visited:linker,24h"), Some(Some("1d".into())));
     assert_eq!(of("all | not-visited:other,7d | !not-visited:linker,7d"), None);
 }
+
+#[test]
+fn a_limit_in_front_of_an_algorithm_does_not_limit_the_result() {
+    let check = |text: &str, expected: bool| {
+        let pipeline = parse(text).unwrap();
+        assert_eq!(pipeline.has_limit(), expected, "{text}");
+    };
+    check("all", false);
+    check("all | offset:3", false);
+    check("all | limit:3", true);
+    check("all | limit:3 | type:semantic", true);
+    check("all | limit:3 | spread", false);
+    check("all | spread | limit:3", true);
+}
+
+#[test]
+fn the_text_of_a_pipeline_is_that_of_its_generator() {
+    let text = |text: &str| parse(text).unwrap().text();
+    assert_eq!(text("match:'a split' | limit:3").as_deref(), Some("a split"));
+    assert_eq!(text("hybrid:journal").as_deref(), Some("journal"));
+    assert_eq!(text("all | keyword:journal"), None);
+}

@@ -1,0 +1,93 @@
+//! The sections of the daemon, its agents and the Model Context Protocol.
+
+use super::section::section;
+use poc_graph::time::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+section!(
+    /// The Model Context Protocol.
+    McpConfig {
+        /// Which tools models see.
+        tools: ToolSet,
+        /// Whether a model may delete notes for good.
+        delete: bool,
+        /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
+        http: bool,
+        /// Sessions at once over HTTP.
+        max_sessions: usize,
+        /// How long a session may be idle.
+        session_timeout: Span,
+    }
+);
+
+/// The tools that models see over MCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolSet {
+    /// The six everyday tools.
+    Default,
+    /// The six everyday tools, and every other op that models may call. Such an op is the tool `memory_OP`.
+    All,
+    /// The tools with the prefix `graft_`, for clients with prompts that name them.
+    Seed,
+}
+
+section!(
+    /// Agents as a whole.
+    AgentsConfig {
+        /// Greatest number of agents running at the same time.
+        max_concurrent_runs: usize,
+        /// The period over which missed runs are spread.
+        catch_up_spread: Span,
+        /// How long notes must be unchanged before agents triggered by changes run.
+        change_quiet: Span,
+        /// These agents run at the latest this long after the first change.
+        change_latest: Span,
+        /// Runs per agent whose prompt and reply are kept.
+        keep_bodies: usize,
+        /// Runs per agent whose record is kept.
+        keep_rows: usize,
+        /// Link candidates shown with each node of a prompt.
+        candidates: usize,
+        /// Characters of a candidate's text in a prompt.
+        candidate_chars: usize,
+        /// How long rendering a prompt may take.
+        render_timeout: Span,
+        /// Bytes a rendered prompt may have.
+        render_max_bytes: usize,
+    }
+);
+section!(
+    /// The daemon.
+    DaemonConfig {
+        /// Greatest frame on the socket.
+        max_frame_bytes: usize,
+        /// Connections at once.
+        max_connections: usize,
+        /// Requests at once on one connection.
+        max_in_flight: usize,
+        /// How long the handshake of a connection may take.
+        handshake_timeout: Span,
+        /// How long running work may continue at shutdown.
+        shutdown_grace: Span,
+        /// How long the store must be unchanged before the daemon writes a checkpoint, which saves the next start
+        /// from replaying the log.
+        checkpoint_quiet: Span,
+        /// Quiet time after a file event before a reload.
+        reload_quiet: Span,
+        /// A reload starts at most this long after the first event.
+        reload_latest: Span,
+        /// A scan happens this often without any event.
+        reload_poll: Span,
+        /// How often the scheduler looks for due work.
+        heartbeat: Span,
+    }
+);
+section!(
+    /// What all agents together may spend.
+    BudgetConfig {
+        /// US dollars of the runs that begin on one day.
+        max_usd_per_day: f64,
+    }
+);

@@ -1,0 +1,201 @@
+//! Loads the settings: merges the layers and checks the result.
+
+use super::bounds;
+use super::layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
+use super::sections::Config;
+use poc_graph::error::{Error, ErrorLocation, Result};
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Table;
+
+/// The compiled-in defaults, with a comment on every line that needs one.
+pub const DEFAULTS: &str = include_str!("../../../../defaults/config.toml");
+
+impl Config {
+    /// The defaults alone.
+    pub fn defaults() -> Result<Config> {
+        Config::layered(None, std::iter::empty())
+    }
+
+    /// Defaults, then the file if it exists, then the environment.
+    pub fn load(file: &Path) -> Result<Config> {
+        let text = read(file)?;
+        let name = file.display().to_string();
+        Config::layered(text.as_deref().map(|text| (name.as_str(), text)), variables())
+    }
+
+    /// Defaults, then the text of a file with its name, then variables.
+    pub fn layered(
+        file: Option<(&str, &str)>,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Config> {
+        let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
+        // Where each pipeline is defined: known per layer, set at the end.
+        let mut places: BTreeMap<String, ErrorLocation> = BTreeMap::new();
+        let mut search = ErrorLocation::default();
+        if let Some((name, text)) = file {
+            let layer: Table = parse(name, text)?;
+            merge(&mut merged, layer);
+            let config = deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
+            let place = |saved: &String| (saved.clone(), placed(name, text, &["pipelines", saved]));
+            places.extend(config.pipelines.keys().map(place));
+            search = Some(placed(name, text, &["search", "pipeline"]))
+                .filter(|at| at.line.is_some())
+                .unwrap_or_default();
+        }
+        for (variable, value) in variables {
+            if let Some(path) = variable_path(&variable) {
+                put(&mut merged, &path, scalar(&value));
+                deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
+                let [section, name] = path.as_slice() else { continue };
+                let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
+                match (section.as_str(), name.as_str()) {
+                    ("pipelines", name) => drop(places.insert(name.to_owned(), at)),
+                    ("search", "pipeline") => search = at,
+                    _ => {}
+                }
+            }
+        }
+        let mut config =
+            deserialize(merged).map_err(|problem| problem.place("defaults/config.toml", DEFAULTS))?;
+        for (name, saved) in &mut config.pipelines {
+            saved.at = places.remove(name).unwrap_or_default();
+        }
+        config.search.pipeline.at = search;
+        config.check().map_err(|error| match file {
+            Some((name, text)) => in_file(error, name, text),
+            None => error,
+        })?;
+        Ok(config)
+    }
+
+    /// A hash of all settings that a daemon reads only at start; equal for settings that differ in none of them.
+    pub fn fingerprint(&self) -> String {
+        let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
+        // Settings come from TOML, so they can be written as it.
+        let text = toml::to_string(&fixed).unwrap_or_default();
+        blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
+    }
+
+    /// The node types this store knows.
+    pub fn node_types(&self) -> impl Iterator<Item = &str> {
+        poc_graph::NodeType::BUILT_IN.into_iter().chain(self.nodes.types.iter().map(String::as_str))
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, model) in &self.models {
+            if !self.providers.contains_key(&model.provider) {
+                return Err(Error::config(format!(
+                    "model `{name}` names the provider `{}`, which is not configured",
+                    model.provider
+                ))
+                .hint(format!("add a section `[providers.{}]`", model.provider))
+                .field(format!("models.{name}.provider")));
+            }
+        }
+        bounds::check(self)?;
+        self.tenant_schema.check()?;
+        self.edges.check()?;
+        self.weight.check()?;
+        self.write.check()?;
+        self.rest.check()
+    }
+}
+
+/// An error about a key, with its position in the file if the key occurs there.
+fn in_file(error: Error, name: &str, text: &str) -> Error {
+    let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
+    let path: Vec<&str> = field.split('.').collect();
+    let at = placed(name, text, &path);
+    if at.line.is_some() { error.at(ErrorLocation { field: Some(field), ..at }) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(text: &str) -> Result<Config> {
+        Config::layered(Some(("config.toml", text)), std::iter::empty())
+    }
+
+    #[test]
+    fn the_defaults_are_complete() {
+        Config::defaults().unwrap();
+    }
+
+    #[test]
+    fn a_file_changes_only_what_it_names() {
+        let config = with("[text]\nk1 = 1.2\n").unwrap();
+        assert_eq!((config.text.k1, config.text.b), (1.2, 0.4));
+    }
+
+    #[test]
+    fn an_unknown_key_is_reported_with_its_position() {
+        let error = with("[text]\nk1 = 1.2\nlangauge = \"german\"\n").unwrap_err();
+        let at = error.at.clone().unwrap();
+        assert_eq!((at.line, at.column, at.file.as_deref()), (Some(3), Some(1), Some("config.toml")));
+        assert!(error.message.contains("langauge"), "{error}");
+    }
+
+    #[test]
+    fn problems_are_described_in_terms_of_the_file() {
+        let files = [
+            "text.langauge = \"german\"",
+            "txt.k1 = 1",
+            "text.k1 = \"high\"",
+            "vectors.exact-below = -1",
+            "vectors.exact-below = 1.5",
+            "daemon.heartbeat = \"soon\"",
+            "daemon.heartbeat = 5",
+            "providers.x.kind = \"openia\"",
+            "[models.x]\nprovider = \"heuristic\"",
+            "text = 5",
+            "pipelines.a = 5",
+            "nodes.types = \"saga\"",
+            "nodes.types = [true]",
+        ];
+        let report = |error: Error| format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default());
+        let all: Vec<String> = files.iter().map(|file| report(with(file).unwrap_err())).collect();
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        config.toml:1:6: `text.langauge`: unknown key `langauge`
+          did you mean `language`?
+        config.toml:1:1: `txt`: unknown key `txt`
+          did you mean `text`?
+        config.toml:1:6: `text.k1`: cannot be the text "high"
+          give a number
+        config.toml:1:9: `vectors.exact-below`: cannot be the number `-1`
+          give a whole number from 0 up
+        config.toml:1:9: `vectors.exact-below`: cannot be the number `1.5`
+          give a whole number from 0 up
+        config.toml:1:8: `daemon.heartbeat`: `soon` is not a duration
+          write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+        config.toml:1:8: `daemon.heartbeat`: cannot be the number `5`
+          give text in quotes
+        config.toml:1:13: `providers.x.kind`: unknown value `openia`
+          did you mean `openai`?
+        config.toml:1:9: `models.x`: `id` is missing here
+          add a line `id = …`
+        config.toml:1:1: `text`: cannot be the number `5`
+          give a table: a line `[…]` and keys below it
+        config.toml:1:11: `pipelines.a`: cannot be the number `5`
+          give text in quotes
+        config.toml:1:7: `nodes.types`: cannot be the text "saga"
+          give a list, such as ["…"]
+        config.toml:1:7: `nodes.types[0]`: cannot be `true`
+          give text in quotes
+        "#);
+        let variables = [("POC_MEMORY__TEXT__K1".to_owned(), "high".to_owned())];
+        insta::assert_snapshot!(report(Config::layered(None, variables.into_iter()).unwrap_err()), @r#"
+        `POC_MEMORY__TEXT__K1`: cannot be the text "high"
+          give a number
+        "#);
+    }
+
+    #[test]
+    fn the_environment_overrides_the_file() {
+        let variables = [("POC_MEMORY__VECTORS__EXACT_BELOW".to_owned(), "7".to_owned())];
+        let config =
+            Config::layered(Some(("c", "[vectors]\nexact-below = 9\n")), variables.into_iter()).unwrap();
+        assert_eq!(config.vectors.exact_below, 7);
+    }
+}

@@ -1,0 +1,8 @@
+//! The views of all tenants.
+
+use poc_graph::{Tenant, View};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The views of all tenants that have ever written, and that of the default tenant.
+pub(super) type Views = FxHashMap<Tenant, Arc<View>>;
