@@ -11,6 +11,7 @@ use poc_notes::freshness::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
 use poc_search::retrieve::RetrievalHit;
+use poc_store::Records as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -12,8 +12,8 @@
 use super::Definition;
 use super::definition::{ActionKind, Mode};
 use super::schedule::Schedule;
-use poc_graph::{NodeType, provenance};
 use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::{NodeType, provenance};
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 

@@ -353,11 +353,11 @@ fn a_deleted_note_only_leaves_its_history() {
     let (a, b) = (memory.note("a", JOURNAL), memory.note("b", "two"));
     linked(&memory, a, b).unwrap();
     write(&memory, |tx| visit::record(tx, "linker", a, VisitOutcome::Processed, memory.now())).unwrap();
-    let deleted = write(&memory, |tx| delete::apply(tx, a)).unwrap();
+    let deleted = write(&memory, |tx| delete::apply(tx, a, memory.now())).unwrap();
     assert_eq!((deleted.node.key.as_str(), deleted.edges), ("a", 1));
     assert_eq!(memory.store.edges(b).unwrap(), []);
     assert_eq!(memory.store.visits(a).unwrap(), []);
-    assert_eq!(write(&memory, |tx| delete::apply(tx, a)).unwrap_err().code, Code::NotFound);
+    assert_eq!(write(&memory, |tx| delete::apply(tx, a, memory.now())).unwrap_err().code, Code::NotFound);
     let history =
         history::find(&memory, &a.to_string(), poc_graph::Visibility::of_person(memory.now())).unwrap();
     assert_eq!(

@@ -64,7 +64,9 @@ fn bounded(entry: String) -> Result<String> {
         return Ok(entry);
     }
     let message = format!("the test would have {} bytes, more than {MAX_BYTES}", entry.len());
-    Err(Error::conflict(message).hint("run it on fewer or shorter notes, such as a single one: `poc-memory agent test NAME --target NODE`"))
+    Err(Error::conflict(message).hint(
+        "run it on fewer or shorter notes, such as a single one: `poc-memory agent test NAME --target NODE`",
+    ))
 }
 
 /// A wrapper that stores the request and reply of a model.

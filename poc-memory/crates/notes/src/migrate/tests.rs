@@ -99,7 +99,7 @@ fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
     );
     // Texts written since can be restored as usual.
     let cause = memory.cause("manual", "delete");
-    memory.store.transact(cause, |tx| crate::delete::apply(tx, ids[1])).unwrap();
+    memory.store.transact(cause, |tx| crate::delete::apply(tx, ids[1], memory.now())).unwrap();
     let delete = memory.store.view().seq;
     assert_eq!(undone(delete).unwrap().refused, None);
     assert_eq!(nearest(&memory, "otter weir"), [ids[1]]);

@@ -108,7 +108,7 @@ pub(super) fn edit(memory: &Memory, key: &str, body: &str) -> Result<insert::Ins
 pub(super) fn delete(memory: &Memory, key: &str) {
     let id = named(memory, key).id;
     let cause = memory.cause("manual", "delete");
-    memory.store.transact(cause, |tx| crate::delete::apply(tx, id)).unwrap();
+    memory.store.transact(cause, |tx| crate::delete::apply(tx, id, memory.now())).unwrap();
 }
 
 pub(super) fn link(memory: &Memory, from: &str, to: &str) {
