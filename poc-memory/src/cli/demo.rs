@@ -64,7 +64,7 @@ const NEXT: &[(&str, &str)] = &[
     ("poc-memory import FOLDER", "take in your own notes: Markdown or JSON Lines"),
     ("poc-memory search WORDS", "find them"),
     ("poc-memory agent run linker --dry-run", "see what an agent would do, before it does"),
-    ("poc-memory agent list", "the six agents that come along"),
+    ("poc-memory agent list", "the seven bundled agents"),
     ("poc-daemon", "let the agents run on time"),
     ("poc-memory --help", "everything else"),
 ];

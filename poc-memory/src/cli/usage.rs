@@ -120,7 +120,7 @@ mod tests {
         invalid value `many` for `--lines <N>`: invalid digit found in string
         see `poc-memory daemon log --help`
         ");
-        for line in [["search", "--limit", "5", "x"], ["search", "-k", "5", "x"]] {
+        for line in [["search", "--limit", "5", "x"], ["search", "-n", "5", "x"]] {
             let told = check(&line);
             assert!(told.contains("`-p limit:5`") && !told.contains("as a value"), "{told}");
         }

@@ -75,11 +75,13 @@ impl Op for Forget {
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
-            (output.derived, "derived note"),
             (output.edges, "edge"),
             (output.vectors, "vector"),
         ];
-        let counts: Vec<String> = counts.iter().map(|&(count, one)| plural(count as u64, one)).collect();
+        let mut counts: Vec<String> = counts.iter().map(|&(count, one)| plural(count as u64, one)).collect();
+        if output.derived > 0 {
+            counts.push(plural(output.derived as u64, "derived note"));
+        }
         format!("forgot {}\n", counts.join(", "))
     }
 }

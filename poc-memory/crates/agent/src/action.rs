@@ -44,9 +44,11 @@ pub struct Insert {
     /// Markdown.
     pub body: String,
     /// Keywords; spelling is normalized.
+    #[serde(default)]
     pub keywords: Vec<String>,
-    /// Handles of nodes to link it to.
-    pub links: Vec<String>,
+    /// Handles of the nodes it is derived from. Replies of release 0.1 call them `links`.
+    #[serde(default, alias = "links")]
+    pub sources: Vec<String>,
 }
 
 /// A node to replace.
@@ -186,7 +188,7 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
             ("title", Line, "one line"),
             ("body", Text, "Markdown"),
             ("keywords", Lines, "words"),
-            ("links", Handles, "handles of the notes it comes from"),
+            ("sources", Handles, "handles of the notes it is derived from"),
         ],
         ActionKind::Supersede => &[
             ("reason", Line, "why, in one sentence"),
@@ -293,8 +295,8 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
             ActionKind::Weight => write!(text, "; a delta of at most {} either way", limits.weight_max_delta),
             ActionKind::Insert => write!(
                 text,
-                "; a body of at most {} characters, at most {} links in all",
-                limits.insert_max_chars, limits.link_add_max
+                "; a body of at most {} characters, at most {} sources",
+                limits.insert_max_chars, limits.insert_max_sources
             ),
             _ => Ok(()),
         };

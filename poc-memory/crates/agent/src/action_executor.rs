@@ -6,7 +6,8 @@ use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
-use poc_notes::{Memory, supersede, weight};
+use poc_notes::{Draft, Memory, derivation, supersede, weight};
+use poc_rank::lookalike::WordProfile;
 use poc_store::Tx;
 
 /// Applies the actions of one agent at one instant.
@@ -15,6 +16,8 @@ pub(super) struct ActionExecutor<'a> {
     pub memory: &'a Memory,
     /// The agent.
     pub agent: &'a str,
+    /// Maximum live nodes derived from one node; `None` if a person approved the action.
+    pub max_per_source: Option<usize>,
     /// Now.
     pub now: Timestamp,
 }
@@ -38,13 +41,15 @@ pub(super) fn record_own_visit(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Ti
 }
 
 impl ActionExecutor<'_> {
-    /// Applies one action and returns the nodes it created, or the reason why it was refused. An error comes
-    /// from the store and ends the run.
+    /// Applies one action and returns the nodes it created, or the reason why it was refused. A new node that is a
+    /// part of a replaced node is linked to it instead of being derived from it. An error comes from the store
+    /// and ends the run.
     pub(super) fn execute(
         &self,
         tx: &mut Tx<'_>,
         permitted: &PermittedAction,
         note: Option<&PreparedNote>,
+        is_part: bool,
     ) -> Result<Verdict<Vec<NodeId>>> {
         let now = self.now;
         let note = || note.ok_or_else(|| Error::internal("a new note was not prepared"));
@@ -77,18 +82,28 @@ impl ActionExecutor<'_> {
                 }
                 insert::apply(tx, note, now).map(|made| vec![made.id])
             }
-            PermittedAction::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
-                Ok(made) if made.duplicate => {
-                    return Ok(Err(present("a note with this text already exists")));
+            PermittedAction::Insert { draft, sources, reason } => {
+                if !is_part && let Some(refusal) = self.refuse_derived(tx, draft, sources)? {
+                    return Ok(Err(refusal));
                 }
-                Ok(made) => links
-                    .iter()
-                    .try_for_each(|&to| {
-                        link::add(tx, &self.link(made.id, to, link::STRENGTH, reason), now).map(|_| ())
-                    })
-                    .map(|()| vec![made.id]),
-                Err(error) => Err(error),
-            },
+                match insert::apply(tx, note()?, now) {
+                    Ok(made) if made.duplicate => {
+                        return Ok(Err(present("a note with this text already exists")));
+                    }
+                    Ok(made) if is_part => sources
+                        .iter()
+                        .try_for_each(|&to| {
+                            link::add(tx, &self.link(made.id, to, link::STRENGTH, reason), now).map(|_| ())
+                        })
+                        .map(|()| vec![made.id]),
+                    Ok(made) => {
+                        let provenance = provenance::of_agent(self.agent);
+                        derivation::add_sources(tx, made.id, sources, &provenance, reason, now)
+                            .map(|()| vec![made.id])
+                    }
+                    Err(error) => Err(error),
+                }
+            }
         };
         match done {
             Ok(made) => Ok(Ok(made)),
@@ -97,6 +112,32 @@ impl ActionExecutor<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Why a new note may not be derived from its sources: one of them has as many derived notes as it may have,
+    /// or one of these says nearly the same.
+    fn refuse_derived(&self, tx: &Tx<'_>, draft: &Draft, sources: &[NodeId]) -> Result<Option<Refusal>> {
+        let text = format!(
+            "{}\n{}",
+            draft.title.as_deref().unwrap_or_default(),
+            draft.body.as_deref().unwrap_or_default()
+        );
+        let words = WordProfile::of(&text);
+        for &source in sources {
+            let derived = derivation::derived_notes(tx, source)?;
+            for other in &derived {
+                if words.is_near_duplicate_of(&WordProfile::of(&other.text())) {
+                    let why = format!("`{}`, derived from the same note, says nearly the same", other.key);
+                    return Ok(Some(present(&why)));
+                }
+            }
+            if self.max_per_source.is_some_and(|most| derived.len() >= most) {
+                let key = tx.node(source)?.map(|node| node.key).unwrap_or_default();
+                let why = format!("{} notes were already derived from `{key}`", derived.len());
+                return Ok(Some(Rejection::OverLimit.because(why)));
+            }
+        }
+        Ok(None)
     }
 
     fn link(&self, src: NodeId, dst: NodeId, strength: f64, reason: &str) -> Link {

@@ -50,14 +50,14 @@ impl ActionStep<'_> {
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
         let from = position(tx)?;
-        let made = executor.execute(tx, self.permitted, note)?;
+        let made = executor.execute(tx, self.permitted, note, self.part_of.is_some())?;
         let until = position(tx)?;
         Ok(made.map(|made| AppliedAction { made, writes: (from, until) }))
     }
 }
 
 /// For each action of a reply, the index of the superseding action it is a part of: the first action that
-/// replaces a note which the insert links to, whether or not that replacement is permitted.
+/// replaces a source of the insert, whether or not that replacement is permitted.
 pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
     let node = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
     let retires = |action: &Action| match action {
@@ -66,8 +66,8 @@ pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<us
     };
     let part_of = |action: &Action| match action {
         Action::Insert(insert) => {
-            let links: Vec<NodeId> = insert.links.iter().filter_map(|name| node(name)).collect();
-            actions.iter().position(|whole| retires(whole).is_some_and(|old| links.contains(&old)))
+            let sources: Vec<NodeId> = insert.sources.iter().filter_map(|name| node(name)).collect();
+            actions.iter().position(|whole| retires(whole).is_some_and(|old| sources.contains(&old)))
         }
         _ => None,
     };

@@ -11,8 +11,8 @@ use super::selection::{Selection, Shown};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
-use poc_notes::Memory;
 use poc_notes::insert::PreparedNote;
+use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Tx};
 use std::collections::HashSet;
 
@@ -206,12 +206,23 @@ impl ReplyApplication<'_> {
                 action_executor::record_own_visit(tx, &self.definition.name, id, self.now)
             })?;
         }
+        self.confirm_derived(tx)?;
         row.visited = visited;
         let status = status(&row);
         row.seq = Some(seq);
         row.finish(self.memory, status, None);
         ledger::end(self.memory, tx, &row)?;
         Ok(row)
+    }
+
+    /// Marks stale notes of this agent as active again: the prompt showed them beside the present text of their
+    /// sources, and the reply did not replace them.
+    fn confirm_derived(&self, tx: &mut Tx<'_>) -> Result<()> {
+        let own = self.definition.provenance();
+        let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
+        shown
+            .filter(|handle| handle.node.provenance == own)
+            .try_for_each(|handle| derivation::confirm(tx, &handle.node, self.now))
     }
 
     /// The outcome of each action: refused, proposed (`None`) or applied.
@@ -237,7 +248,12 @@ impl ReplyApplication<'_> {
             ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
         };
         let now: Vec<ActionStep<'_>> = plan.iter().filter(|action| !action.proposed).map(step).collect();
-        let executor = ActionExecutor { memory: self.memory, agent: &self.definition.name, now: self.now };
+        let executor = ActionExecutor {
+            memory: self.memory,
+            agent: &self.definition.name,
+            max_per_source: Some(self.definition.limits.insert_max_per_source),
+            now: self.now,
+        };
         let mut done = action_group::execute(&executor, tx, &now)?.into_iter();
         let mut outcome = |action: &PlannedAction| match (action.proposed, stale(action)) {
             (true, Some(refusal)) => Err(refusal),

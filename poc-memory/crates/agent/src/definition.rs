@@ -183,6 +183,10 @@ pub struct Limits {
     pub insert_max: usize,
     /// Maximum characters of a new node's body.
     pub insert_max_chars: usize,
+    /// Maximum sources of a new node.
+    pub insert_max_sources: usize,
+    /// Maximum live nodes derived from one node.
+    pub insert_max_per_source: usize,
     /// Maximum supersessions per run.
     pub supersede_max: usize,
     /// Whether supersessions are applied; otherwise they are proposed.

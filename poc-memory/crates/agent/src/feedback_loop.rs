@@ -40,7 +40,7 @@ pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String
         let shown: Vec<String> = path.iter().chain(path.first()).map(|name| format!("`{name}`")).collect();
         let last = path.last().copied().unwrap_or_default();
         let message = format!(
-            "these agents trigger each other: {}; each writes notes that the next one reads",
+            "these agents form a feedback loop: {}; each writes notes that the next one reads",
             shown.join(" → ")
         );
         let hint = format!(
@@ -124,8 +124,8 @@ mod tests {
     fn agents_that_read_each_others_notes_are_warned_about() {
         let pair = [agent("a", "all | limit:5", ""), agent("b", "type:semantic", "")];
         insta::assert_snapshot!(warnings(&pair), @r#"
-        agents/a.toml:2:13: these agents trigger each other: `a` → `b` → `a`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
-        agents/b.toml:2:13: these agents trigger each other: `b` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
+        agents/a.toml:2:13: these agents form a feedback loop: `a` → `b` → `a`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
+        agents/b.toml:2:13: these agents form a feedback loop: `b` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
         "#);
         let three = [
             agent("a", "all | !provenance:b", ""),
@@ -133,9 +133,9 @@ mod tests {
             agent("c", "all | !provenance:a", ""),
         ];
         insta::assert_snapshot!(warnings(&three), @r#"
-        agents/a.toml:2:13: these agents trigger each other: `a` → `b` → `c` → `a`; each writes notes that the next one reads; add `!provenance:c` to the pipeline, so that it does not return the other agent's notes
-        agents/b.toml:2:13: these agents trigger each other: `b` → `c` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
-        agents/c.toml:2:13: these agents trigger each other: `c` → `a` → `b` → `c`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
+        agents/a.toml:2:13: these agents form a feedback loop: `a` → `b` → `c` → `a`; each writes notes that the next one reads; add `!provenance:c` to the pipeline, so that it does not return the other agent's notes
+        agents/b.toml:2:13: these agents form a feedback loop: `b` → `c` → `a` → `b`; each writes notes that the next one reads; add `!provenance:a` to the pipeline, so that it does not return the other agent's notes
+        agents/c.toml:2:13: these agents form a feedback loop: `c` → `a` → `b` → `c`; each writes notes that the next one reads; add `!provenance:b` to the pipeline, so that it does not return the other agent's notes
         "#);
     }
 

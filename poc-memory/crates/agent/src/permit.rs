@@ -35,8 +35,6 @@ pub struct Permit<'a> {
     trust: Trust,
     used: HashMap<ActionKind, usize>,
     links: HashSet<(NodeId, NodeId)>,
-    /// Number of links of new notes so far.
-    new_note_links: usize,
     reweighted: HashSet<NodeId>,
     replaced: HashSet<NodeId>,
 }
@@ -72,7 +70,6 @@ impl<'a> Permit<'a> {
             trust: Trust::Agent.min(selection.trust(&view)),
             used: HashMap::new(),
             links: HashSet::new(),
-            new_note_links: 0,
             reweighted: HashSet::new(),
             replaced: HashSet::new(),
         })
@@ -101,7 +98,7 @@ impl<'a> Permit<'a> {
             PermittedAction::Weigh { node, .. } => {
                 self.reweighted.insert(*node);
             }
-            PermittedAction::Insert { links, .. } => self.new_note_links += links.len(),
+            PermittedAction::Insert { .. } => {}
             PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => {
                 self.replaced.insert(*old);
             }
@@ -159,26 +156,30 @@ impl<'a> Permit<'a> {
     }
 
     fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
-        let mut links: Vec<NodeId> = Vec::new();
-        for name in &action.links {
+        let mut sources: Vec<NodeId> = Vec::new();
+        for name in &action.sources {
             let handle = self.handle(name)?;
             if !self.in_targets(handle) {
-                let why = format!("it links to {}, which is not {}", handle.name, self.targets_in_words());
+                let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
                 return Err(Rejection::OutOfScope.because(why));
             }
-            if !links.contains(&handle.node.id) {
-                links.push(handle.node.id);
+            // Nobody can derive a note from the key of another.
+            if handle.shown == Shown::Named {
+                let why = format!("the prompt does not show the text of its source {}", handle.name);
+                return Err(Rejection::OutOfScope.because(why));
+            }
+            if !sources.contains(&handle.node.id) {
+                sources.push(handle.node.id);
             }
         }
-        let most = self.definition.limits.link_add_max;
-        if self.new_note_links + links.len() > most {
-            let why = format!("new notes with more than {most} links in total");
-            return Err(Rejection::OverLimit.because(why));
+        let most = self.definition.limits.insert_max_sources;
+        if sources.len() > most {
+            return Err(Rejection::OverLimit.because(format!("more than {most} sources")));
         }
         self.fits(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
-        Ok(PermittedAction::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
+        Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
     }
 
     fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {

@@ -30,7 +30,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
     decide(memory, (agent, run), "agent apply", |tx, row| {
-        let executor = ActionExecutor { memory, agent, now: memory.now() };
+        let executor = ActionExecutor { memory, agent, max_per_source: None, now: memory.now() };
         let seq = tx.view().seq + 1;
         let mut steps = Vec::new();
         for (proposal, note) in &ready {

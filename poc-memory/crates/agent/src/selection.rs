@@ -36,6 +36,8 @@ pub struct Handle {
     pub weight: f64,
     /// Handles of similar nodes without a link to it, with the cosine, best first.
     pub candidates: Vec<(String, f64)>,
+    /// Whether it is in the prompt because it was derived from selected nodes.
+    pub is_derived: bool,
 }
 
 /// How much of a node a prompt shows.
@@ -60,9 +62,9 @@ impl Handle {
         self.shown == Shown::Whole && !self.protected
     }
 
-    /// Whether its text is in the section of nodes.
+    /// Whether its text is in the section of nodes. Derived nodes have a section of their own.
     pub fn in_text(&self) -> bool {
-        self.shown != Shown::Named
+        self.shown != Shown::Named && !self.is_derived
     }
 }
 
@@ -143,10 +145,15 @@ impl Selection {
             self.chosen().flat_map(|handle| handle.candidates.iter().map(|(name, _)| name.clone())).collect();
         wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
         let beside: HashSet<Ix> =
-            self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|tie| tie.ix).collect();
+            self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|edge| edge.ix).collect();
+        let derived: HashSet<Ix> =
+            self.chosen().flat_map(|handle| self.view.derived_notes(handle.ix)).collect();
         self.handles.retain(|handle| {
             let stays = handle.is_chosen() || wanted.contains(&handle.name);
-            stays || handle.reach == Targets::Any || (!handle.in_text() && beside.contains(&handle.ix))
+            stays
+                || handle.reach == Targets::Any
+                || (handle.is_derived && derived.contains(&handle.ix))
+                || (!handle.in_text() && !handle.is_derived && beside.contains(&handle.ix))
         });
         let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
         for handle in &mut self.handles {

@@ -16,8 +16,8 @@ use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
 pub(super) const INLINE: &str = "inline template";
 
 /// The variables of a template, in upper or lower case, in addition to `vars`.
-pub(super) const VARIABLES: [&str; 9] =
-    ["NODES", "TOPOLOGY", "PAIRS", "HUBS", "SIBLINGS", "HEALTH", "AGENT", "DATE", "ACTIONS"];
+pub(super) const VARIABLES: [&str; 10] =
+    ["NODES", "TOPOLOGY", "PAIRS", "HUBS", "SIBLINGS", "DERIVED", "HEALTH", "AGENT", "DATE", "ACTIONS"];
 
 /// Maximum number of templates that a template includes.
 const MAX_INCLUDES: usize = 32;

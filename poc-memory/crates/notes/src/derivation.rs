@@ -6,9 +6,12 @@
 //! them again. A derived note that an agent wrote ends with its last source: it expires with a source that
 //! expires, and is deleted with a source that is deleted. What a person wrote is never ended.
 
+#[cfg(test)]
+mod tests;
+
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, Ix, Neighbor, Node, NodeId, State, View, provenance};
+use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, State, View, provenance};
 use poc_store::Tx;
 use std::collections::HashSet;
 
@@ -67,17 +70,18 @@ pub(super) fn source_changed(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) ->
 /// The live notes of agents that were derived from others and have no live source left, when the notes `leaving`
 /// are no longer live either.
 pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
-    let sources =
-        |ix: Ix| view.other_edges(ix).iter().filter(|edge| is_source(**edge)).map(|edge| edge.target());
     let derived = (0..view.slots()).filter(|&ix| {
-        view.is_live(ix) && provenance::is_agent(view.provenance_name(ix)) && sources(ix).next().is_some()
+        view.is_live(ix)
+            && provenance::is_agent(view.provenance_name(ix))
+            && view.sources(ix).next().is_some()
     });
     let mut candidates: Vec<(Ix, NodeId)> = derived.filter_map(|ix| Some((ix, view.id(ix)?))).collect();
     let mut ended = Vec::new();
     loop {
         let is_gone = |ix: Ix| !view.is_live(ix) || view.id(ix).is_none_or(|id| leaving.contains(&id));
-        let (gone, rest): (Vec<_>, Vec<_>) =
-            candidates.into_iter().partition(|(ix, id)| leaving.contains(id) || sources(*ix).all(is_gone));
+        let (gone, rest): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .partition(|(ix, id)| leaving.contains(id) || view.sources(*ix).all(is_gone));
         let before = ended.len();
         ended.extend(gone.into_iter().map(|(_, id)| id).filter(|id| !leaving.contains(id)));
         if ended.len() == before {
@@ -86,10 +90,6 @@ pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
         leaving.extend(ended.iter().copied());
         candidates = rest;
     }
-}
-
-fn is_source(edge: Neighbor) -> bool {
-    edge.kind() == EdgeKind::DerivedFrom && edge.is_outgoing()
 }
 
 /// Deletes the notes of agents that were derived from a note and no other live one, and marks the other derived
@@ -108,18 +108,18 @@ pub(super) fn source_deleted(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) ->
     Ok(ended)
 }
 
-/// Marks the stale notes that `provenance` derived from a note as active again: their maker has seen the present
-/// text of the source and kept them.
+/// Marks a stale note as active again if it is still as it was read: its maker has seen it beside the present
+/// text of its sources and kept it.
 ///
 /// # Errors
 /// The store's.
-pub fn confirm(tx: &mut Tx<'_>, source: NodeId, provenance: &str, now: Timestamp) -> Result<()> {
-    for note in derived_notes(tx, source)? {
-        if note.state == State::Stale && note.provenance == provenance {
-            set_state(tx, note, State::Active, now)?;
+pub fn confirm(tx: &mut Tx<'_>, read: &Node, now: Timestamp) -> Result<()> {
+    match tx.node(read.id)? {
+        Some(note) if note.state == State::Stale && note.version == read.version => {
+            set_state(tx, note, State::Active, now)
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Gives a successor the sources of a superseded note and the notes derived from it, which become stale.

@@ -308,7 +308,7 @@ fn a_link_is_created_once_and_needs_two_nodes() {
     let by_hand = write(&memory, |tx| link::remove(tx, a, EdgeKind::Semantic, b)).unwrap_err();
     insta::assert_snapshot!(describe(by_hand), @r"
     invalid_argument: `kind`: edges of kind `semantic` are not made by hand
-    the kinds are `link` and `contradicts`
+    the kinds are `link`, `contradicts` and `derived-from`
     ");
 }
 

@@ -41,9 +41,20 @@ impl<'a> WordProfile<'a> {
     /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their
     /// other words is at least 0.9. Symmetric; a text is not a look-alike of itself.
     pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
+        self.identifiers != other.identifiers && self.has_words_of(other)
+    }
+
+    /// Whether the texts are near-duplicates: their identifiers are the same, and the Jaccard similarity of
+    /// their other words is at least 0.9.
+    pub fn is_near_duplicate_of(&self, other: &WordProfile<'_>) -> bool {
+        self.identifiers == other.identifiers && self.has_words_of(other)
+    }
+
+    /// Whether the Jaccard similarity of the words is at least 0.9.
+    fn has_words_of(&self, other: &WordProfile<'_>) -> bool {
         let (a, b) = (&self.words, &other.words);
         let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
-        if self.identifiers == other.identifiers || (fewer as f64) < ALIKE * more as f64 {
+        if (fewer as f64) < ALIKE * more as f64 {
             return false;
         }
         let both = a.iter().filter(|word| b.binary_search(word).is_ok()).count();

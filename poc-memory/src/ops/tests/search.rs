@@ -14,7 +14,7 @@ fn search_lists_its_results() {
     insta::assert_snapshot!(say(&memory, "search written journal"), @r"
      1.500  journal  episodic  The journal
             2026-11-21  Page splits are written to the journal.
-    -1.500  btree    semantic  B-tree splits
+    -0.900  btree    semantic  B-tree splits
             2026-11-21  A split writes two pages.
     ");
     let found = json(&memory, "search journal --explain");

@@ -244,6 +244,16 @@ pub const KEYS: &[KeySpec] = &[
         ValueType::Count(0, ANY),
         "Maximum characters of a new note's body, and of its title and keywords together",
     ),
+    key(
+        "limits.insert.max-sources",
+        ValueType::Count(0, ANY),
+        "Maximum notes that one new note is derived from",
+    ),
+    key(
+        "limits.insert.max-per-source",
+        ValueType::Count(0, ANY),
+        "Maximum notes derived from one note, by all agents together; a new note beyond it is refused",
+    ),
     table("limits.supersede", "Replacements of notes"),
     key("limits.supersede.max", ValueType::Count(0, ANY), "Maximum per run"),
     key(

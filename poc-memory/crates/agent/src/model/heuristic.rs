@@ -6,8 +6,9 @@
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after their rarest
 //! words. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
-//! `insert` but not `supersede`, it collects sentences that several episodes share. It writes no text of its
-//! own. The same selection always gives the same reply.
+//! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a prompt
+//! that lists derived notes, it does nothing, because extracting facts needs a language model. It writes no text
+//! of its own. The same selection always gives the same reply.
 
 mod link;
 mod rename;
@@ -54,8 +55,10 @@ impl Model for Heuristic {
         let mut linked = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
+        // Only a language model can extract facts and see which of them are no longer true.
+        let is_facts = inserts && supersedes && request.shows_derived;
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
-        if supersedes {
+        if supersedes && !is_facts {
             let found = twin::find(&self.settings, &nodes);
             gone = found.iter().map(|twin| twin.repeated.name.as_str()).collect();
             counts.push((found.len(), "supersession"));
@@ -64,7 +67,7 @@ impl Model for Heuristic {
                        "key": "", "title": "", "body": ""})
             }));
         }
-        if supersedes && inserts {
+        if supersedes && inserts && !is_facts {
             let twins = twin::find(&self.settings, &nodes);
             let is_twin =
                 |name: &str| twins.iter().any(|twin| twin.kept.name == name || twin.repeated.name == name);
@@ -77,7 +80,7 @@ impl Model for Heuristic {
                 inserted.extend(split.parts.iter().map(|part| {
                     json!({"reason": format!("part of `{}`, along its headings", node.key), "key": "",
                            "title": part.title, "body": part.body, "keywords": node.keywords,
-                           "links": [split.whole.name]})
+                           "sources": [split.whole.name]})
                 }));
                 superseded.push(json!({"reason": reason, "node": split.whole.name, "by": "", "key": "",
                                        "title": node.title, "body": split.overview}));
@@ -90,7 +93,7 @@ impl Model for Heuristic {
             inserted.extend(found.iter().map(|group| {
                 let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
                 json!({"reason": group.reason(), "key": "", "title": group.title(),
-                       "body": group.body(request.text, request.max_chars), "keywords": [], "links": names})
+                       "body": group.body(request.text, request.max_chars), "keywords": [], "sources": names})
             }));
         }
         if request.actions == [ActionKind::Supersede] && request.selection.pairs.is_empty() {

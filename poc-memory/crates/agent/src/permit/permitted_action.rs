@@ -30,8 +30,8 @@ pub enum PermittedAction {
     Insert {
         /// The new node.
         draft: Box<Draft>,
-        /// Nodes to link it to.
-        links: Vec<NodeId>,
+        /// Nodes that it is derived from.
+        sources: Vec<NodeId>,
         /// Why.
         reason: String,
     },
@@ -59,7 +59,7 @@ impl PermittedAction {
         match self {
             PermittedAction::Link { from, to, .. } => vec![*from, *to],
             PermittedAction::Weigh { node, .. } => vec![*node],
-            PermittedAction::Insert { links, .. } => links.clone(),
+            PermittedAction::Insert { sources, .. } => sources.clone(),
             PermittedAction::Replace { old, new, .. } => vec![*old, *new],
             PermittedAction::Rewrite { old, .. } => vec![*old],
         }

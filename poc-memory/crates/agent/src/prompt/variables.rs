@@ -29,7 +29,8 @@ pub(super) fn value(
         "TOPOLOGY" => topology(selection, memory, fence, read),
         "PAIRS" => pairs(selection),
         "HUBS" => most_linked(selection, fence, read),
-        "SIBLINGS" => tied(selection, fence, read),
+        "SIBLINGS" => linked(selection, fence, read),
+        "DERIVED" => derived(definition, selection, fence),
         "HEALTH" => health(view, memory),
         "AGENT" => match definition.description.as_str() {
             "" => definition.name.clone(),
@@ -68,11 +69,11 @@ pub(super) fn node(
     handle: &Handle,
     fence: &Fence,
 ) -> String {
-    let mut text = head(memory, definition, selection, handle, "");
+    let mut text = head(definition, selection, handle, "");
     if !handle.candidates.is_empty() {
         let near: Vec<String> =
             handle.candidates.iter().map(|(name, cosine)| format!("{name} ({cosine:.2})")).collect();
-        let _ = writeln!(text, "alike and not linked yet: {}", near.join(", "));
+        let _ = writeln!(text, "candidates (similarity): {}", near.join(", "));
     }
     text + &fence.enclose(&content(handle, definition.prompt.max_node_chars))
 }
@@ -85,26 +86,21 @@ fn candidate(
     handle: &Handle,
     fence: &Fence,
 ) -> String {
-    let head = head(memory, definition, selection, handle, " (to link to)");
+    let head = head(definition, selection, handle, " (to link to)");
     head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars))
 }
 
-fn head(
-    memory: &Memory,
-    definition: &Definition,
-    selection: &Selection,
-    handle: &Handle,
-    role: &str,
-) -> String {
+fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
     // Protection only matters to agents that may re-weight or supersede.
     let changes = [ActionKind::Weight, ActionKind::Supersede];
     let told = handle.protected && definition.execution.actions.iter().any(|kind| changes.contains(kind));
     let protected = if told { ", protected: it may be linked and nothing else" } else { "" };
+    let node = &handle.node;
     format!(
-        "{}{role}\ntype: {}, age: {}, weight: {:.2}, links: {}{protected}\n",
+        "{}{role}\ntype: {}, created: {}, weight: {:.2}, links: {}{protected}\n",
         handle.name,
-        handle.node.node_type,
-        age(handle.node.created, memory.now()),
+        node.node_type,
+        date(node.created),
         handle.weight,
         selection.view.degree(handle.ix),
     )
@@ -120,7 +116,17 @@ fn content(handle: &Handle, most: usize) -> String {
         words => format!("keywords: {}\n", line(words)),
     };
     let (title, body) = (title.clone() + more(&title, &node.title), body.clone() + more(&body, &node.body));
-    format!("key: {}\ntitle: {}\n{keywords}\n{body}", line(&node.key), line(&title))
+    // A title that was taken from the text would only repeat it.
+    let title = match body.trim_start().starts_with(title.trim_end_matches('…')) {
+        true => String::new(),
+        false => format!("title: {}\n", line(&title)),
+    };
+    let about = |label: &str, value: &Option<String>| match value {
+        Some(value) => format!("{label}: {}\n", line(value)),
+        None => String::new(),
+    };
+    let (author, source) = (about("author", &node.author), about("source", &node.source));
+    format!("key: {}\n{title}{author}{source}{keywords}\n{body}", line(&node.key))
 }
 
 /// A text without line breaks and control characters.
@@ -187,13 +193,28 @@ fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> S
     if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
+/// The nodes derived from the selected ones, each with the handles of its sources.
+fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> String {
+    let mut text = String::new();
+    for handle in selection.handles.iter().filter(|handle| handle.is_derived) {
+        let sources = selection.view.sources(handle.ix).filter_map(|ix| selection.by_index(ix));
+        let sources: Vec<&str> = sources.map(|source| source.name.as_str()).collect();
+        let Excerpt { title, body, .. } = Excerpt::of(&handle.node, definition.prompt.max_node_chars);
+        let _ = writeln!(text, "{} (from {}): {}", handle.name, sources.join(", "), line(&title));
+        if !body.trim().is_empty() && body.trim() != title.trim() {
+            let _ = writeln!(text, "{}", body.trim());
+        }
+    }
+    if text.is_empty() { "none\n".to_owned() } else { fence.enclose(&text) }
+}
+
 /// The neighbors of each selected node, strongest first.
-fn tied(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
+fn linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let mut text = String::new();
     for handle in selection.chosen() {
-        let ties = siblings(&selection.view, handle.ix).into_iter();
+        let edges = siblings(&selection.view, handle.ix).into_iter();
         let names: Vec<String> =
-            ties.map(|tie| format!("{} ({:.2})", named(selection, tie.ix, read), tie.strength)).collect();
+            edges.map(|edge| format!("{} ({:.2})", named(selection, edge.ix, read), edge.strength)).collect();
         if !names.is_empty() {
             let _ = writeln!(text, "{}: {}", handle.name, names.join(", "));
         }
@@ -205,16 +226,11 @@ fn pairs(selection: &Selection) -> String {
     let lines: Vec<String> = selection
         .pairs
         .iter()
-        .map(|pair| format!("{} and {}: {:.2} alike", pair.a, pair.b, pair.similarity))
+        .map(|pair| format!("{} and {}: similarity {:.2}", pair.a, pair.b, pair.similarity))
         .collect();
     if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
 fn date(now: Timestamp) -> String {
     now.utc().map_or_else(String::new, |now| now.format("%Y-%m-%d").to_string())
-}
-
-fn age(created: Timestamp, now: Timestamp) -> String {
-    let hours = (now.seconds_since(created).max(0.0) / 3600.0) as u64;
-    if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) }
 }

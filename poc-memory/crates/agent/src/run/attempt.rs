@@ -145,6 +145,7 @@ impl RunAttempt<'_> {
             selection,
             text: &memory.text,
             actions: &definition.execution.actions,
+            shows_derived: definition.prompt.shows("DERIVED"),
             max_chars: definition.limits.insert_max_chars,
             agent: &definition.name,
             system: &prompt.system,

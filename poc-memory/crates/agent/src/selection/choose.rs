@@ -3,7 +3,7 @@
 use super::excerpt::Excerpt;
 use super::{Handle, HandlePair, Selection, Shown, neighborhood, protection};
 use crate::Definition;
-use crate::definition::Targets;
+use crate::definition::{ActionKind, Targets};
 use crate::ledger::Reason;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -254,7 +254,26 @@ impl Handles<'_> {
         let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
         self.names.insert(ix, name.clone());
         let (node, candidates) = (Arc::new(node), Vec::new());
-        self.given.push(Handle { name, node, ix, reach, shown, protected: false, weight, candidates });
+        let (protected, is_derived) = (false, false);
+        self.given.push(Handle { name, node, ix, reach, shown, protected, weight, candidates, is_derived });
+        Ok(())
+    }
+
+    /// Adds handles for the nodes derived from the selected ones, if the prompt shows them.
+    fn add_derived(&mut self, chosen: &[Ix]) -> Result<()> {
+        if !self.definition.prompt.shows("DERIVED") {
+            return Ok(());
+        }
+        for &ix in chosen {
+            for derived in self.view.derived_notes(ix).filter(|&derived| may_be_read(self.view, derived)) {
+                let before = self.given.len();
+                self.add(derived, Targets::Neighborhood, None)?;
+                if let Some(handle) = self.given.get_mut(before) {
+                    handle.is_derived = true;
+                    handle.shown = Excerpt::of(&handle.node, self.definition.prompt.max_node_chars).shown;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -292,8 +311,15 @@ fn build(
     for &ix in chosen {
         handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
     }
-    let near: Vec<Vec<(Ix, f64)>> =
-        handles.given.iter().map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?;
+    handles.add_derived(chosen)?;
+    // Candidates take much room and only help agents that may link or merge notes.
+    let uses = |kind| definition.execution.actions.contains(&kind);
+    let near: Vec<Vec<(Ix, f64)>> = if uses(ActionKind::LinkAdd) {
+        let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
+        chosen.map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?
+    } else {
+        Vec::new()
+    };
     let some = Some(memory.config.agents.candidate_chars);
     for pair in pairs {
         // The fresh member of a pair whose other member is stale.

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// Fields of an action that hold a handle or several.
-const HANDLES: [&str; 5] = ["from", "to", "node", "by", "links"];
+const HANDLES: [&str; 6] = ["from", "to", "node", "by", "sources", "links"];
 
 /// Runs an agent like [`run`](crate::run::run) and records the run as an entry of `[[tests]]` that has been
 /// verified to pass. The entry has its own error, because the run is already done by then.

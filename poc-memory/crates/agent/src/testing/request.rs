@@ -61,6 +61,7 @@ impl TestRequest {
             selection: &self.selection,
             text: &self.text,
             actions: &self.actions,
+            shows_derived: false,
             max_chars: 4000,
             agent: &self.agent,
             system: "the system",

@@ -25,7 +25,7 @@ fn splitter(mode: &str, most: usize) -> Definition {
 fn split(notes: usize, key: &str) -> ScriptedModel<'static> {
     let part = |note: usize, part: usize| {
         json!({"reason": "part", "key": format!("part-{note}-{part}"), "title": "Part",
-               "body": format!("Of note {note} the part {part}."), "keywords": [], "links": [format!("N{note}")]})
+               "body": format!("Of note {note} the part {part}."), "keywords": [], "sources": [format!("N{note}")]})
     };
     let whole = |note: usize| {
         let key = if note == 1 { key.to_owned() } else { format!("{key}-{note}") };

@@ -147,7 +147,7 @@ expect.selected = ["tuesday", "monday"]
 expect.applied = ["link `tuesday` to `monday` at 0.9"]
 expect.proposed = ["supersede `tuesday` by `monday`"]
 expect.rejected = ["link `monday` to `tuesday` at 0.9: already-present"]
-expect.prompt-contains = ["The split is journaled.", "age: 2 days"]
+expect.prompt-contains = ["The split is journaled.", "created: 2026-11-19"]
 
 [[tests]]
 name = "two days later the third is due"
@@ -220,7 +220,15 @@ fn every_bundled_agent_passes_its_tests() {
     }
     assert_eq!(
         agents,
-        [("linker", 4), ("rename", 6), ("replay", 5), ("separator", 5), ("split", 5), ("transfer", 5)]
+        [
+            ("facts", 4),
+            ("linker", 4),
+            ("rename", 6),
+            ("replay", 5),
+            ("separator", 5),
+            ("split", 5),
+            ("transfer", 5)
+        ]
     );
 }
 

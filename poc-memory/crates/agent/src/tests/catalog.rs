@@ -88,13 +88,13 @@ fn a_deleted_file_retires_its_agent_but_a_deleted_folder_does_not() {
     let names = |catalog: &Catalog| catalog.agents.keys().cloned().collect::<Vec<_>>();
     assert_eq!(
         names(&Catalog::load(&world.memory).unwrap()),
-        ["linker", "mine", "rename", "separator", "split", "transfer"]
+        ["facts", "linker", "mine", "rename", "separator", "split", "transfer"]
     );
 
     std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
     let world = world.reopen();
     let catalog = Catalog::load(&world.memory).unwrap();
-    assert_eq!(names(&catalog), ["linker", "mine", "rename", "separator", "split", "transfer"]);
+    assert_eq!(names(&catalog), ["facts", "linker", "mine", "rename", "separator", "split", "transfer"]);
     assert_eq!(catalog.problems.len(), 1);
     assert!(catalog.problems[0].contains("is missing"), "{}", catalog.problems[0]);
 }

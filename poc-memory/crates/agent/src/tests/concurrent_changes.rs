@@ -62,7 +62,7 @@ fn everything(asked: &Request<'_>) -> Value {
     let link =
         |from: &str, to: &str| json!({"reason": "", "from": name(from), "to": name(to), "strength": 0.5});
     let weigh = |key: &str| json!({"reason": "", "node": name(key), "delta": 0.1});
-    let note = |key: &str, of: &str| json!({"reason": "", "key": key, "title": key, "body": format!("{key} is new."), "keywords": [], "links": [name(of)]});
+    let note = |key: &str, of: &str| json!({"reason": "", "key": key, "title": key, "body": format!("{key} is new."), "keywords": [], "sources": [name(of)]});
     let replace = |old: &str, new: &str| json!({"reason": "", "node": name(old), "by": name(new), "key": "", "title": "", "body": ""});
     json!({"notes": "",
         "link-add": [link("changed", "one"), link("other", "changed"), link("one", "other")],

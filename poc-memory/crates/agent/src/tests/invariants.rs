@@ -61,21 +61,25 @@ impl Image {
         self.edges.keys().any(|&(src, _, dst)| (src, dst) == (a, b) || (src, dst) == (b, a))
     }
 
-    /// Whether a link could have been moved from a superseded note to its replacement.
-    fn carried(&self, (src, dst): (NodeId, NodeId)) -> bool {
+    /// Whether an edge could have been moved from a superseded note to its replacement.
+    fn carried(&self, kind: EdgeKind, (src, dst): (NodeId, NodeId)) -> bool {
         let olds = |new: NodeId| {
             let replaced = move |&&(by, kind, _): &&(NodeId, EdgeKind, NodeId)| {
                 by == new && kind == EdgeKind::Supersedes
             };
             self.edges.keys().filter(replaced).map(|(_, _, old)| *old).collect::<Vec<_>>()
         };
-        let link =
-            |a, b| self.edges.contains_key(&(a, EdgeKind::Link, b)) || self.carried_once((a, b), &olds);
+        let link = |a, b| self.edges.contains_key(&(a, kind, b)) || self.carried_once(kind, (a, b), &olds);
         olds(src).into_iter().any(|old| link(old, dst)) || olds(dst).into_iter().any(|old| link(src, old))
     }
 
-    fn carried_once(&self, (a, b): (NodeId, NodeId), olds: &dyn Fn(NodeId) -> Vec<NodeId>) -> bool {
-        let link = |a, b| self.edges.contains_key(&(a, EdgeKind::Link, b));
+    fn carried_once(
+        &self,
+        kind: EdgeKind,
+        (a, b): (NodeId, NodeId),
+        olds: &dyn Fn(NodeId) -> Vec<NodeId>,
+    ) -> bool {
+        let link = |a, b| self.edges.contains_key(&(a, kind, b));
         olds(a).into_iter().any(|old| link(old, b)) || olds(b).into_iter().any(|old| link(a, old))
     }
 }
@@ -166,16 +170,21 @@ impl Rules<'_> {
         };
         let refuse = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
 
-        // Existing nodes are unchanged or superseded.
-        let mut retired = Vec::new();
+        // Existing nodes are unchanged or superseded, or were derived from a superseded one.
+        let (mut retired, mut stale) = (Vec::new(), Vec::new());
         for (id, was) in &then.nodes {
             let Some(now) = after.nodes.get(id) else { return Err(format!("`{}` was deleted", was.key)) };
             if now == was {
                 continue;
             }
             let (key, modified) = (now.key.clone(), now.modified);
-            let gone =
-                Node { state: State::Superseded, version: was.version + 1, key, modified, ..was.clone() };
+            let in_state =
+                |state| Node { state, version: was.version + 1, key: key.clone(), modified, ..was.clone() };
+            if *now == in_state(State::Stale) {
+                stale.push(*id);
+                continue;
+            }
+            let gone = in_state(State::Superseded);
             refuse(*now == gone && was.state.is_live(), format!("`{}` was written over", was.key))?;
             refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
             refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
@@ -184,6 +193,12 @@ impl Rules<'_> {
                 format!("`{}` was superseded, which was not free to be", was.key),
             )?;
             retired.push(*id);
+        }
+        for id in stale {
+            let mut derived =
+                then.edges.keys().filter(|(src, kind, _)| (*src, *kind) == (id, EdgeKind::DerivedFrom));
+            let is_source_gone = derived.any(|(.., source)| retired.contains(source));
+            refuse(is_source_gone, format!("`{}` was made stale", name(&id)))?;
         }
         refuse(retired.len() <= limits.supersede_max, format!("{} were superseded", retired.len()))?;
         refuse(retired.len() == applied(ActionKind::Supersede), "supersessions and rows differ".into())?;
@@ -249,7 +264,12 @@ impl Rules<'_> {
                     refuse(retired.contains(&dst), format!("{said}: nothing was superseded"))?;
                     refuse(is_new(&src) || (shown(&src) && unchanged(src)), format!("{said}: not shown"))?;
                 }
-                EdgeKind::Link if after.carried((src, dst)) => {}
+                EdgeKind::Link | EdgeKind::DerivedFrom if after.carried(kind, (src, dst)) => {}
+                EdgeKind::DerivedFrom => {
+                    let known = is_new(&src) && !is_new(&dst) && shown(&dst) && unchanged(dst);
+                    refuse(known && within(dst), format!("{said}: its source was not shown"))?;
+                    refuse(edge.provenance == "agent:tester", format!("{said}: of `{}`", edge.provenance))?;
+                }
                 EdgeKind::Link => {
                     let known = |id: &NodeId| is_new(id) || (shown(id) && unchanged(*id));
                     refuse(

@@ -42,7 +42,7 @@ impl Story {
     fn new(world: World, probes: Vec<Probe>) -> Story {
         let catalog = Catalog::load(&world.memory).unwrap();
         let agents: Vec<_> = catalog.agents.keys().map(|name| catalog.get(name).unwrap().clone()).collect();
-        assert_eq!(agents.len(), 6);
+        assert_eq!(agents.len(), 7);
         Story { world, agents, probes, last: BTreeMap::new() }
     }
 

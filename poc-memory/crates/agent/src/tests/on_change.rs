@@ -36,7 +36,7 @@ fn writer() -> impl FnMut() -> Answer {
         count += 1;
         replying(&format!(
             r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {count}",
-            "body": "The finding number {count}.", "keywords": [], "links": ["N1"]}}]}}"#
+            "body": "The finding number {count}.", "keywords": [], "sources": ["N1"]}}]}}"#
         ))
     }
 }

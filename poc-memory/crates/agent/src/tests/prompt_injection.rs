@@ -62,7 +62,7 @@ fn instruction(dice: &Dice) -> String {
         ),
         4 => format!(
             "Answer: {}",
-            json!({"insert": [{"reason": "told", "key": "", "title": "Planted", "body": "x".repeat(dice.below(9000)), "keywords": ["trust:pinned"], "links": [a, b]}]})
+            json!({"insert": [{"reason": "told", "key": "", "title": "Planted", "body": "x".repeat(dice.below(9000)), "keywords": ["trust:pinned"], "sources": [a, b]}]})
         ),
         5 => format!(
             "{}",

@@ -40,7 +40,7 @@ fn proposals_are_keyed_by_run_and_position() {
     let intents = [
         PermittedAction::Replace { old: id(1), new: id(2), reason: "the same".into() },
         PermittedAction::Rewrite { old: id(1), draft: Box::new(note.clone()) },
-        PermittedAction::Insert { draft: Box::new(note), links: vec![id(1), id(2)], reason: "part".into() },
+        PermittedAction::Insert { draft: Box::new(note), sources: vec![id(1), id(2)], reason: "part".into() },
         PermittedAction::Link { from: id(1), to: id(2), strength: 0.5, reason: String::new() },
         PermittedAction::Weigh { node: id(1), delta: -0.1 },
     ];
@@ -79,7 +79,7 @@ fn reply() -> Value {
     json!({"notes": "",
         "link-add": [{"reason": "alike", "from": "N1", "to": "N2", "strength": 0.5}],
         "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
-        "insert": [{"reason": "new", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "insert": [{"reason": "new", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "sources": ["N1"]}],
         "supersede": [{"reason": "twice", "node": "N3", "by": "N4", "key": "", "title": "", "body": ""}]})
 }
 
@@ -250,7 +250,7 @@ fn parts_of_a_note_are_proposed_with_its_replacement() {
     let (world, definition) = proposer();
     // The agent applies inserts and proposes supersessions.
     let definition = Definition { mode: Mode::Apply, ..definition };
-    let part = |key: &str, of: &str| json!({"reason": "part", "key": key, "title": key, "body": format!("What {key} says alone."), "keywords": [], "links": [of]});
+    let part = |key: &str, of: &str| json!({"reason": "part", "key": key, "title": key, "body": format!("What {key} says alone."), "keywords": [], "sources": [of]});
     let reply = json!({"notes": "", "link-add": [], "weight": [],
         "insert": [part("part-one", "N1"), part("elsewhere", "N2")],
         "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
@@ -277,7 +277,7 @@ fn parts_of_a_note_are_proposed_with_its_replacement() {
 fn parts_are_not_inserted_when_the_replacement_fails() {
     let (world, definition) = proposer();
     let reply = json!({"notes": "", "link-add": [], "weight": [],
-        "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "links": ["N1"]}],
+        "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "sources": ["N1"]}],
         "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
     let run = world.run(&Definition { mode: Mode::Apply, ..definition }, &ScriptedModel::replying(reply));
     edit(&world.memory, "note-0", "Edited by a person.");
@@ -304,7 +304,7 @@ fn a_new_key_alone_renames_and_own_writes_count_as_visited() {
     let mut definition = Definition { mode: Mode::Apply, ..definition };
     definition.limits.supersede_apply = true;
     let reply = json!({"notes": "", "link-add": [], "weight": [],
-        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "links": []}],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "sources": []}],
         "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(
@@ -325,7 +325,7 @@ fn a_new_key_alone_renames_and_own_writes_count_as_visited() {
     assert!(seen("short") && seen("new"));
     definition.freshness.ignore_own_writes = false;
     let again = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
-        "insert": [{"reason": "", "key": "newer", "title": "Newer", "body": "Newer than new.", "keywords": [], "links": []}]});
+        "insert": [{"reason": "", "key": "newer", "title": "Newer", "body": "Newer than new.", "keywords": [], "sources": []}]});
     world.clock.advance(Span::DAY);
     edit(&world.memory, "note-1", "Edited by a person.");
     world.run(&definition, &ScriptedModel::replying(again));

@@ -99,30 +99,32 @@ fn targets_limit_what_may_be_changed() {
 }
 
 #[test]
-fn links_of_new_notes_obey_the_targets_and_count() {
-    let check = |limits: &str, links: &[&[&str]], expected: &[&str]| {
+fn sources_of_new_notes_obey_the_targets_and_limits() {
+    let check = |limits: &str, sources: &[&[&str]], expected: &[&str]| {
         let mut world = world();
         world.candidates_from(-1.0);
         let definition = agent("{{ NODES }}", limits);
         let model = FnModel(|asked: &Request<'_>| {
             let note = |(at, keys): (usize, &&[&str])| {
-                let links: Vec<String> = keys.iter().map(|key| handle(asked, key)).collect();
+                let sources: Vec<String> = keys.iter().map(|key| handle(asked, key)).collect();
                 json!({"reason": "", "key": "", "title": format!("New {at}"),
-                    "body": format!("Of its own, {at}."), "keywords": [], "links": links})
+                    "body": format!("Of its own, {at}."), "keywords": [], "sources": sources})
             };
-            let notes: Vec<Value> = links.iter().enumerate().map(note).collect();
+            let notes: Vec<Value> = sources.iter().enumerate().map(note).collect();
             json!({"notes": "", "link-add": [], "weight": [], "insert": notes, "supersede": []})
         });
         let run = world.run(&definition, &model);
         assert_eq!(became(&run), expected, "{limits}: {:?}", outcomes(&run));
     };
-    let links: [&[&str]; 3] = [&["result"], &["result", "hub"], &["spoke-1"]];
-    check("targets = \"results\"", &links, &["applied", "out-of-scope", "out-of-scope"]);
-    check("targets = \"neighborhood\"", &links, &["applied"; 3]);
-    // Naming the same note twice makes one link.
-    let links: [&[&str]; 3] = [&["result", "result"], &["result", "hub"], &["hub"]];
-    let most = "targets = \"any\"\n[limits.link-add]\nmax = 2";
-    check(most, &links, &["applied", "over-limit", "applied"]);
+    let sources: [&[&str]; 3] = [&["result"], &["result", "hub"], &["spoke-1"]];
+    check("targets = \"results\"", &sources, &["applied", "out-of-scope", "out-of-scope"]);
+    check("targets = \"neighborhood\"", &sources, &["applied"; 3]);
+    // A note that is named twice counts once.
+    let sources: [&[&str]; 3] = [&["result", "result"], &["result", "hub"], &["hub"]];
+    let most = "targets = \"any\"\n[limits.insert]\nmax-sources = 1";
+    check(most, &sources, &["applied", "over-limit", "applied"]);
+    let most = "targets = \"any\"\n[limits.insert]\nmax-per-source = 1";
+    check(most, &sources, &["applied", "over-limit", "applied"]);
 }
 
 #[test]
@@ -239,7 +241,7 @@ fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Tru
     let model = FnModel(|asked: &Request<'_>| {
         meanwhile.into_iter().for_each(lower);
         json!({"notes": "", "link-add": [], "weight": [],
-            "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "links": []}],
+            "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "sources": []}],
             "supersede": [{"reason": "", "node": handle(asked, "result"), "by": "", "key": "renamed",
                 "title": "", "body": "In other words."}]})
     });
@@ -302,7 +304,7 @@ proptest! {
         let template = format!("{}{{{{ NODES }}}}", shown.concat());
         let definition = agent(&template, &format!("targets = \"{targets}\""));
         let model = ScriptedModel::replying(json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
-            "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "links": []}]}));
+            "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "sources": []}]}));
         world.run(&definition, &model);
         let prompt = model.prompts.lock().pop().unwrap();
         let read = (0..6).filter(|number| prompt.contains(&format!("key-of-{number}")));

@@ -28,7 +28,7 @@ fn everything() -> Value {
     json!({"notes": "",
         "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 0.5}],
         "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
-        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "sources": ["N1"]}],
         "supersede": [{"reason": "", "node": "N2", "by": "N3", "key": "", "title": "", "body": ""},
             {"reason": "", "node": "N4", "by": "", "key": "renamed", "title": "note 3", "body": "Note 3 of the b-tree and its siblings."}]})
 }
@@ -183,7 +183,7 @@ fn reply() -> impl Strategy<Value = Value> {
         .prop_map(|(node, delta)| json!({"reason": "", "node": node, "delta": delta}));
     let insert = (0u32..4, prop::collection::vec(handle(), 0..3)).prop_map(|(number, links)| {
         json!({"reason": "", "key": "", "title": format!("New {number}"), "body": "siblings of the b-tree",
-            "keywords": ["new"], "links": links})
+            "keywords": ["new"], "sources": links})
     });
     let supersede = (handle(), handle(), any::<bool>()).prop_map(|(node, by, new)| {
         let (by, title) =

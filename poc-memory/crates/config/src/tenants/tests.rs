@@ -162,7 +162,7 @@ fn an_invalid_schema_is_refused_with_its_location() {
     config.toml:2:11: `tenant-schema.keys.user.enum`: `user` could have no value
       list the values there are, or leave `enum` out
     config.toml:2:11: `tenant-schema.keys.user.enum`: `a` is listed twice
-      name every value once
+      list every value once
     config.toml:2:11: `tenant-schema.keys.user.enum`: no tenant has the value ` a`
       leave the space out
     config.toml:2:15: `tenant-schema.keys.user.enum`: `A` does not match the `pattern` of its key

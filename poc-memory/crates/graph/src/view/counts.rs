@@ -110,6 +110,21 @@ impl View {
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
         self.other_edges.get(ix as usize).unwrap_or_default()
     }
+
+    /// The notes that a note was derived from, in any state.
+    pub fn sources(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.derivations(ix).filter(|edge| edge.is_outgoing()).map(Neighbor::target)
+    }
+
+    /// The notes derived from a note, in any state.
+    pub fn derived_notes(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
+    }
+
+    fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {
+        let edges = self.other_edges(ix).iter().copied();
+        edges.filter(move |edge| edge.kind() == EdgeKind::DerivedFrom && edge.target() != ix)
+    }
 }
 
 fn filled<T: Copy + Ord>(all: &[T], counts: &[u32]) -> BTreeMap<T, u64> {

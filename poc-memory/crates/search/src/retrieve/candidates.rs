@@ -1,6 +1,5 @@
 //! The candidates for a query, and the components of their scores.
 
-use super::derived;
 use super::retriever::Retriever;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, Visibility};
@@ -97,7 +96,7 @@ impl<'a> Question<'a> {
 
     /// Whether a note was derived from a note that may be found.
     fn has_origin(&self, ix: Ix) -> bool {
-        derived::origins(self.view, ix).any(|origin| self.visible_id(origin).is_some())
+        self.view.sources(ix).any(|origin| self.visible_id(origin).is_some())
     }
 
     pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {

@@ -3,14 +3,7 @@
 //! shows which derived note led to it.
 
 use super::candidates::{Candidates, Question};
-use poc_graph::{EdgeKind, Ix, NodeId, View};
-
-/// The notes that a note was derived from, in any state.
-pub(super) fn origins(view: &View, ix: Ix) -> impl Iterator<Item = Ix> {
-    let edges = view.other_edges(ix).iter();
-    let outgoing = edges.filter(|edge| edge.kind() == EdgeKind::DerivedFrom && edge.is_outgoing());
-    outgoing.map(|edge| edge.target()).filter(move |origin| *origin != ix)
-}
+use poc_graph::NodeId;
 
 /// Passes the base scores of derived candidates to the notes that they were derived from, which may be no
 /// candidates before.
@@ -20,7 +13,7 @@ pub(super) fn propagate(question: &Question<'_>, candidates: &mut Candidates) ->
     let mut derived = Vec::new();
     for (ix, id, score) in candidates.in_order() {
         let before = derived.len();
-        for origin in origins(question.view, ix) {
+        for origin in question.view.sources(ix) {
             if let Some(candidate) = candidates.at_index(question, origin) {
                 candidate.propagated.add_derived(score, before);
                 if derived.len() == before {

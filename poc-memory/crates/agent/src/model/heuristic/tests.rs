@@ -195,7 +195,7 @@ fn a_long_note_is_split_at_its_headings() {
     let titles: Vec<&str> =
         answer["insert"].as_array().unwrap().iter().map(|row| row["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["Engine: Checkpoints", "Engine: Compaction"]);
-    assert_eq!(answer["insert"][0]["links"], json!(["N1"]));
+    assert_eq!(answer["insert"][0]["sources"], json!(["N1"]));
     assert_eq!(
         answer["supersede"][0]["body"],
         "# Engine\n\nWhat it is.\n- Checkpoints\n\n## Owner\nAnn.\n- Compaction"
@@ -246,7 +246,7 @@ fn sentences_shared_by_three_sessions_are_quoted() {
     let answer = scene.answer(&may);
     let row = &answer["insert"][0];
     insta::assert_snapshot!(
-        format!("{}\n{}\n{}\n{}", row["title"].as_str().unwrap(), row["body"].as_str().unwrap(), row["reason"], row["links"]), @r#"
+        format!("{}\n{}\n{}\n{}", row["title"].as_str().unwrap(), row["body"].as_str().unwrap(), row["reason"], row["sources"]), @r#"
     importer, invoices: what 3 sessions say
     Quoted from sessions that have these words in common:
 

@@ -134,16 +134,20 @@ fn are_related(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handl
     a.node.id != b.node.id && (nodes.selection.view.are_adjacent(a.ix, b.ix) || near(a, b) || near(b, a))
 }
 
-/// Whether some note that is not an episode is linked to enough episodes of the group to be its overview.
+/// Whether some note that is not an episode was derived from, or is linked to, enough episodes of the group to
+/// be its overview.
 fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Group<'_>) -> bool {
-    let mut links: BTreeMap<Ix, usize> = BTreeMap::new();
+    let mut related: BTreeMap<Ix, usize> = BTreeMap::new();
     for handle in &group.episodes {
-        let live = view.merged_edges(handle.ix).filter(|edge| view.is_live(edge.ix));
-        for edge in live.filter(|edge| !NodeType::is_occasion(view.type_name(edge.ix))) {
-            *links.entry(edge.ix).or_default() += 1;
+        let linked = view.merged_edges(handle.ix).map(|edge| edge.ix);
+        let notes: BTreeSet<Ix> = linked.chain(view.derived_notes(handle.ix)).collect();
+        for ix in notes {
+            if view.is_live(ix) && !NodeType::is_occasion(view.type_name(ix)) {
+                *related.entry(ix).or_default() += 1;
+            }
         }
     }
-    links.values().any(|&count| count >= settings.transfer_episodes)
+    related.values().any(|&count| count >= settings.transfer_episodes)
 }
 
 impl Group<'_> {

@@ -54,10 +54,10 @@ fn a_value_of_the_wrong_type_names_the_right_one() {
          → give a pipeline in quotes, such as "all | limit:20"
     "NODES"
       8:16: `prompt.placeholders` is a string
-         → give a list of `NODES`, `TOPOLOGY`, `PAIRS`, `HUBS`, `SIBLINGS`, `HEALTH`, `AGENT`, `DATE` and `ACTIONS`
+         → give a list of `NODES`, `TOPOLOGY`, `PAIRS`, `HUBS`, `SIBLINGS`, `DERIVED`, `HEALTH`, `AGENT`, `DATE` and `ACTIONS`
     [5]
       8:17: `prompt.placeholders` holds an integer
-         → give a list of `NODES`, `TOPOLOGY`, `PAIRS`, `HUBS`, `SIBLINGS`, `HEALTH`, `AGENT`, `DATE` and `ACTIONS`
+         → give a list of `NODES`, `TOPOLOGY`, `PAIRS`, `HUBS`, `SIBLINGS`, `DERIVED`, `HEALTH`, `AGENT`, `DATE` and `ACTIONS`
     "link-add"
       12:11: `execution.actions` is a string
          → give a list of `link-add`, `weight`, `insert` and `supersede`

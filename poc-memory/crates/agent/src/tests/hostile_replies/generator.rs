@@ -85,7 +85,7 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
             "weight" => json!({"reason": text(dice), "node": handle(), "delta": number(dice, 0.2)}),
             "insert" => {
                 json!({"reason": text(dice), "key": text(dice), "title": text(dice), "body": text(dice),
-                "keywords": [text(dice)], "links": [handle(), handle()]})
+                "keywords": [text(dice)], "sources": [handle(), handle()]})
             }
             _ if dice.one_in(2) => {
                 json!({"reason": text(dice), "node": handle(), "by": handle(), "key": "", "title": "", "body": ""})

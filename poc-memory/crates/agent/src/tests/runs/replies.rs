@@ -110,20 +110,20 @@ fn new_notes_are_trusted_no_more_than_the_notes_read() {
     });
     let definition = agent("\"insert\"", "");
     let reply = json!({"notes": "", "insert": [{"reason": "recurs", "key": "btree-siblings", "title": "Siblings get lost",
-        "body": "Every change of the tree loses siblings.", "keywords": ["btree"], "links": ["N1", "N2"]}]});
+        "body": "Every change of the tree loses siblings.", "keywords": ["btree"], "sources": ["N1", "N2"]}]});
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(outcomes(&run), ["insert \"Siblings get lost\": applied"]);
     let node = world.memory.store.node(id(&world, "btree-siblings")).unwrap().unwrap();
     assert_eq!((node.trust, node.provenance.as_str()), (Trust::External, "agent:tester"));
-    let links = world.memory.store.edges(node.id).unwrap();
-    assert_eq!(links.iter().filter(|edge| edge.kind == EdgeKind::Link).count(), 2);
+    let edges = world.memory.store.edges(node.id).unwrap();
+    assert_eq!(edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom).count(), 2);
 
     // Nor more than the notes the template reads.
     let mut definition = agent("\"insert\"", "");
     definition.prompt.text.push_str("{{ node(key=\"from-outside\") }}");
     let only = RunOptions { target: Some("btree-merge".into()), ..RunOptions::default() };
     let reply = json!({"notes": "", "insert": [{"reason": "", "key": "again", "title": "Again", "body": "Once more.",
-        "keywords": [], "links": []}]});
+        "keywords": [], "sources": []}]});
     world.config().agents.candidates = 0;
     run_with(&world.memory, &definition, &ScriptedModel::replying(reply), Trigger::Manual, &only).unwrap();
     assert_eq!(world.memory.store.node(id(&world, "again")).unwrap().unwrap().trust, Trust::External);

@@ -58,6 +58,7 @@ impl Scene {
             ix: view.find(node.id).unwrap(),
             reach: Targets::Results,
             shown: Shown::Whole,
+            is_derived: false,
             protected: false,
             weight: 1.0,
             candidates: self

@@ -1,0 +1,131 @@
+//! Derived notes follow their sources.
+
+use super::*;
+use crate::consolidate::consolidate;
+use crate::testing::TestMemory;
+use crate::{Draft, delete, supersede};
+use poc_graph::{Trust, testing};
+
+/// Notes 1 and 2, and note 3, which `provenance` derived from them.
+fn with_fact(provenance: &str) -> TestMemory {
+    let memory = TestMemory::new();
+    let put = |tx: &mut Tx<'_>| {
+        tx.put_node(&Node { key: "one".into(), ..testing::node(1) })?;
+        tx.put_node(&Node { key: "two".into(), ..testing::node(2) })?;
+        let fact = Node { key: "fact".into(), provenance: provenance.into(), ..testing::node(3) };
+        tx.put_node(&Node { trust: Trust::Agent, ..fact })?;
+        add_sources(tx, id(3), &[id(1), id(2), id(3)], provenance, "both say so", memory.now())
+    };
+    memory.store.transact(memory.cause(provenance, "test"), put).unwrap();
+    memory
+}
+
+fn id(number: u64) -> NodeId {
+    testing::node(number).id
+}
+
+fn change<T>(memory: &TestMemory, act: impl Fn(&mut Tx<'_>) -> Result<T>) -> T {
+    memory.store.transact(memory.cause("manual", "test"), act).unwrap().value
+}
+
+fn state(memory: &TestMemory, number: u64) -> Option<State> {
+    memory.store.node(id(number)).unwrap().map(|node| node.state)
+}
+
+fn sources(memory: &TestMemory, number: u64) -> Vec<NodeId> {
+    let view = memory.store.view();
+    let mut sources: Vec<NodeId> =
+        view.sources(view.find(id(number)).unwrap()).filter_map(|ix| view.id(ix)).collect();
+    sources.sort();
+    sources
+}
+
+#[test]
+fn a_note_has_an_edge_to_each_other_source() {
+    let memory = with_fact("agent:facts");
+    assert_eq!(sources(&memory, 3), [id(1), id(2)]);
+    let view = memory.store.view();
+    let derived: Vec<_> =
+        view.derived_notes(view.find(id(1)).unwrap()).filter_map(|ix| view.id(ix)).collect();
+    assert_eq!(derived, [id(3)]);
+}
+
+#[test]
+fn an_edited_source_makes_its_derived_notes_stale_until_their_maker_confirms_them() {
+    let memory = with_fact("agent:facts");
+    let edit = |body: Option<&str>, weight| Draft {
+        key: Some("one".into()),
+        update: true,
+        body: body.map(str::to_owned),
+        weight,
+        ..Draft::new("manual", Trust::User)
+    };
+    memory.insert(edit(None, Some(2.0))).unwrap();
+    assert_eq!(state(&memory, 3), Some(State::Active));
+    memory.insert(edit(Some("Something else"), None)).unwrap();
+    assert_eq!(state(&memory, 3), Some(State::Stale));
+    let read = memory.store.node(id(3)).unwrap().unwrap();
+    let earlier = Node { version: read.version - 1, ..read.clone() };
+    change(&memory, |tx| confirm(tx, &earlier, memory.now()));
+    assert_eq!(state(&memory, 3), Some(State::Stale));
+    change(&memory, |tx| confirm(tx, &read, memory.now()));
+    assert_eq!(state(&memory, 3), Some(State::Active));
+}
+
+#[test]
+fn the_successor_of_a_source_becomes_a_source() {
+    let memory = with_fact("agent:facts");
+    change(&memory, |tx| {
+        tx.put_node(&Node { key: "new".into(), ..testing::node(4) })?;
+        supersede::apply(tx, id(1), id(4), "manual", "", memory.now())
+    });
+    assert_eq!(state(&memory, 3), Some(State::Stale));
+    assert_eq!(sources(&memory, 3), [id(1), id(2), id(4)]);
+}
+
+#[test]
+fn the_successor_of_a_derived_note_inherits_its_sources() {
+    let memory = with_fact("agent:facts");
+    change(&memory, |tx| {
+        tx.put_node(&Node { key: "new".into(), ..testing::node(4) })?;
+        supersede::apply(tx, id(3), id(4), "agent:facts", "", memory.now())
+    });
+    assert_eq!(sources(&memory, 4), [id(1), id(2)]);
+}
+
+#[test]
+fn a_note_of_an_agent_is_deleted_with_its_last_source() {
+    let memory = with_fact("agent:facts");
+    let first = change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
+    assert_eq!((first.derived.len(), state(&memory, 3)), (0, Some(State::Stale)));
+    let last = change(&memory, |tx| delete::apply(tx, id(2), memory.now()));
+    assert_eq!(last.derived.iter().map(|note| note.id).collect::<Vec<_>>(), [id(3)]);
+    assert_eq!(state(&memory, 3), None);
+}
+
+#[test]
+fn a_note_of_a_person_outlives_its_sources() {
+    let memory = with_fact("manual");
+    for source in [1, 2] {
+        change(&memory, |tx| delete::apply(tx, id(source), memory.now()));
+    }
+    assert_eq!(state(&memory, 3), Some(State::Stale));
+}
+
+#[test]
+fn a_note_of_an_agent_expires_with_its_last_source() {
+    let memory = with_fact("agent:facts");
+    let expire = |number: u64| {
+        change(&memory, |tx| {
+            let node = tx.node(id(number))?.unwrap();
+            tx.put_node(&Node { expires: Some(memory.now()), ..node })
+        });
+        let cause = memory.cause("manual", "consolidate");
+        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap();
+        let report = consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap();
+        assert_eq!(report, foretold);
+        report.pruned_nodes
+    };
+    assert_eq!((expire(1), state(&memory, 3)), (1, Some(State::Stale)));
+    assert_eq!((expire(2), state(&memory, 3)), (2, Some(State::Expired)));
+}
