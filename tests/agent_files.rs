@@ -185,7 +185,7 @@ fn warnings_are_reported_with_their_location() {
     // The output of `split` waits for approval, so it does not trigger an agent that reads all notes.
     agent("first", "all | limit:5", "schedule = \"daily\"\n");
     agent("second", "all | !provenance:first | limit:5", "schedule = \"daily\"\n");
-    assert!(!warnings(&world, "first").contains("circle"));
+    assert!(!warnings(&world, "first").contains("feedback loop"));
     for bundled in ["facts", "linker", "rename", "replay", "separator", "split", "transfer"] {
         assert_eq!(warnings(&world, bundled), "[]");
     }
