@@ -48,7 +48,7 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
         }
         let mut fewer = false;
         if definition.prompt.drop_tail {
-            let kept = fitting(memory, definition, selection, &fence, tokens - limit);
+            let kept = fitting(definition, selection, &fence, tokens - limit);
             // Perhaps only the candidates are too much text: drop them first.
             fewer = kept == 0 && selection.drop_candidates();
             if !fewer && (kept > 0 || selection.chosen().count() > 1) {
@@ -71,16 +71,10 @@ fn tokens(text: &str) -> usize {
 }
 
 /// How many selected nodes remain after dropping nodes with at least `surplus` tokens from the end.
-fn fitting(
-    memory: &Memory,
-    definition: &Definition,
-    selection: &Selection,
-    fence: &Fence,
-    surplus: usize,
-) -> usize {
+fn fitting(definition: &Definition, selection: &Selection, fence: &Fence, surplus: usize) -> usize {
     let sizes: Vec<usize> = selection
         .chosen()
-        .map(|handle| tokens(&variables::node(memory, definition, selection, handle, fence)))
+        .map(|handle| tokens(&variables::node(definition, selection, handle, fence)))
         .collect();
     let mut dropped = 0;
     let mut kept = sizes.len();

@@ -47,7 +47,7 @@ fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence:
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
         if handle.is_chosen() {
-            text.push_str(&node(memory, definition, selection, handle, fence));
+            text.push_str(&node(definition, selection, handle, fence));
             if handle.shown == Shown::Cut {
                 let most = definition.prompt.max_node_chars;
                 let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
@@ -62,13 +62,7 @@ fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence:
 }
 
 /// One chosen node.
-pub(super) fn node(
-    memory: &Memory,
-    definition: &Definition,
-    selection: &Selection,
-    handle: &Handle,
-    fence: &Fence,
-) -> String {
+pub(super) fn node(definition: &Definition, selection: &Selection, handle: &Handle, fence: &Fence) -> String {
     let mut text = head(definition, selection, handle, "");
     if !handle.candidates.is_empty() {
         let near: Vec<String> =

@@ -54,6 +54,7 @@ fn turn(actions: &[ActionKind], count: u64, seed: u64) -> TestRequest {
             protected: false,
             weight: 1.0,
             candidates: Vec::new(),
+            is_derived: false,
         })
         .collect();
     turn
