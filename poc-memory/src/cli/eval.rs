@@ -4,16 +4,24 @@ use super::local::LocalCommand;
 use super::progress::Bar;
 use super::session::Session;
 use crate::ops::{Progress, plural, table};
+use poc_agent::batches::{self, BatchReport};
+use poc_agent::run::RunOptions;
+use poc_agent::{Catalog, Definition};
+use poc_config::Config;
 use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use poc_graph::time::{Clock as _, ManualClock, Span, SystemClock};
 use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::report::{EvalReport, MEASURES};
 use poc_notes::eval::set::EvalSet;
-use poc_notes::eval::{self, EvalPhase};
+use poc_notes::eval::{EvalPhase, Evaluation};
 use poc_rank::bootstrap::ConfidenceInterval;
 use serde::Serialize;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Column titles of [`MEASURES`].
 const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
@@ -31,8 +39,17 @@ pub(super) struct Eval {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Also show the differences to an earlier run, given as its `--json` answer
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
+    /// Run these agents in the temporary memory until they find nothing to do, ask again, and show the differences
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    agents: Vec<String>,
+    /// Model of the agents, instead of that in their files
+    #[arg(long, value_name = "NAME", requires = "agents")]
+    model: Option<String>,
+    /// How many nights the agents run, with a day between them
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "agents", value_parser = clap::value_parser!(u32).range(1..=365))]
+    nights: u32,
 }
 
 /// What `eval` answers.
@@ -42,6 +59,9 @@ pub(super) struct EvalOutput {
     report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
+    /// What each agent did, in all nights and groups.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    agents: BTreeMap<String, BatchReport>,
 }
 
 impl LocalCommand for Eval {
@@ -52,16 +72,36 @@ impl LocalCommand for Eval {
         // Read first, so that an invalid file fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
+        let config = session.config()?;
+        if let Some(model) = &self.model {
+            check_model(&config, model)?;
+        }
         let bar = Bar::new(&session.globals);
-        let report = eval::run(&set, session.config()?, &|step, done, total| {
+        let progress = |step, done, total| {
             let what = match step {
                 EvalPhase::Storing => "documents stored",
                 EvalPhase::Asking => "questions asked",
             };
             bar.show(&Progress { what: what.into(), done, total: Some(total) });
-        });
+        };
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        // With real time, notes would age while the questions are asked.
+        let evaluation = Evaluation::load(&set, config, Some(&session.paths), clock.clone(), &progress)?;
+        let definitions = self.definitions(&evaluation)?;
+        let mut report = evaluation.ask(&set, &progress)?;
+        let mut agents = BTreeMap::new();
+        let mut earlier = earlier;
+        if !definitions.is_empty() {
+            for night in 0..self.nights {
+                if night > 0 {
+                    clock.advance(Span::DAY);
+                }
+                run_agents(&evaluation, &definitions, &bar, &mut agents)?;
+            }
+            let after = evaluation.ask(&set, &progress)?;
+            earlier = Some(std::mem::replace(&mut report, after));
+        }
         bar.clear();
-        let report = report?;
         if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.set != report.set) {
             let message = format!(
                 "this evaluation used the set `{}`, and the earlier one the set `{}`",
@@ -70,11 +110,11 @@ impl LocalCommand for Eval {
             return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
-        Ok(EvalOutput { report, compared })
+        Ok(EvalOutput { report, compared, agents })
     }
 
     fn show(output: &EvalOutput) -> String {
-        let EvalOutput { report, compared } = output;
+        let EvalOutput { report, compared, agents } = output;
         let mut text = format!("{}: {}", report.set, plural(report.documents, "document"));
         // Writing to a string cannot fail.
         if report.notes != report.documents {
@@ -102,17 +142,99 @@ impl LocalCommand for Eval {
             let _ = writeln!(text, "left out: {} without a relevant document", plural(left_out, "question"));
         }
         if let Some(compared) = compared {
-            text.push_str(&differences(compared));
+            let against = match agents.is_empty() {
+                true => format!("{} with the embedder `{}`", compared.set, compared.embedder),
+                false => "the memory before the agents ran".to_owned(),
+            };
+            text.push_str(&differences(compared, &against));
+        }
+        for (name, work) in agents {
+            let _ = writeln!(text, "{}", describe_work(name, work));
         }
         text
     }
 }
 
-fn differences(compared: &Comparison) -> String {
-    let mut text = format!(
-        "\nagainst {} with the embedder `{}`; * is beyond chance\n\n",
-        compared.set, compared.embedder
-    );
+impl Eval {
+    /// The agents to run, each with the chosen model and without a daily limit of runs.
+    fn definitions(&self, evaluation: &Evaluation) -> Result<Vec<Definition>> {
+        let Some(memory) = evaluation.memories().next() else { return Ok(Vec::new()) };
+        let catalog = Catalog::read(memory)?;
+        let of = |name: &String| -> Result<Definition> {
+            let mut definition = (**catalog.get(name)?).clone();
+            if let Some(model) = &self.model {
+                definition.execution.model.clone_from(model);
+                definition.execution.fallback.clear();
+            }
+            definition.budget.runs_per_day = 0;
+            Ok(definition)
+        };
+        self.agents.iter().map(of).collect()
+    }
+}
+
+/// Refuses a model that the settings do not have.
+fn check_model(config: &Config, name: &str) -> Result<()> {
+    if config.models.contains_key(name) {
+        return Ok(());
+    }
+    let error = Error::not_found(format!("there is no model `{name}`")).field("model");
+    let near = similar::closest(name, config.models.keys().map(String::as_str));
+    Err(match near {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("describe it in `[models.{name}]` of config.toml")),
+    })
+}
+
+/// Runs each agent in the memory of each group until it finds nothing to do.
+fn run_agents(
+    evaluation: &Evaluation,
+    definitions: &[Definition],
+    bar: &Bar,
+    reports: &mut BTreeMap<String, BatchReport>,
+) -> Result<()> {
+    let options = RunOptions { models: poc_models::registry(), ..RunOptions::default() };
+    for definition in definitions {
+        let visited = Cell::new(0);
+        for memory in evaluation.memories() {
+            let before = visited.get();
+            let work = batches::run_until_done(memory, definition, &options, &|done| {
+                visited.set(before + done);
+                let what = format!("notes visited by {}", definition.name);
+                bar.show(&Progress { what, done: before + done, total: None });
+            })?;
+            let failed = work.failed.clone();
+            reports.entry(definition.name.clone()).or_default().merge(work);
+            if let Some(why) = failed {
+                return Err(Error::unavailable(format!("a run of `{}` failed: {why}", definition.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an agent did, as one line.
+fn describe_work(name: &str, work: &BatchReport) -> String {
+    let counts = |counts: &BTreeMap<String, u64>| {
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        if counts.is_empty() { "nothing".to_owned() } else { counts.join(", ") }
+    };
+    let mut line = format!("{name}: {}, applied {}", plural(work.runs, "run"), counts(&work.applied));
+    // Writing to a string cannot fail.
+    if work.proposed > 0 {
+        let _ = write!(line, "; {} proposed", work.proposed);
+    }
+    if !work.refused.is_empty() {
+        let _ = write!(line, "; refused {}", counts(&work.refused));
+    }
+    if work.cost_usd > 0.0 {
+        let _ = write!(line, "; ${:.2}", work.cost_usd);
+    }
+    line
+}
+
+fn differences(compared: &Comparison, against: &str) -> String {
+    let mut text = format!("\nagainst {against}; * is beyond chance\n\n");
     let rows = compared.rows.iter().map(|row| {
         let [now, then] = row.questions;
         let asked = if row.paired { now.to_string() } else { format!("{now}, not the {then} of then") };

@@ -4,6 +4,7 @@ pub mod action;
 mod action_executor;
 mod action_group;
 mod apply;
+pub mod batches;
 pub mod budget;
 mod catalog;
 mod check;

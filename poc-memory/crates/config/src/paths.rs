@@ -96,6 +96,11 @@ impl Paths {
         Paths { store: store.to_owned(), ..Paths::in_folder(store.parent().unwrap_or(store)) }
     }
 
+    /// These directories with the settings, agents and prompts of another profile.
+    pub fn with_settings_of(self, other: &Paths) -> Paths {
+        Paths { config: other.config.clone(), ..self }
+    }
+
     /// The directories of another profile with the same roots.
     pub fn of_profile(&self, name: &str) -> Result<Paths> {
         if name == DEFAULT_PROFILE {

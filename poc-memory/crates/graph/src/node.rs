@@ -14,8 +14,11 @@ use std::fmt;
 pub struct NodeType(pub String);
 
 impl NodeType {
-    /// The types every store knows; `episodic` is a session.
-    pub const BUILT_IN: [&str; 5] = ["episodic", "daily", "weekly", "monthly", NodeType::DEFAULT];
+    /// The type of a note that records an occasion, such as a message or a session.
+    pub const EPISODIC: &str = "episodic";
+
+    /// The types every store knows.
+    pub const BUILT_IN: [&str; 5] = [NodeType::EPISODIC, "daily", "weekly", "monthly", NodeType::DEFAULT];
 
     /// The default type of a note.
     pub const DEFAULT: &str = "semantic";

@@ -3,6 +3,7 @@
 pub mod calendar;
 mod deadline;
 mod moment;
+mod written;
 
 pub use deadline::Deadline;
 pub use moment::Moment;

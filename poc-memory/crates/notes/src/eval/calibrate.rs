@@ -20,10 +20,12 @@ use crate::Memory;
 use crate::known_note;
 use poc_config::{Config, GateConfig};
 use poc_graph::error::{Error, Result};
+use poc_graph::time::SystemClock;
 use poc_graph::{NodeId, Visibility};
 use poc_rank::quantile::of_groups;
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Shares of the `known` answers that may fall below STRONG and WEAK.
 const MISS_RATES: [f64; 2] = [0.1, 0.025];
@@ -165,7 +167,7 @@ pub fn by_sets(
         }
     }
     let stores = sets.iter().map(|set| {
-        let (folder, memory) = temporary_memory(config.clone())?;
+        let (folder, memory) = temporary_memory(config.clone(), None, Arc::new(SystemClock))?;
         let groups = load(set, &memory, progress)?;
         memory.store.settle();
         // The memory is dropped before its folder.

@@ -9,7 +9,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::SystemRng;
-use poc_graph::time::SystemClock;
+use poc_graph::time::{Clock, SystemClock};
 use poc_graph::{NodeId, Tuple, Visibility};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,38 +32,83 @@ pub(super) struct LoadedGroup {
     pub(super) notes: HashMap<String, NodeId>,
 }
 
-/// Stores the documents of a set in a temporary memory with this configuration and asks its questions. Calls
-/// `progress` with the phase, the number of finished items and the total.
+/// The documents of a set in a temporary memory.
+pub struct Evaluation {
+    groups: Vec<LoadedGroup>,
+    embedder: String,
+    stored: Duration,
+    _folder: TempDir,
+}
+
+impl Evaluation {
+    /// Stores the documents of a set in a temporary memory with this configuration. Agents and prompts are those of
+    /// `settings`. Calls `progress` with the phase, the number of finished items and the total.
+    ///
+    /// # Errors
+    /// `invalid_argument` with the line of the first document that cannot be stored; those of the memory and the
+    /// embedder.
+    pub fn load(
+        set: &EvalSet,
+        config: Config,
+        settings: Option<&Paths>,
+        clock: Arc<dyn Clock>,
+        progress: &dyn Fn(EvalPhase, u64, u64),
+    ) -> Result<Evaluation> {
+        let (_folder, memory) = temporary_memory(config, settings, clock)?;
+        let started = Instant::now();
+        let groups = load(set, &memory, progress)?;
+        memory.store.settle();
+        let embedder = memory.embedder.name().to_owned();
+        Ok(Evaluation { groups, embedder, stored: started.elapsed(), _folder })
+    }
+
+    /// The memory of each group.
+    pub fn memories(&self) -> impl ExactSizeIterator<Item = &Memory> {
+        self.groups.iter().map(|group| &group.memory)
+    }
+
+    /// Asks the questions.
+    ///
+    /// # Errors
+    /// Those of the embedder.
+    pub fn ask(&self, set: &EvalSet, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
+        let (asked, took) = ask(set, &self.groups, progress)?;
+        let seconds = self.stored.as_secs_f64();
+        Ok(EvalReport::new(
+            set,
+            &self.embedder,
+            self.groups.iter().map(|group| group.documents.len() as u64).sum(),
+            asked,
+            Latency::of(&took),
+            Ingest { seconds, documents_per_second: set.len() as f64 / seconds.max(f64::EPSILON) },
+        ))
+    }
+}
+
+/// Stores the documents of a set in a temporary memory with this configuration and asks its questions.
 ///
 /// # Errors
-/// `invalid_argument` with the line of the first document that cannot be stored; those of the memory
-/// and the embedder.
+/// Those of [`Evaluation::load`] and [`Evaluation::ask`].
 pub fn run(set: &EvalSet, config: Config, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
-    let (_folder, memory) = temporary_memory(config)?;
-    let started = Instant::now();
-    let groups = load(set, &memory, progress)?;
-    memory.store.settle();
-    let stored = started.elapsed();
-    let (asked, took) = ask(set, &groups, progress)?;
-    let seconds = stored.as_secs_f64();
-    Ok(EvalReport::new(
-        set,
-        memory.embedder.name(),
-        groups.iter().map(|group| group.documents.len() as u64).sum(),
-        asked,
-        Latency::of(&took),
-        Ingest { seconds, documents_per_second: set.len() as f64 / seconds.max(f64::EPSILON) },
-    ))
+    Evaluation::load(set, config, None, Arc::new(SystemClock), progress)?.ask(set, progress)
 }
 
 /// A memory with this configuration in a temporary folder.
-pub(super) fn temporary_memory(config: Config) -> Result<(TempDir, Memory)> {
+pub(super) fn temporary_memory(
+    config: Config,
+    settings: Option<&Paths>,
+    clock: Arc<dyn Clock>,
+) -> Result<(TempDir, Memory)> {
     let folder = tempfile::Builder::new()
         .prefix("poc-memory-eval-")
         .tempdir()
         .map_err(|error| Error::unavailable(format!("no folder can be made for the notes: {error}")))?;
     let paths = Paths::in_folder(folder.path());
-    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
+    let paths = match settings {
+        Some(settings) => paths.with_settings_of(settings),
+        None => paths,
+    };
+    let memory = Memory::open(paths, config, clock, Arc::new(SystemRng))?;
     Ok((folder, memory))
 }
 

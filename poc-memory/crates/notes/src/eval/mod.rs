@@ -13,4 +13,4 @@ pub mod set;
 #[cfg(test)]
 mod tests;
 
-pub use measure::{EvalPhase, run};
+pub use measure::{EvalPhase, Evaluation, run};

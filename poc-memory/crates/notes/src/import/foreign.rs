@@ -4,7 +4,7 @@ use super::{ImportOptions, ParsedNote, wikilinks};
 use crate::Draft;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, Trust, title_of};
+use poc_graph::{Category, NodeType, Trust, title_of};
 use serde_json::{Map, Value};
 
 /// A field of a note of another tool.
@@ -33,7 +33,7 @@ pub(super) const FIELDS: &[Field] = &[
     },
     Field {
         names: &["type"],
-        about: "`semantic`, `episodic`, `daily`, `weekly`, `monthly`, or one of `[nodes] types`",
+        about: "`semantic`, `episodic`, `daily`, `weekly`, `monthly`, or one of `[nodes] types`; without it, `episodic` if the note has a session, else `semantic`",
     },
     Field {
         names: &["category"],
@@ -44,7 +44,7 @@ pub(super) const FIELDS: &[Field] = &[
     Field { names: &["aliases"], about: "More names that links may use" },
     Field {
         names: &["created", "date"],
-        about: "When it was written: a date, a date and time, or seconds since 1970",
+        about: "When it was written: a date, a date and time, also as in `1:10 pm on 27 March, 2023`, or seconds since 1970",
     },
     Field { names: &["modified", "updated"], about: "When it was last changed" },
     Field { names: &["expires"], about: "When it expires: after that, no search finds it" },
@@ -104,7 +104,9 @@ impl ForeignNote {
         draft.update = draft.key.is_some();
         draft.keywords.get_or_insert_default().extend(options.keywords.iter().cloned());
         if draft.node_type.is_none() {
-            draft.node_type.clone_from(&options.node_type);
+            // A note of a session records an occasion.
+            let by_session = || session.as_ref().map(|_| NodeType::EPISODIC.to_owned());
+            draft.node_type = options.node_type.clone().or_else(by_session);
         }
         if draft.source.is_none() {
             draft.source = session.as_ref().map(|session| format!("session: {session}"));
@@ -239,6 +241,7 @@ fn time(value: Value) -> Result<Timestamp> {
         .or_else(|error| Timestamp::parse(&spaced).map_err(|_| error))
         .or_else(|error| Timestamp::parse(&format!("{spaced}Z")).map_err(|_| error))
         .or_else(|error| Timestamp::parse(&format!("{spaced}:00Z")).map_err(|_| error))
+        .or_else(|error| Timestamp::parse_written(text).ok_or(error))
 }
 
 fn not(wanted: &str, value: &Value) -> Error {
