@@ -2,6 +2,7 @@
 
 mod choose;
 mod excerpt;
+mod link_candidates;
 mod neighborhood;
 mod protection;
 
@@ -34,10 +35,21 @@ pub struct Handle {
     pub protected: bool,
     /// Its weight at selection.
     pub weight: f64,
-    /// Handles of similar nodes without a link to it, with the cosine, best first.
-    pub candidates: Vec<(String, f64)>,
+    /// Nodes without an edge to it that it may be linked with, best first.
+    pub candidates: Vec<LinkCandidate>,
     /// Whether it is in the prompt because it was derived from selected nodes.
     pub is_derived: bool,
+}
+
+/// A node that another may be linked with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkCandidate {
+    /// Its handle.
+    pub handle: String,
+    /// The similarity of the texts, −1 to 1.
+    pub cosine: f64,
+    /// Rare names that both contain, in lower case without accents, the rarest first.
+    pub shared_names: Vec<String>,
 }
 
 /// How much of a node a prompt shows.
@@ -141,8 +153,10 @@ impl Selection {
         });
         let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
         self.pairs.retain(|pair| chosen.contains(&pair.a) || chosen.contains(&pair.b));
-        let mut wanted: HashSet<String> =
-            self.chosen().flat_map(|handle| handle.candidates.iter().map(|(name, _)| name.clone())).collect();
+        let mut wanted: HashSet<String> = self
+            .chosen()
+            .flat_map(|handle| handle.candidates.iter().map(|candidate| candidate.handle.clone()))
+            .collect();
         wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
         let beside: HashSet<Ix> =
             self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|edge| edge.ix).collect();
@@ -157,7 +171,7 @@ impl Selection {
         });
         let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
         for handle in &mut self.handles {
-            handle.candidates.retain(|(name, _)| known.contains(name));
+            handle.candidates.retain(|candidate| known.contains(&candidate.handle));
         }
         self.pairs.retain(|pair| known.contains(&pair.a) && known.contains(&pair.b));
     }

@@ -4,7 +4,7 @@ use super::fence::Fence;
 use crate::Definition;
 use crate::action;
 use crate::definition::ActionKind;
-use crate::selection::{Excerpt, Handle, LISTED, Selection, Shown, hubs, siblings};
+use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, Selection, Shown, hubs, siblings};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, Trust, View};
 use poc_notes::Memory;
@@ -65,11 +65,18 @@ fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence:
 pub(super) fn node(definition: &Definition, selection: &Selection, handle: &Handle, fence: &Fence) -> String {
     let mut text = head(definition, selection, handle, "");
     if !handle.candidates.is_empty() {
-        let near: Vec<String> =
-            handle.candidates.iter().map(|(name, cosine)| format!("{name} ({cosine:.2})")).collect();
-        let _ = writeln!(text, "candidates (similarity): {}", near.join(", "));
+        let near: Vec<String> = handle.candidates.iter().map(describe_candidate).collect();
+        let _ = writeln!(text, "candidates: {}", near.join(", "));
     }
     text + &fence.enclose(&content(handle, definition.prompt.max_node_chars))
+}
+
+/// Why a node is a candidate. Names are text of notes, but only letters and digits of single words.
+fn describe_candidate(LinkCandidate { handle, cosine, shared_names }: &LinkCandidate) -> String {
+    match shared_names.as_slice() {
+        [] => format!("{handle} (similarity {cosine:.2})"),
+        names => format!("{handle} (shares {}; similarity {cosine:.2})", names.join(", ")),
+    }
 }
 
 /// One candidate.

@@ -1,7 +1,8 @@
 //! Selects the nodes of a run: query, staleness, handles and link candidates.
 
 use super::excerpt::Excerpt;
-use super::{Handle, HandlePair, Selection, Shown, neighborhood, protection};
+use super::link_candidates::{self, FoundCandidate};
+use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood, protection};
 use crate::Definition;
 use crate::definition::{ActionKind, Targets};
 use crate::ledger::Reason;
@@ -11,11 +12,8 @@ use poc_graph::{Ix, NodeId, Trust, View};
 use poc_notes::Memory;
 use poc_rank::decay;
 use poc_search::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// Parts of a node's text used to find neighbors: the title and the first passages.
-const PARTS: usize = 4;
 
 /// Result of a selection.
 #[derive(Debug)]
@@ -314,9 +312,9 @@ fn build(
     handles.add_derived(chosen)?;
     // Candidates take much room and only help agents that may link or merge notes.
     let uses = |kind| definition.execution.actions.contains(&kind);
-    let near: Vec<Vec<(Ix, f64)>> = if uses(ActionKind::LinkAdd) {
+    let found: Vec<Vec<FoundCandidate>> = if uses(ActionKind::LinkAdd) {
         let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
-        chosen.map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?
+        chosen.map(|handle| link_candidates::find(memory, &view, handle.ix)).collect::<Result<_>>()?
     } else {
         Vec::new()
     };
@@ -330,16 +328,18 @@ fn build(
             }
         }
     }
-    for &(ix, _) in near.iter().flatten() {
-        handles.add(ix, Targets::Neighborhood, some)?;
+    for candidate in found.iter().flatten() {
+        handles.add(candidate.ix, Targets::Neighborhood, some)?;
     }
     handles.add_named(chosen)?;
     let Handles { given: mut handles, names, .. } = handles;
     let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
     let protected = protection::protected(memory, definition, &view, &all)?;
     handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
-    for (handle, near) in handles.iter_mut().zip(near) {
-        let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));
+    for (handle, found) in handles.iter_mut().zip(found) {
+        let named = found.into_iter().filter_map(|FoundCandidate { ix, cosine, shared_names }| {
+            Some(LinkCandidate { handle: names.get(&ix)?.clone(), cosine, shared_names })
+        });
         handle.candidates = named.collect();
     }
     let pairs = pairs
@@ -350,28 +350,4 @@ fn build(
         })
         .collect();
     Ok(Selection { view, handles, pairs, read: Vec::new() })
-}
-
-/// The nodes most similar to a node that it is not linked to yet, best first.
-fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
-    let settings = &memory.config.agents;
-    let least = memory.config.cosines()?.candidate;
-    let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
-    let fits = |other: NodeId| {
-        view.find(other)
-            .is_some_and(|other| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other))
-    };
-    let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
-    for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
-        for hit in memory.vectors.search(&vector, settings.candidates, &fits)? {
-            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= least) {
-                let cosine = best.entry(other).or_insert(hit.cosine);
-                *cosine = cosine.max(hit.cosine);
-            }
-        }
-    }
-    let mut near: Vec<(Ix, f64)> = best.into_iter().collect();
-    near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    near.truncate(settings.candidates);
-    Ok(near)
 }

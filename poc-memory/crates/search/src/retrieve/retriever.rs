@@ -47,6 +47,14 @@ impl<'a> Retriever<'a> {
         self.mentions.names_between([one, other], self.max_sharing(), text)
     }
 
+    /// The notes that share a rare name with a note, those with the rarest names first.
+    pub fn notes_sharing_names(&self, id: NodeId) -> Vec<NodeId> {
+        let found = self.mentions.sharing_names(&[id], self.max_sharing(), "");
+        let mut sharing: Vec<(NodeId, usize)> = found.into_iter().flatten().collect();
+        sharing.sort_by_key(|&(id, count)| (count, id));
+        sharing.into_iter().map(|(id, _)| id).collect()
+    }
+
     /// The maximum number of notes that a linking name may occur in: the value in the settings or, in a small
     /// store, a tenth of the notes, but at least two.
     pub(super) fn max_sharing(&self) -> usize {

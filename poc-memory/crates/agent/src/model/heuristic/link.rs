@@ -84,9 +84,10 @@ fn similar_pairs<'a>(
     let pairs = pairs.filter_map(|pair| Some((nodes.get(&pair.a)?, nodes.get(&pair.b)?, pair.similarity)));
     let chosen = nodes.selection.handles.iter().filter(|handle| handle.is_chosen());
     let candidates = chosen.flat_map(move |handle| {
-        let best = handle.candidates.iter().map(|(_, cosine)| *cosine).fold(f64::NEG_INFINITY, f64::max);
-        let near = handle.candidates.iter().filter(move |(_, cosine)| *cosine >= best - cosines.link_within);
-        near.filter_map(move |(name, cosine)| Some((handle, nodes.get(name)?, *cosine)))
+        let cosines_of = handle.candidates.iter().map(|candidate| candidate.cosine);
+        let best = cosines_of.fold(f64::NEG_INFINITY, f64::max);
+        let near = handle.candidates.iter().filter(move |near| near.cosine >= best - cosines.link_within);
+        near.filter_map(move |near| Some((handle, nodes.get(&near.handle)?, near.cosine)))
     });
     pairs.chain(candidates).filter(|(_, _, cosine)| *cosine >= cosines.link)
 }

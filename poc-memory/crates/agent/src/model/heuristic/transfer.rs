@@ -129,7 +129,7 @@ fn candidates<'a>(
 /// Whether two notes are linked, or candidates for a link in this selection.
 fn are_related(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
     let near = |from: &Handle, to: &Handle| {
-        from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
+        from.candidates.iter().any(|near| near.handle == to.name && near.cosine >= cosines.link)
     };
     a.node.id != b.node.id && (nodes.selection.view.are_adjacent(a.ix, b.ix) || near(a, b) || near(b, a))
 }

@@ -3,7 +3,7 @@
 use crate::definition::{ActionKind, Targets};
 use crate::model::Model;
 use crate::model::heuristic::Heuristic;
-use crate::selection::{Handle, HandlePair, Selection, Shown};
+use crate::selection::{Handle, HandlePair, LinkCandidate, Selection, Shown};
 use crate::testing::request::TestRequest;
 use poc_config::Config;
 use poc_graph::time::Timestamp;
@@ -65,7 +65,11 @@ impl Scene {
                 .candidates
                 .iter()
                 .filter(|(from, ..)| *from == at + 1)
-                .map(|(_, to, cosine)| (to.clone(), *cosine))
+                .map(|(_, to, cosine)| LinkCandidate {
+                    handle: to.clone(),
+                    cosine: *cosine,
+                    shared_names: Vec::new(),
+                })
                 .collect(),
         });
         let handles = handles.collect();
