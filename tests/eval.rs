@@ -1,7 +1,7 @@
 //! Evaluation of a test set: the command, its table, its JSON, and a comparison.
 
 use crate::support::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const DOCS: &str = r#"{"id": "t1", "text": "Ann: I have moved to the harbour of Lisbon.", "meta": {"session": 1, "speaker": "Ann"}}
 {"id": "t2", "text": "Bob: What did you pay for it?", "meta": {"session": 1, "speaker": "Bob"}}
@@ -50,6 +50,35 @@ fn a_test_set_is_evaluated_and_compared_without_side_effects() {
     assert!(lines[5].starts_with("all    2  1.000 [1.000 1.000]  1.000 [1.000 1.000]"), "{}", ran.stdout);
     assert!(ran.stdout.contains("left out: 1 question without a relevant document"));
     assert!(ran.stdout.contains("all    2  +0.000 [+0.000 +0.000]"), "{}", ran.stdout);
+}
+
+#[test]
+fn agents_are_evaluated_before_and_after_they_run() {
+    let world = world();
+    // The agent reads `t1` before `t2`, and the other group has no session.
+    let reply = json!({"notes": "", "supersede": [], "insert": [{"reason": "she says so", "key": "", "body": "",
+        "title": "Ann lives in Lisbon, near the harbour.", "keywords": [], "sources": ["N1"]}]});
+    world.write("reply.json", &reply.to_string());
+    let file = world.home().join("reply.json");
+    let config = format!(
+        "[providers.recorded]\nkind = \"command\"\ncommand = [\"cat\", \"{}\"]\n\
+         [models.recorded]\nprovider = \"recorded\"\nid = \"recorded\"\n",
+        file.display()
+    );
+    world.write("config.toml", &config);
+    let report = world.json(&["eval", "own", "--agents", "facts", "--model", "recorded", "--nights", "2"]);
+    let work = &report["agents"]["facts"];
+    assert_eq!((work["runs"].as_u64(), &work["applied"]), (Some(1), &json!({"insert": 1})), "{report}");
+    assert_eq!(report["compared"]["rows"].as_array().unwrap().len(), 3);
+    assert!(!world.home().join("store").exists(), "the user's own memory was touched");
+    let text = world.run(&["eval", "own", "--agents", "facts", "--model", "recorded"]).stdout;
+    assert!(text.contains("against the memory before the agents ran"), "{text}");
+    assert!(text.contains("facts: 1 run, applied 1 insert"), "{text}");
+
+    let unknown = world.run(&["eval", "own", "--agents", "facts", "--model", "recordd"]);
+    assert_eq!(unknown.status, 3, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("did you mean `recorded`?"), "{}", unknown.stderr);
+    assert_ne!(world.run(&["eval", "own", "--agents", "fact"]).status, 0);
 }
 
 #[test]

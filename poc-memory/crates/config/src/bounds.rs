@@ -125,6 +125,8 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("calls.backoff-max", 0.0, MOST),
     ("calls.leave-alone", 0.0, MOST),
     ("heuristic.link-min-shared", 0.0, MOST),
+    ("heuristic.link-names", 1.0, 3.0),
+    ("heuristic.link-strength", 0.01, 1.0),
     ("heuristic.links-per-node", 0.0, MOST),
     ("heuristic.max-links", 0.0, MOST),
     ("heuristic.hub-degree", 0.0, MOST),

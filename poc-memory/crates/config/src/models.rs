@@ -29,6 +29,10 @@ section!(
     HeuristicConfig {
         /// Below `link-sure`, the least total weight of common rare words; a word that only the two notes have weighs 1.
         link_min_shared: f64,
+        /// Least number of rare names that linked notes share.
+        link_names: usize,
+        /// Strength of its links.
+        link_strength: f64,
         /// Greatest number of new links of a node in one run.
         links_per_node: usize,
         /// Greatest number of new links in one run.

@@ -126,10 +126,8 @@ section!(
         semantic: f64,
         /// Least cosine of a link candidate.
         candidate: f64,
-        /// Least cosine of a link that the heuristic model proposes.
+        /// Least cosine of a pair that the heuristic model links.
         link: f64,
-        /// Such a link's cosine may be at most this far below that of the node's best candidate.
-        link_within: f64,
         /// From this cosine on, such a link needs no common word.
         link_sure: f64,
         /// Least cosine of `interference-pairs` when the call gives none.

@@ -1,6 +1,6 @@
 //! A model without a language model: its replies follow from text similarity and the structure of the graph.
 //!
-//! - Links: a chosen node and its best candidates, if they are similar and share a keyword or rare words.
+//! - Links: a chosen node and the candidates that share several rare names with it, and similar pairs.
 //! - Weights: nodes with many links gain weight, trivial nodes lose weight.
 //! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
@@ -120,7 +120,7 @@ impl Model for Heuristic {
             counts.push((found.len(), "link"));
             let rows = found.iter().map(|link| {
                 json!({"reason": link.reason(), "from": link.from.name, "to": link.to.name,
-                       "strength": link.strength()})
+                       "strength": self.settings.link_strength})
             });
             reply.insert("link-add".into(), rows.collect());
         }

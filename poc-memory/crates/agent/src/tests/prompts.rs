@@ -62,7 +62,7 @@ fn a_rendered_prompt_matches_its_snapshot() {
 
     N1
     type: episodic, created: 2026-11-21, weight: 1.00, links: 0
-    candidates (similarity): N2 (0.56)
+    candidates: N2 (similarity 0.56)
     <<<data 73d33b666a1e21da
     key: btree-split
     title: btree split
@@ -72,7 +72,7 @@ fn a_rendered_prompt_matches_its_snapshot() {
 
     N2
     type: episodic, created: 2026-11-21, weight: 1.00, links: 0
-    candidates (similarity): N1 (0.56)
+    candidates: N1 (similarity 0.56)
     <<<data 73d33b666a1e21da
     key: btree-merge
     title: btree merge
@@ -149,7 +149,7 @@ fn nodes_beyond_the_token_limit_wait_for_the_next_run() {
     definition.prompt.drop_tail = false;
     let run = forced(&world, &definition, &ScriptedModel::new(Vec::new()));
     assert_eq!(run.status, Status::Failed);
-    insta::assert_snapshot!(run.message.unwrap(), @"the prompt of `tester` has about 3742 tokens, more than `prompt.max-tokens` (2500); raise `max-tokens`, or lower `max-results` or `max-node-chars`");
+    insta::assert_snapshot!(run.message.unwrap(), @"the prompt of `tester` has about 3847 tokens, more than `prompt.max-tokens` (2500); raise `max-tokens`, or lower `max-results` or `max-node-chars`");
 }
 
 #[test]

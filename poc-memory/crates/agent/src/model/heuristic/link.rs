@@ -1,8 +1,8 @@
-//! Proposes links between similar nodes.
+//! Proposes links between nodes that share rare names, and between the members of similar pairs.
 
 use super::Nodes;
 use super::words::{Rare, Shared};
-use crate::selection::Handle;
+use crate::selection::{Handle, LinkCandidate};
 use poc_index::TextIndex;
 use poc_rank::lookalike::are_lookalikes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,26 +14,38 @@ const WORDS_NAMED: usize = 3;
 pub(super) struct Link<'a> {
     pub(super) from: &'a Handle,
     pub(super) to: &'a Handle,
-    cosine: f64,
-    shared: Shared,
+    evidence: Evidence,
+}
+
+/// Why a link is proposed.
+enum Evidence {
+    /// Rare names that both notes contain.
+    Names(Vec<String>),
+    /// The similarity of a pair of the selection, and what the notes have in common.
+    Similarity(f64, Shared),
 }
 
 impl Link<'_> {
-    /// The cosine rounded to two digits, 0.01–1.
-    pub(super) fn strength(&self) -> f64 {
-        (self.cosine.clamp(0.01, 1.0) * 100.0).round() / 100.0
-    }
-
     pub(super) fn reason(&self) -> String {
-        let named: Vec<String> =
-            self.shared.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
-        let similar = format!("similar text ({:.2})", self.cosine);
-        if named.is_empty() { similar } else { format!("{similar}; both mention {}", named.join(", ")) }
+        let list = |words: &[String]| {
+            let words: Vec<String> = words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
+            words.join(", ")
+        };
+        match &self.evidence {
+            Evidence::Names(names) => format!("both mention {}", list(names)),
+            Evidence::Similarity(cosine, shared) if shared.words.is_empty() => {
+                format!("similar text ({cosine:.2})")
+            }
+            Evidence::Similarity(cosine, shared) => {
+                format!("similar text ({cosine:.2}); both mention {}", list(&shared.words))
+            }
+        }
     }
 }
 
-/// Proposed links, the most similar pairs first, within both limits on their number. `gone` are the handles of
-/// nodes that the same reply supersedes.
+/// Proposed links, within both limits on their number: the pairs of the selection, the most similar first, then each
+/// chosen node with the candidates that share enough rare names. `gone` are the handles of nodes that the same reply
+/// supersedes.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,
@@ -42,19 +54,14 @@ pub(super) fn find<'a>(
     gone: &BTreeSet<&str>,
 ) -> Vec<Link<'a>> {
     let rare = Rare::new(text, nodes.selection.view.live_count(), &nodes.selection.handles);
-    let mut links: Vec<Link<'a>> = similar_pairs(cosines, nodes)
-        .filter(|(from, to, _)| !gone.contains(from.name.as_str()) && !gone.contains(to.name.as_str()))
-        .filter(|(from, to, _)| is_open(settings, nodes, from, to))
-        .filter(|(from, to, _)| !are_lookalikes(&from.node.text(), &to.node.text()))
-        .map(|(from, to, cosine)| Link { from, to, cosine, shared: rare.shared(from, to) })
-        .filter(|link| {
-            let shares_enough = link.shared.keyword || link.shared.weight >= settings.link_min_shared;
-            shares_enough || link.cosine >= cosines.link_sure
-        })
-        .collect();
-    links.sort_by(|a, b| {
-        let position = |link: &Link<'_>| (nodes.position(link.from), nodes.position(link.to));
-        b.cosine.total_cmp(&a.cosine).then_with(|| position(a).cmp(&position(b)))
+    let mut links: Vec<Link<'a>> = similar_pairs(settings, cosines, nodes, &rare);
+    links.extend(sharing_names(settings, nodes));
+    links.retain(|Link { from, to, .. }| {
+        let stays = |handle: &Handle| !gone.contains(handle.name.as_str());
+        stays(from)
+            && stays(to)
+            && is_open(settings, nodes, from, to)
+            && !are_lookalikes(&from.node.text(), &to.node.text())
     });
 
     let mut links_of: BTreeMap<&str, usize> = BTreeMap::new();
@@ -74,22 +81,49 @@ pub(super) fn find<'a>(
     links
 }
 
-/// Pairs above the similarity threshold: the pairs of the selection, and each chosen node with its best
-/// candidates.
+/// The pairs of the selection that are similar and have something in common, the most similar first.
 fn similar_pairs<'a>(
+    settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
-) -> impl Iterator<Item = (&'a Handle, &'a Handle, f64)> {
-    let pairs = nodes.selection.pairs.iter();
-    let pairs = pairs.filter_map(|pair| Some((nodes.get(&pair.a)?, nodes.get(&pair.b)?, pair.similarity)));
-    let chosen = nodes.selection.handles.iter().filter(|handle| handle.is_chosen());
-    let candidates = chosen.flat_map(move |handle| {
-        let cosines_of = handle.candidates.iter().map(|candidate| candidate.cosine);
-        let best = cosines_of.fold(f64::NEG_INFINITY, f64::max);
-        let near = handle.candidates.iter().filter(move |near| near.cosine >= best - cosines.link_within);
-        near.filter_map(move |near| Some((handle, nodes.get(&near.handle)?, near.cosine)))
+    rare: &Rare<'_>,
+) -> Vec<Link<'a>> {
+    let pairs = nodes.selection.pairs.iter().filter(|pair| pair.similarity >= cosines.link);
+    let mut links: Vec<(f64, Link<'a>)> = pairs
+        .filter_map(|pair| {
+            let (from, to) = (nodes.get(&pair.a)?, nodes.get(&pair.b)?);
+            let shared = rare.shared(from, to);
+            let shares_enough = shared.keyword || shared.weight >= settings.link_min_shared;
+            let evidence = Evidence::Similarity(pair.similarity, shared);
+            let is_sure = shares_enough || pair.similarity >= cosines.link_sure;
+            is_sure.then_some((pair.similarity, Link { from, to, evidence }))
+        })
+        .collect();
+    links.sort_by(|a, b| {
+        let position = |link: &Link<'_>| (nodes.position(link.from), nodes.position(link.to));
+        b.0.total_cmp(&a.0).then_with(|| position(&a.1).cmp(&position(&b.1)))
     });
-    pairs.chain(candidates).filter(|(_, _, cosine)| *cosine >= cosines.link)
+    links.into_iter().map(|(_, link)| link).collect()
+}
+
+/// Each chosen node with the candidates that share enough rare names with it. One name in common is often a
+/// coincidence, unless it is an identifier such as `inc-412`.
+fn sharing_names<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>) -> Vec<Link<'a>> {
+    let least = settings.link_names;
+    let chosen = nodes.selection.handles.iter().filter(|handle| handle.is_chosen());
+    let links = chosen.flat_map(|from| {
+        let sharing = from.candidates.iter().filter(move |LinkCandidate { shared_names: names, .. }| {
+            names.len() >= least || names.iter().any(|name| has_letters_and_digits(name))
+        });
+        sharing.filter_map(move |LinkCandidate { handle, shared_names, .. }| {
+            Some(Link { from, to: nodes.get(handle)?, evidence: Evidence::Names(shared_names.clone()) })
+        })
+    });
+    links.collect()
+}
+
+fn has_letters_and_digits(name: &str) -> bool {
+    name.chars().any(char::is_alphabetic) && name.chars().any(char::is_numeric)
 }
 
 /// Whether a link between two nodes would be new, and neither of them is a hub.

@@ -20,15 +20,21 @@ pub(super) const ALL: [ActionKind; 4] =
 pub(super) struct Scene {
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<(usize, usize)>,
-    /// From, to, cosine; the names may be unknown handles.
-    pub(super) candidates: Vec<(usize, String, f64)>,
+    /// From, to, cosine, shared names; `to` may be an unknown handle.
+    pub(super) candidates: Vec<(usize, String, f64, Vec<String>)>,
     pub(super) pairs: Vec<(usize, usize, f64)>,
     pub(super) now: Timestamp,
 }
 
 impl Scene {
     pub(super) fn like(mut self, a: usize, b: usize, cosine: f64) -> Scene {
-        self.candidates.push((a, format!("N{b}"), cosine));
+        self.candidates.push((a, format!("N{b}"), cosine, Vec::new()));
+        self
+    }
+
+    pub(super) fn sharing(mut self, a: usize, b: usize, names: &[&str]) -> Scene {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        self.candidates.push((a, format!("N{b}"), 0.1, names));
         self
     }
 
@@ -65,10 +71,10 @@ impl Scene {
                 .candidates
                 .iter()
                 .filter(|(from, ..)| *from == at + 1)
-                .map(|(_, to, cosine)| LinkCandidate {
+                .map(|(_, to, cosine, names)| LinkCandidate {
                     handle: to.clone(),
                     cosine: *cosine,
-                    shared_names: Vec::new(),
+                    shared_names: names.clone(),
                 })
                 .collect(),
         });
