@@ -6,12 +6,11 @@ mod link_candidates;
 mod neighborhood;
 mod protection;
 
-pub(super) use choose::may_be_read;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{LISTED, hubs, siblings};
-pub(super) use protection::protected;
+pub(super) use protection::{may_be_read, protected};
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};

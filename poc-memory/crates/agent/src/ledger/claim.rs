@@ -1,9 +1,9 @@
 //! Claiming runs: one row per slot, rerun or set of changes.
 
 use super::cause::cause;
-use super::key::{occurrence_key, run_key};
+use super::key::run_key;
 use super::reservation;
-use super::rows::{INTERRUPTED, prune, put};
+use super::rows::{INTERRUPTED, occurrence_key, prune, put};
 use super::state::{self, AgentState};
 use super::status::{Reason, Status};
 use super::trigger::{Trigger, TriggerKind};

@@ -1,10 +1,11 @@
 //! Reading, ending and pruning the rows of runs.
 
 use super::cause::cause;
-use super::key::{occurrence_key, prefix, read_key, run_key};
+use super::key::{prefix, read_key, run_key};
 use super::reservation;
 use super::state::{self, AgentState};
 use super::status::Status;
+use super::trigger::TriggerKind;
 use super::{Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
@@ -12,6 +13,17 @@ use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::{Cause, Tx};
 use std::collections::BTreeSet;
+
+/// Key of the occurrence record for a slot or a rerun; `None` for other rows. Slot and rerun keys have
+/// different lengths.
+pub(super) fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
+    let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
+    match row.trigger {
+        TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
+        TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
+        TriggerKind::Manual | TriggerKind::Change => None,
+    }
+}
 
 /// Message of an interrupted run.
 pub(super) const INTERRUPTED: &str = "its process ended before the run did";

@@ -2,13 +2,14 @@
 
 use super::excerpt::Excerpt;
 use super::link_candidates::{self, FoundCandidate};
-use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood, protection};
+use super::protection::{self, may_be_read};
+use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood};
 use crate::Definition;
 use crate::definition::{ActionKind, Targets};
 use crate::ledger::Reason;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, NodeId, Trust, View};
+use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;
 use poc_rank::decay;
 use poc_search::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
@@ -185,11 +186,6 @@ fn only(view: &View, id: NodeId) -> Result<ResultSet> {
             .hint("the note must be in use and not quarantined"));
     }
     Ok(ResultSet { items: vec![poc_search::query::ScoredNode { ix, score: 1.0 }], pairs: Vec::new() })
-}
-
-/// Whether a node may appear in a prompt.
-pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
-    view.is_live(ix) && view.trust(ix) > Trust::Quarantined
 }
 
 /// When a node counts as stale for an agent.

@@ -3,7 +3,7 @@
 //! Notes that share a rare name come first, because search does not always find them together. Notes that resemble
 //! each other follow: they are found together without a link, but one may continue or contradict the other.
 
-use super::may_be_read;
+use super::protection::may_be_read;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;

@@ -1,6 +1,6 @@
 //! Neighbors of the selected nodes, and hubs of the graph.
 
-use super::may_be_read;
+use super::protection::may_be_read;
 use poc_graph::{Ix, MergedEdge, View};
 use std::cmp::Reverse;
 

@@ -1,10 +1,15 @@
-//! Protected notes, which an agent may only link.
+//! Which notes an agent may read, and which of them it may only link.
 
 use crate::Definition;
 use poc_graph::error::Result;
-use poc_graph::{Ix, View};
+use poc_graph::{Ix, Trust, View};
 use poc_notes::Memory;
 use std::collections::HashSet;
+
+/// Whether a node may appear in a prompt.
+pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
+    view.is_live(ix) && view.trust(ix) > Trust::Quarantined
+}
 
 /// The given notes that match a filter of `limits.protect`.
 pub(crate) fn protected(
