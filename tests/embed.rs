@@ -181,7 +181,11 @@ fn a_memory_can_switch_to_a_distilled_table() {
     let asked = ["retrieve", "the keeper of the lighthouse"];
     let meanwhile = world.run(&asked);
     assert_eq!(meanwhile.status, 0);
-    assert!(meanwhile.stderr.contains("`poc-memory embed migrate` makes them anew"), "{}", meanwhile.stderr);
+    assert!(
+        meanwhile.stderr.contains("`poc-memory embed migrate` computes them again"),
+        "{}",
+        meanwhile.stderr
+    );
     let over = world.json(&["embed", "migrate"]);
     assert!(over["from"].as_str().unwrap().starts_with("static-256-"), "{over}");
     assert!(over["to"].as_str().unwrap().starts_with("static-6-"), "{over}");

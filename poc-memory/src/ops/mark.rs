@@ -56,7 +56,7 @@ impl Op for Mark {
     fn show(output: &MarkOutput) -> String {
         let skipped = match output.skipped {
             0 => String::new(),
-            skipped => format!(", {skipped} skipped as judged just before"),
+            skipped => format!(", {skipped} skipped (rated within the last minute)"),
         };
         format!("{} strengthened{skipped}\n", plural(output.affected as u64, "note"))
     }

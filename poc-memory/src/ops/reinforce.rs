@@ -72,7 +72,7 @@ pub(super) fn show(output: &ReinforceOutput) -> String {
     let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
     if output.skipped_refractory {
         // Writing to a string cannot fail.
-        let _ = write!(text, ": it was judged just before, so that changes nothing");
+        let _ = write!(text, ": it was rated within the last minute, so nothing changes");
     }
     text + "\n"
 }

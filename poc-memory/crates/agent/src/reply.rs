@@ -107,9 +107,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
                 }
             }
             Some(_) => problems.push(format!("`{name}` is not a list")),
-            None if permitted.contains(&kind) => {
-                problems.push(format!("`{name}` is missing; use [] for none"));
-            }
+            // Models often leave out an empty list.
             None => {}
         }
     }

@@ -31,7 +31,7 @@ impl Embedder for UnavailableEmbedder {
             "the vectors of this store were made by `{}`, which the settings no longer describe",
             self.name
         ))
-        .hint("`poc-memory embed migrate` makes them anew with the embedder of the settings")
+        .hint("`poc-memory embed migrate` computes them again with the embedder of the settings")
         .field("embedder"))
     }
 }

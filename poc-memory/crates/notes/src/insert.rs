@@ -201,7 +201,7 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
     }
     let error = Error::conflict(format!("`{}` is {} and takes no new text", next.key, next.state));
     Err(match supersede::successor(tx, next.id)? {
-        Some(successor) => error.hint(format!("update `{}`, which has taken its place", successor.key)),
+        Some(successor) => error.hint(format!("update `{}`, which replaces it", successor.key)),
         None => error.hint("give the note another key"),
     })
 }

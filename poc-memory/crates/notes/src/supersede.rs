@@ -50,7 +50,7 @@ pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
     }
     let error = Error::conflict(format!("`{}` is {} already", node.key, node.state)).field("old");
     Err(match successor(tx, old)? {
-        Some(next) => error.hint(format!("`{}` has taken its place", next.key)),
+        Some(next) => error.hint(format!("`{}` replaces it", next.key)),
         None => error,
     })
 }

@@ -255,12 +255,12 @@ fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
         write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", memory.now())).unwrap_err();
     insta::assert_snapshot!(describe(again), @r"
     conflict: `old`: `old` is superseded already
-    `the-journal-is-gone` has taken its place
+    `the-journal-is-gone` replaces it
     ");
     let update = memory.insert(Draft { key: Some("old".into()), update: true, ..draft("x") }).unwrap_err();
     insta::assert_snapshot!(describe(update), @r"
     conflict: `old` is superseded and takes no new text
-    update `the-journal-is-gone`, which has taken its place
+    update `the-journal-is-gone`, which replaces it
     ");
     let itself = write(&memory, |tx| supersede::apply(tx, new, new, "manual", "", memory.now())).unwrap_err();
     assert_eq!(itself.code, Code::InvalidArgument);

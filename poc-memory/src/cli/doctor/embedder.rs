@@ -25,7 +25,7 @@ pub(super) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
                 CheckState::Warning,
                 format!("the vectors of the store are those of `{theirs}`, the settings name `{name}`"),
             )
-            .hint("`poc-memory embed migrate` makes them anew"),
+            .hint("`poc-memory embed migrate` computes them again"),
         },
         Err(error) => CheckResult::of(CHECK, CheckState::Failed, &error),
     }]

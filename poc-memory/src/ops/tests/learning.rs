@@ -86,10 +86,10 @@ fn recall_as_text() {
     let told: String = lines.iter().map(|line| say(&memory, line)).collect();
     insta::assert_snapshot!(told, @r"
     `btree` weighs 1.990 (before: 1.000)
-    `btree` weighs 1.990 (before: 1.990): it was judged just before, so that changes nothing
+    `btree` weighs 1.990 (before: 1.990): it was rated within the last minute, so nothing changes
     `journal` weighs 0.010 (before: 1.000)
     not_found: `node`: there is no node `nothing`
-    `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped as judged just before
+    `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped (rated within the last minute)
     invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past
     give an earlier time, or how long ago: `30m`
     ");
