@@ -70,7 +70,7 @@ fn a_copied_agent_has_its_own_visits() {
     world.json(&["agent", "new", "second", "--from", "linker"]);
     let agent = world.json(&["agent", "show", "second"]);
     let pipeline = agent["definition"]["pipeline"].as_str().unwrap();
-    assert!(pipeline.contains("not-visited:second,7d"), "{pipeline}");
+    assert!(pipeline.contains("not-visited:second"), "{pipeline}");
     assert_eq!(agent["definition"]["template"], "second.md");
     world.json(&["agent", "run", "linker"]);
     assert_eq!(world.json(&["agent", "run", "second", "--dry-run"])["selected"], 2);

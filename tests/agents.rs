@@ -170,8 +170,8 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
     let world = World::new();
     notes(&world);
     let first = world.json(&["agent", "run", "linker"]);
-    assert_eq!(first["selected"], 3, "{first:#}");
-    assert_eq!(first["visited"].as_array().unwrap().len(), 3, "{first:#}");
+    assert_eq!(first["selected"], 4, "{first:#}");
+    assert_eq!(first["visited"].as_array().unwrap().len(), 4, "{first:#}");
 
     let second = world.json_with_status(&["agent", "run", "linker"], 3);
     assert_eq!((second["status"].as_str(), second["reason"].as_str()), (Some("skipped"), Some("not-stale")));
@@ -199,6 +199,11 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
 fn undoing_a_run_restores_the_graph() {
     let world = World::new();
     notes(&world);
+    for (key, body) in
+        [("crash", "A crash lost a page (INC-412)."), ("cure", "The cure of INC-412 is a journal.")]
+    {
+        world.json(&["insert", "--key", key, "--title", key, "--body", body]);
+    }
     let before = graph(&world);
     let run = world.json(&["agent", "run", "linker"]);
     assert!(!run["applied"].as_array().unwrap().is_empty(), "{run:#}");

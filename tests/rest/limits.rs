@@ -218,7 +218,7 @@ fn requests_are_counted() {
         "poc_memory_agent_cost_dollars_total{agent=\"linker\"} 0.0",
         "poc_memory_agent_state{agent=\"linker\",state=\"ok\"} 1",
         "poc_memory_agent_failures_in_a_row{agent=\"linker\"} 0",
-        "poc_memory_agent_backlog{agent=\"linker\"} 0",
+        "poc_memory_agent_backlog{agent=\"linker\"} 1",
         "poc_memory_proposals 0",
         "poc_memory_nodes 1",
         "poc_memory_edges 0",

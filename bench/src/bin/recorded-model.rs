@@ -8,6 +8,8 @@
 //!
 //! The prompt comes on standard input; its notes are recognised by their keys, which are the ids of the documents.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
+
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;

@@ -148,7 +148,9 @@ fn json_lines_of_any_tool_become_notes() {
     let turn = find(&memory, "conv-26/D1:1");
     assert_eq!(turn.title, "Caroline: Hey Mel! Good to see you!");
     assert_eq!(turn.author.as_deref(), Some("Caroline"));
-    assert_eq!(turn.source.as_deref(), Some("group: conv-26; session: 1; date: 1:56 pm on 8 May, 2023"));
+    assert_eq!(turn.source.as_deref(), Some("group: conv-26; session: 1"));
+    assert_eq!(turn.created.to_string(), "2023-05-08T13:56:00.000Z");
+    assert_eq!(turn.node_type.0, "episodic");
     let soup = find(&memory, "soup");
     assert_eq!((soup.node_type.0.as_str(), soup.keywords.join(" ")), ("daily", "food winter".into()));
     assert_eq!(soup.created.to_string(), "2026-01-01T00:00:00.000Z");
