@@ -53,7 +53,7 @@ struct NoteChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// The changed fields: their names, and their values before and after, shortened.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fields: Vec<Map<String, Value>>,
 }
 

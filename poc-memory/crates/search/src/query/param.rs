@@ -116,8 +116,9 @@ impl ParamType {
     pub(super) fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let plain = |value: Option<Value>| value.ok_or(None);
         match self {
-            ParamType::Text if text.trim().is_empty() => Err(None),
-            ParamType::Name | ParamType::Key | ParamType::NodeType | ParamType::Glob if text.is_empty() => {
+            ParamType::Text | ParamType::Name | ParamType::Key | ParamType::NodeType | ParamType::Glob
+                if text.trim().is_empty() =>
+            {
                 Err(None)
             }
             ParamType::Text | ParamType::Name | ParamType::Key | ParamType::NodeType => {

@@ -99,6 +99,7 @@ proptest! {
             Just("x | limit:1".to_owned()),
             Just("\" | all | \"".to_owned()),
             Just("${x}".to_owned()),
+            Just(" ".to_owned()),
         ],
     ) {
         for text in [
