@@ -66,7 +66,7 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
     let change = |event| match event {
         CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
         CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
-        CatalogEvent::Mended(agent) => Some(CatalogChange::Mended(agent)),
+        CatalogEvent::Repaired(agent) => Some(CatalogChange::Repaired(agent)),
         CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
         // The catalog lists these.
         CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
@@ -163,7 +163,7 @@ fn log(event: &CatalogEvent) {
     match event {
         CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
         CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
-        CatalogEvent::Mended(agent) => tracing::info!(agent, "agent is valid again"),
+        CatalogEvent::Repaired(agent) => tracing::info!(agent, "agent is valid again"),
         CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
         CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
         CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),

@@ -200,8 +200,9 @@ impl LocalCommand for McpConfig {
         if self.http {
             return self.client.over_http(session);
         }
-        let program = std::env::current_exe()
-            .map_err(|error| Error::internal(format!("the program's own path cannot be told: {error}")))?;
+        let program = std::env::current_exe().map_err(|error| {
+            Error::internal(format!("the path of this program cannot be determined: {error}"))
+        })?;
         let program = program.display().to_string();
         let mut arguments = vec!["mcp".to_owned()];
         if let Some(profile) = &session.globals.profile {

@@ -45,7 +45,7 @@ const PROMPTS: &[PromptDef] = &[
                that are no longer true instead of storing a second version. Leave out secrets and what only matters \
                today. Finally list what you stored, by key.",
         about: (
-            "Store this in memory, as this conversation has it: {}",
+            "Store this in memory, as stated in this conversation: {}",
             "Store in memory what was decided or learned in this conversation.",
         ),
     },

@@ -55,8 +55,10 @@ impl Op for EmbedMigrate {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             },
             go_on: &|| match calls.is_cancelled() {
-                true => Err(Error::unavailable("the daemon stops before all vectors are made")
-                    .hint("migrate again: it goes on where it was")),
+                true => {
+                    Err(Error::unavailable("the daemon is stopping and not all vectors have been computed")
+                        .hint("run it again: it continues where it stopped"))
+                }
                 false => Ok(()),
             },
         };
@@ -80,13 +82,13 @@ impl Op for EmbedMigrate {
     fn show(output: &EmbedMigrateOutput) -> String {
         let EmbedMigrateOutput { from, to, notes, had, restart } = output;
         if from == to && *notes == 0 {
-            return format!("the vectors are those of `{to}`, which the settings name: nothing to do\n");
+            return format!("all vectors are from `{to}`, the configured embedder: nothing to do\n");
         }
         if from == to {
-            return format!("vectors of {} made that lacked them\n", plural(*notes, "note"));
+            return format!("computed the missing vectors of {}\n", plural(*notes, "note"));
         }
-        let before = if *had > 0 { format!(", {had} had theirs from before") } else { String::new() };
-        let next = if *restart { "; start the daemon anew to use them" } else { "" };
-        format!("`{from}` → `{to}`: vectors of {} made{before}{next}\n", plural(*notes, "note"))
+        let before = if *had > 0 { format!(", {had} already had one") } else { String::new() };
+        let next = if *restart { "; restart the daemon to use them" } else { "" };
+        format!("`{from}` → `{to}`: computed vectors for {}{before}{next}\n", plural(*notes, "note"))
     }
 }

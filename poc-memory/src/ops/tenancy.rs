@@ -19,7 +19,7 @@ pub(super) fn take(op: &str, per_tenant: bool, args: &mut Value, schema: &Tenant
     if per_tenant {
         schema.validate(&tuple)?;
     } else if !tuple.is_default() {
-        return Err(Error::invalid(format!("`{op}` is about all of the memory and takes no tenant"))
+        return Err(Error::invalid(format!("`{op}` concerns the whole memory and takes no tenant"))
             .hint("leave the tenant out")
             .field(FIELD));
     }
@@ -37,7 +37,7 @@ fn decode(given: &Value) -> Result<Tuple> {
     };
     let pair = |(key, value): (&'_ String, &'_ Value)| match value {
         Value::String(value) => Ok((key.clone(), value.clone())),
-        _ => Err(Error::invalid(format!("the tenant's value for `{key}` is no text"))
+        _ => Err(Error::invalid(format!("the tenant's value for `{key}` is not text"))
             .hint("write `{\"key\": \"value\"}`")
             .field(format!("{FIELD}.{key}"))),
     };

@@ -96,7 +96,7 @@ pub enum CatalogChange {
     /// The definition changed.
     Changed(String),
     /// The file was invalid and has its previous content again.
-    Mended(String),
+    Repaired(String),
     /// The agent was removed.
     Retired(String),
 }

@@ -72,11 +72,11 @@ pub fn prompts(first: &str, second: &str) -> String {
 
 /// Diff of the replies of two runs, all turns of each.
 pub fn replies(first: &Transcript, second: &Transcript) -> String {
-    let said = |transcript: &Transcript| {
+    let replies = |transcript: &Transcript| {
         let turns: Vec<&str> = transcript.turns.iter().map(|turn| turn.reply.trim_end()).collect();
         turns.join("\n\n")
     };
-    lines(&said(first), &said(second))
+    lines(&replies(first), &replies(second))
 }
 
 /// Unified diff of two texts; empty when they are equal.
@@ -96,16 +96,16 @@ pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<(NodeId, u32, 
         let after = *versions.get(&id)?;
         (before != after).then_some((id, before, after))
     });
-    (sorted(ids(first), ids(second)), edited.collect())
+    (compare(ids(first), ids(second)), edited.collect())
 }
 
 /// The actions of two runs as text, each with its state.
 pub fn actions(first: &Run, second: &Run) -> ListDiff<String> {
-    let told = |run: &Run| run.actions.iter().map(became).collect();
-    sorted(told(first), told(second))
+    let actions = |run: &Run| run.actions.iter().map(describe).collect();
+    compare(actions(first), actions(second))
 }
 
-fn became(action: &ActionRecord) -> String {
+fn describe(action: &ActionRecord) -> String {
     let state = match action.state {
         ActionState::Applied => "applied",
         ActionState::Refused => action.rejected.as_deref().unwrap_or("refused"),
@@ -118,7 +118,7 @@ fn became(action: &ActionRecord) -> String {
 }
 
 /// Keeps the order of the lists and respects duplicates.
-fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> ListDiff<T> {
+fn compare<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> ListDiff<T> {
     let (mut alone, mut both, mut left) = (Vec::new(), Vec::new(), second);
     for item in first {
         match left.iter().position(|other| *other == item) {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn list_comparison_respects_duplicates() {
-        let ListDiff { first, second, both } = sorted(vec![1, 1, 2, 3], vec![3, 1, 4]);
+        let ListDiff { first, second, both } = compare(vec![1, 1, 2, 3], vec![3, 1, 4]);
         assert_eq!((first, second, both), (vec![1, 2], vec![4], vec![1, 3]));
     }
 

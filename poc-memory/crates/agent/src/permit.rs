@@ -163,7 +163,7 @@ impl<'a> Permit<'a> {
                 let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
                 return Err(Rejection::OutOfScope.because(why));
             }
-            // Nobody can derive a note from the key of another.
+            // A note cannot be derived from a note of which only the key is known.
             if handle.shown == Shown::Named {
                 let why = format!("the prompt does not show the text of its source {}", handle.name);
                 return Err(Rejection::OutOfScope.because(why));

@@ -14,7 +14,7 @@ named!(
         Link = "link",
         /// Made by insert: a keyword in common; strength is the cosine.
         Keyword = "keyword",
-        /// Made by insert: alike in meaning; strength is the cosine.
+        /// Made by insert: similar in meaning; strength is the cosine.
         Semantic = "semantic",
         /// The source replaces the target; strength 1.
         Supersedes = "supersedes",

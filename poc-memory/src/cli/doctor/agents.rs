@@ -33,13 +33,13 @@ fn read(report: &Value) -> Vec<CheckResult> {
     let problems = problems.iter().filter_map(Value::as_str);
     findings.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
     if findings.is_empty() && good.is_empty() {
-        let nobody = CheckResult::new(
+        let none = CheckResult::new(
             CHECK,
             CheckState::Warning,
             "there are none: notes are not linked or merged automatically",
         );
         let hint = "`poc-memory agent new NAME` begins one, `poc-memory init` writes the bundled ones";
-        findings.push(CheckResult { hint: Some(hint.to_owned()), ..nobody });
+        findings.push(CheckResult { hint: Some(hint.to_owned()), ..none });
     }
     if !good.is_empty() {
         findings.insert(0, CheckResult::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));

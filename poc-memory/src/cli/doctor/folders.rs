@@ -38,7 +38,7 @@ fn check_folder(folder: &Path) -> Option<CheckResult> {
         Err(error) => return failed(format!("`{name}` cannot be examined: {error}")),
     };
     if !metadata.is_dir() {
-        return failed(format!("`{name}` is no folder"));
+        return failed(format!("`{name}` is not a folder"));
     }
     if let Err(error) = tempfile::tempfile_in(folder) {
         return failed(format!("`{name}` cannot be written to: {error}"));

@@ -156,7 +156,7 @@ impl Op for AgentDiff {
         }
         if output.is_empty() {
             text.push_str(
-                "neither run came to a call: no notes were read, nothing was said and nothing done\n",
+                "neither run reached a model call: no notes were read, there is no prompt, reply or action\n",
             );
             return text;
         }
@@ -243,9 +243,9 @@ impl DiffSide {
 }
 
 impl ListComparison {
-    fn of<T>(sorted: ListDiff<T>, word: impl Fn(&T) -> String) -> ListComparison {
+    fn of<T>(diff: ListDiff<T>, word: impl Fn(&T) -> String) -> ListComparison {
         let words = |list: Vec<T>| list.iter().map(&word).collect();
-        ListComparison { first: words(sorted.first), second: words(sorted.second), both: words(sorted.both) }
+        ListComparison { first: words(diff.first), second: words(diff.second), both: words(diff.both) }
     }
 
     fn show(&self, name: &str, text: &mut String) {

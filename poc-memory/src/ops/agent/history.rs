@@ -78,7 +78,7 @@ impl Op for AgentHistory {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentHistoryOutput> {
         let limit = self.limit.unwrap_or(SHOWN);
         if limit == 0 {
-            return Err(Error::invalid("no runs are asked for")
+            return Err(Error::invalid("`limit` is 0, which asks for no runs")
                 .hint("give a number from 1 up")
                 .field("limit"));
         }

@@ -207,7 +207,7 @@ impl AgentRunOutput {
             let started = minute(Some(self.started));
             let _ = writeln!(text, "  run {} with the model {} at {started}", self.run, self.model);
             if let Some(run) = &self.rerun_of {
-                let _ = writeln!(text, "  again, after the run {run} had failed");
+                let _ = writeln!(text, "  a second attempt, because run {run} failed");
             }
         }
         text

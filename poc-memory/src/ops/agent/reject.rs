@@ -44,6 +44,6 @@ impl Op for AgentReject {
     }
 
     fn show(output: &AgentRejectOutput) -> String {
-        output.rejected.iter().map(|action| format!("turned down: {action}\n")).collect()
+        output.rejected.iter().map(|action| format!("rejected: {action}\n")).collect()
     }
 }

@@ -167,12 +167,12 @@ impl BudgetSection {
 impl RetrySection {
     fn line(&self) -> String {
         let rerun = match self.rerun.is_empty() {
-            true => "never again".to_owned(),
+            true => "no second run".to_owned(),
             false => format!("again after {}", self.rerun.join(", ")),
         };
         let pause = match self.pause_after {
             0 => String::new(),
-            after => format!("; rests after {after} failures"),
+            after => format!("; paused after {after} failures in a row"),
         };
         format!("{} attempts, {} corrections, {rerun}{pause}", self.attempts, self.repair)
     }

@@ -169,7 +169,7 @@ pub(super) fn book_orphaned(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
             continue;
         }
         let BudgetReservation { run, agent, started, model, max_usd, program, .. } = reservation;
-        if program.is_some_and(|program| program.end()) {
+        if program.is_some_and(|program| program.kill()) {
             tracing::info!(agent, %run, "the child process of its call was still running and was killed");
         }
         if max_usd <= 0.0 {

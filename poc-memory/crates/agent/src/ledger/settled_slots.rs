@@ -15,7 +15,7 @@ const RANGES: usize = 32;
 pub(super) struct SettledSlots(Vec<(Timestamp, Timestamp)>);
 
 impl SettledSlots {
-    /// Counts slots, from one to another, as dealt with.
+    /// Marks the slots from `first` to `last` as settled.
     pub(super) fn add(&mut self, first: Timestamp, last: Timestamp) {
         let (ranges, mut added) = (&mut self.0, (first.min(last), last));
         ranges.retain(|(first, last)| {

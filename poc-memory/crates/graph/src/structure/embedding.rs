@@ -70,8 +70,8 @@ impl Embedding {
             let random =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             starts.push(coordinates.len());
-            let ties = adjacency.part(members, &mut places);
-            spaces.push(write_coordinates(ties, &random, dimensions, &mut coordinates));
+            let links = adjacency.part(members, &mut places);
+            spaces.push(write_coordinates(links, &random, dimensions, &mut coordinates));
         }
         Embedding { components, places, spaces, starts, coordinates }
     }
@@ -159,12 +159,12 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
 /// Writes the coordinates of the nodes of one component, each of which has an edge, node by node. Returns the
 /// space they are in. `random` returns a pseudo-random number for every node, for a given turn.
 pub(super) fn write_coordinates(
-    ties: Adjacency,
+    links: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,
     dimensions: usize,
     coordinates: &mut Vec<f32>,
 ) -> Space {
-    let walk = Walk::new(ties);
+    let walk = Walk::new(links);
     let Spectrum { pairs, converged } = spectrum::smallest(&walk, random, dimensions);
     write(&walk, &random(0), &pairs, coordinates);
     Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }

@@ -149,7 +149,7 @@ impl Truncation<'_> {
         } else {
             format!(
                 "log segment `{name}` is damaged at byte {}: the log was cut back to transaction {}, and what \
-                 stood behind, with {intact} intact records, was moved to {files}",
+                 followed, with {intact} intact records, was moved to {files}",
                 self.offset, self.last
             )
         })

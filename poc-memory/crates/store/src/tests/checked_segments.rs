@@ -49,7 +49,7 @@ fn recover(folder: &TempDir) -> (u64, Vec<String>) {
 }
 
 const REPORTED: &str = "log segment `00000000000000000001.log` is damaged at byte 24: the log was cut back to \
-                        transaction 0, and what stood behind, with 8 intact records, was moved to";
+                        transaction 0, and what followed, with 8 intact records, was moved to";
 
 #[test]
 fn a_checked_segment_is_not_read_again() {

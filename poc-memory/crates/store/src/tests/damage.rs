@@ -84,7 +84,7 @@ fn damage_in_the_middle_is_reported_with_place_and_count() {
     bytes[60] ^= 1;
     fs::write(&files[1], bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    insta::assert_snapshot!(store.recovery().notes.join("\n"), @"log segment `00000000000000000005.log` is damaged at byte 24: the log was cut back to transaction 4, and what stood behind, with 4 intact records, was moved to `quarantine/00000000000000000005.log-24`, `quarantine/00000000000000000009.log`");
+    insta::assert_snapshot!(store.recovery().notes.join("\n"), @"log segment `00000000000000000005.log` is damaged at byte 24: the log was cut back to transaction 4, and what followed, with 4 intact records, was moved to `quarantine/00000000000000000005.log-24`, `quarantine/00000000000000000009.log`");
     let kept = numbers(&store);
     assert_eq!(kept, (1..=kept.len() as u64).collect::<Vec<_>>());
     drop(store);

@@ -105,12 +105,12 @@ impl CostEstimate {
         let _ = writeln!(text, "model      {}", models.join(", else "));
         let most = self.most_usd.filter(|most| *most > 0.0);
         let most = most.map_or_else(
-            || "costs nothing that is known".to_owned(),
-            |most| format!("takes ${most:.4} a call at most"),
+            || "its price is not known or zero".to_owned(),
+            |most| format!("at most ${most:.4} a call"),
         );
         let cut = if self.cut > 0 { format!(", {} cut", self.cut) } else { String::new() };
         let _ = match self.notes {
-            0 => writeln!(text, "next run   nothing to ask about"),
+            0 => writeln!(text, "next run   no notes to work on"),
             notes => writeln!(
                 text,
                 "next run   {}{cut}, about {} tokens; {most}",
