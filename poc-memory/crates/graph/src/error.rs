@@ -1,8 +1,9 @@
 //! The error that every surface answers with.
 //!
-//! Modules have small `thiserror` enums of their own. Each enum converts into an [`Error`] by a `From` next
-//! to it. A message says what is wrong, and the hint says what would be right. Names are in backticks, and
-//! neither ends with a full stop.
+//! Store, embedders, indexes, models and the query language have small `thiserror` enums. Each enum converts
+//! into an [`Error`] by a `From` next to it. The layers above them create an [`Error`] directly. A message says
+//! what is wrong, and the hint says what would be right. Names are in backticks, and neither ends with a full
+//! stop.
 
 mod code;
 mod location;

@@ -10,6 +10,10 @@ pub(crate) enum IndexError {
     /// A setting has a value that the index cannot work with.
     #[error("{problem}")]
     InvalidSetting { field: String, problem: String, hint: String },
+    #[error("a vector of {found} dimensions cannot be compared")]
+    Dimensions { found: usize, expected: usize },
+    #[error("a vector with values that are not finite cannot be compared")]
+    NotFinite,
     #[error("the {what} cannot be encoded: {problem}")]
     Encode { what: &'static str, problem: postcard::Error },
     #[error("the vector graph cannot be {action}: {problem}")]
@@ -23,6 +27,10 @@ impl From<IndexError> for Error {
         let message = error.to_string();
         match error {
             IndexError::InvalidSetting { field, hint, .. } => Error::config(message).hint(hint).field(field),
+            IndexError::Dimensions { expected, .. } => {
+                Error::invalid(message).hint(format!("the vectors of this store have {expected}"))
+            }
+            IndexError::NotFinite => Error::invalid(message),
             IndexError::Encode { .. } | IndexError::VectorGraph { .. } | IndexError::RemoveFolder { .. } => {
                 Error::internal(message)
             }

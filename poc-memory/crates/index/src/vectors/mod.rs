@@ -21,7 +21,7 @@ use files::{Files, Image};
 pub use hit::VectorHit;
 use hnsw::Options;
 use parking_lot::{RwLock, RwLockReadGuard};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId};
 use state::State;
 use std::path::Path;
@@ -170,14 +170,11 @@ impl VectorIndex {
     /// Encodes a query vector; `None` for the zero vector.
     fn code(&self, vector: &[f32]) -> Result<Option<Code>> {
         if vector.len() != self.options.dimensions {
-            return Err(Error::invalid(format!(
-                "a vector of {} dimensions cannot be compared",
-                vector.len()
-            ))
-            .hint(format!("the vectors of this store have {}", self.options.dimensions)));
+            let (found, expected) = (vector.len(), self.options.dimensions);
+            return Err(IndexError::Dimensions { found, expected }.into());
         }
         if !vector.iter().all(|value| value.is_finite()) {
-            return Err(Error::invalid("a vector with values that are not finite cannot be compared"));
+            return Err(IndexError::NotFinite.into());
         }
         Ok(Code::of(vector))
     }

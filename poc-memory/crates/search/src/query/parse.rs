@@ -26,6 +26,25 @@ const MAX_STAGES: usize = 64;
 /// The maximum nesting depth of saved pipelines.
 const MAX_DEPTH: usize = 16;
 
+/// A pipeline that is too large once its saved pipelines and values are inserted.
+#[derive(Debug, thiserror::Error)]
+enum SizeError {
+    #[error("the pipeline has {0} stages, including those of its saved pipelines and the implicit `all`")]
+    Stages(usize),
+    #[error("the pipeline has {0} bytes, including its saved pipelines and values")]
+    Bytes(usize),
+}
+
+impl From<SizeError> for Error {
+    fn from(error: SizeError) -> Error {
+        let most = match error {
+            SizeError::Stages(_) => format!("at most {MAX_STAGES} stages are allowed"),
+            SizeError::Bytes(_) => format!("at most {MAX_BYTES} bytes are allowed"),
+        };
+        Error::invalid(error.to_string()).hint(most)
+    }
+}
+
 impl Pipeline {
     /// Parses and checks a pipeline as written in an agent file. A pipeline that does not start
     /// with a generator starts with an implicit `all`.
@@ -170,15 +189,12 @@ fn build(
         return Err(diagnostic::error(builder.diagnostics));
     }
     let pipeline = Pipeline { calls: builder.calls, used: builder.used };
-    let written_out = "with what its saved pipelines and the `all` in front of it add, ";
     if pipeline.calls.len() > MAX_STAGES {
-        let message = format!("{written_out}this pipeline has more than {MAX_STAGES} stages");
-        return Err(Error::invalid(message).hint("take stages out of it"));
+        return Err(SizeError::Stages(pipeline.calls.len()).into());
     }
     let bytes = pipeline.to_string().len();
     if bytes > MAX_BYTES {
-        let message = format!("written out, a pipeline of {bytes} bytes is too long");
-        return Err(Error::invalid(message).hint(format!("at most {MAX_BYTES} bytes are read")));
+        return Err(SizeError::Bytes(bytes).into());
     }
     Ok(pipeline)
 }
@@ -207,7 +223,7 @@ impl<'a> Builder<'a> {
         if source.len() > MAX_BYTES {
             let message = format!("a pipeline of {} bytes is too long", source.len());
             let problem =
-                SourceDiagnostic::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are read"));
+                SourceDiagnostic::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are allowed"));
             return self.diagnostics.push(SourceDiagnostics::new(chain.last(), "", vec![problem]));
         }
         let mut raw: Vec<RawStage> = Vec::new();

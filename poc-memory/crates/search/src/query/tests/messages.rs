@@ -125,6 +125,6 @@ fn long_and_multi_line_pipelines_are_shown_in_part() {
     ");
     insta::assert_snapshot!(told(&"x".repeat(70_000)), @r"
     a pipeline of 70000 bytes is too long
-    hint: at most 65536 bytes are read
+    hint: at most 65536 bytes are allowed
     ");
 }

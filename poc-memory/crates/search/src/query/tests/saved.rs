@@ -347,16 +347,16 @@ fn saved_pipelines_are_bounded() {
     }
     let wide = saved(&[("wide", &["limit:1"; 64].join("|"))]);
     insta::assert_snapshot!(told(&Pipeline::parse("@wide", &wide).unwrap_err()), @r"
-    with what its saved pipelines and the `all` in front of it add, this pipeline has more than 64 stages
-    hint: take stages out of it
+    the pipeline has 65 stages, including those of its saved pipelines and the implicit `all`
+    hint: at most 64 stages are allowed
     ");
     let fits = saved(&[("wide", &["limit:1"; 63].join("|"))]);
     assert_eq!(Pipeline::parse("@wide", &fits).unwrap().calls.len(), 64);
     let long = format!("key:'{}'", "a".repeat(40_000));
     let long = saved(&[("long", &long)]);
     insta::assert_snapshot!(told(&Pipeline::parse("@long | @long", &long).unwrap_err()), @r"
-    written out, a pipeline of 80017 bytes is too long
-    hint: at most 65536 bytes are read
+    the pipeline has 80017 bytes, including its saved pipelines and values
+    hint: at most 65536 bytes are allowed
     ");
 }
 
