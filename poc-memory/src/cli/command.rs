@@ -48,7 +48,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
 pub(super) enum SelectedCommand {
     /// An op.
     Op(&'static OpDef),
-    /// A command that is no op.
+    /// A command that is not an op.
     Local(&'static LocalCommandDef),
 }
 

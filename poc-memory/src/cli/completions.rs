@@ -39,7 +39,7 @@ impl LocalCommand for Completions {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut script);
         let script = String::from_utf8(script)
-            .map_err(|error| Error::internal(format!("the completions are no text: {error}")))?;
+            .map_err(|error| Error::internal(format!("the completions are not text: {error}")))?;
         let script = if self.shell == Shell::Bash { of_one_name(&script) } else { script };
         Ok(CompletionsOutput { shell: self.shell.to_string(), script })
     }

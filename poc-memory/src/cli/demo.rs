@@ -113,7 +113,8 @@ impl LocalCommand for Demo {
     }
 
     fn show(_: &DemoOutput) -> String {
-        let mut text = String::from("The demo's memory has been deleted. To go on with one of yours:\n");
+        let mut text =
+            String::from("The demo's memory has been deleted. To continue with a memory of your own:\n");
         for (command, does) in NEXT {
             text.push_str(&format!("  {command:<40}{does}\n"));
         }
@@ -138,7 +139,7 @@ fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Resul
         .try_get_matches_from(words)
         .map_err(|error| Error::internal(format!("the demo has a wrong command: {error}")))?;
     let (SelectedCommand::Op(op), matches) = command::chosen(&matches)? else {
-        return Err(Error::internal(format!("the demo calls `{}`, which is no op", line.join(" "))));
+        return Err(Error::internal(format!("the demo calls `{}`, which is not an op", line.join(" "))));
     };
     let answer = memory.call(op, (op.parse)(matches)?, &|_| {})?;
     let text = (op.decode)(&answer)?.show();

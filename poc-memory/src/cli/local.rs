@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
 
-/// A command that is no op. The implementing type has its arguments.
+/// A command that is not an op. The implementing type has its arguments.
 pub(super) trait LocalCommand: clap::Args {
     /// The words of the command.
     const NAME: &'static str;

@@ -134,7 +134,7 @@ fn call_running(
     match dispatch::connect(&session.paths, &Config::defaults()?) {
         Ok(Some(client)) => {
             tracing::warn!(
-                "the settings are broken, the daemon goes on with those before: {}",
+                "the settings are invalid, the daemon keeps the last valid ones: {}",
                 broken.line()
             );
             answer(session, op, args, &mut Connection::Daemon(client))

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// The version of the format of JSON answers. Within one version fields may be added but not renamed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The answer as an object that starts with `schema_version`. A value that is no object becomes the field
+/// The answer as an object that starts with `schema_version`. A value that is not an object becomes the field
 /// `answer`.
 pub fn versioned(answer: Value) -> Value {
     let mut object = Map::new();

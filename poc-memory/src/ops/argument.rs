@@ -265,7 +265,7 @@ pub(super) fn trust() -> impl TypedValueParser<Value = Trust> {
 pub(super) fn remote(word: &str) -> Result<String, String> {
     if word.contains('/') || word == "." || word == ".." {
         let path = path(word)?;
-        return path.into_os_string().into_string().map_err(|_| "the path is no UTF-8 text".to_owned());
+        return path.into_os_string().into_string().map_err(|_| "the path is not UTF-8 text".to_owned());
     }
     Ok(word.to_owned())
 }

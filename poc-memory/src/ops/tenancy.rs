@@ -53,7 +53,7 @@ pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
     for text in texts {
         let text = text.as_ref();
         let (key, value) = text.split_once('=').ok_or_else(|| {
-            Error::invalid(format!("`{text}` is no tenant")).hint("write `key=value`").field(FIELD)
+            Error::invalid(format!("`{text}` is not a tenant")).hint("write `key=value`").field(FIELD)
         })?;
         let key = key.trim();
         if pairs.insert(key.to_owned(), value.into()).is_some() {

@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for Pattern {
             // Only the last line: regex also prints the expression with a marker below it.
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            serde::de::Error::custom(format!("is no regular expression: {why}"))
+            serde::de::Error::custom(format!("is not a regular expression: {why}"))
         })
     }
 }

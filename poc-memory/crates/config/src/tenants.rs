@@ -153,7 +153,7 @@ impl TenantSchema {
         }
         let mut required = self.required();
         if let Some(missing) = required.find(|name| tuple.get(name).is_none()) {
-            let message = format!("the tenant lacks the key `{missing}`");
+            let message = format!("the tenant has no value for the key `{missing}`");
             let hint = format!("give `{missing}=VALUE`");
             return Err(self.refused(Code::TenantMissingRequired, message, hint, &[missing], None));
         }

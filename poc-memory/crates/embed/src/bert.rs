@@ -294,7 +294,7 @@ fn json(path: &Path) -> Result<Option<Value>, String> {
         false => Ok(None),
         true => serde_json::from_slice(&bytes(path)?)
             .map(Some)
-            .map_err(|error| format!("`{}` is no JSON: {error}", path.display())),
+            .map_err(|error| format!("`{}` is not JSON: {error}", path.display())),
     }
 }
 

@@ -16,7 +16,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Dimensions it can be made with: below, unrelated texts look alike; above, nothing is gained.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 16..=4096;
 
-/// Characters of a word that count; what is longer is no word.
+/// Characters of a word that count; what is longer is not a word.
 const LONGEST_WORD: usize = 64;
 
 /// Share of a word's energy in the whole stem; its n-grams divide the rest.

@@ -196,7 +196,7 @@ impl HttpEmbedder {
             return Err(RequestFailure { problem: format!("{status}: {excerpt}"), is_transient });
         }
         let answer: EmbeddingsResponse = serde_json::from_slice(&body)
-            .map_err(|error| permanent(format!("its answer is no list of embeddings: {error}")))?;
+            .map_err(|error| permanent(format!("its answer is not a list of embeddings: {error}")))?;
         let mut vectors = vec![Vec::new(); texts.len()];
         for Item { index, mut embedding } in answer.data {
             if embedding.len() != self.dimensions {

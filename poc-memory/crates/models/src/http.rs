@@ -172,7 +172,7 @@ impl Http {
     }
 
     /// Sends one request without retries, to check that the server can be reached and takes the key. Returns the
-    /// body as JSON, or `None` for servers that have no such address (404, 405) or whose body is no JSON or too long.
+    /// body as JSON, or `None` for servers that have no such address (404, 405) or whose body is not JSON or too long.
     pub(super) fn probe(&self, message: &HttpRequest, timeout: Span) -> Result<Option<Value>, CallError> {
         let failure = match exchange(message, &self.calls, timeout.std(), &CancellationToken::new()) {
             Ok(HttpResponse { status: 200..=299, body, .. }) => return Ok(serde_json::from_slice(&body).ok()),

@@ -153,7 +153,7 @@ pub(super) fn read(directory: &Path) -> Result<Option<EmbedderRecord>> {
     let path = directory.join(FILE);
     match std::fs::read(&path) {
         Ok(text) => Ok(serde_json::from_slice(&text)
-            .inspect_err(|error| tracing::warn!("`{}` is made anew: {error}", path.display()))
+            .inspect_err(|error| tracing::warn!("`{}` is created again: {error}", path.display()))
             .ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display()))),

@@ -301,7 +301,7 @@ fn a_link_is_created_once_and_needs_two_nodes() {
     let (a, b) = (memory.note("a", "one"), memory.note("b", "two"));
     assert_eq!(linked(&memory, a, b).unwrap(), LinkOutcome::Added);
     assert_eq!(linked(&memory, a, b).unwrap(), LinkOutcome::AlreadyPresent(0.8));
-    assert_eq!(node(&memory, a).version, 1, "a tie is no edit");
+    assert_eq!(node(&memory, a).version, 1, "a link is not an edit");
     assert_eq!(linked(&memory, a, a).unwrap_err().code, Code::InvalidArgument);
     assert!(write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
     assert!(!write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
@@ -325,7 +325,7 @@ fn a_weight_is_decayed_before_a_change_and_stays_within_bounds() {
     assert!((by.before - 0.5).abs() < 1e-6 && (by.after - 1.0).abs() < 1e-6, "{by:?}");
     assert_eq!(change(WeightChange::To(1e9)).after, memory.config.weight.cap);
     assert_eq!(change(WeightChange::By(-1e9)).after, memory.config.weight.floor);
-    assert_eq!(node(&memory, id).version, 1, "learning is no edit");
+    assert_eq!(node(&memory, id).version, 1, "learning is not an edit");
     assert_eq!(memory.store.activity(id).unwrap().unwrap().touched, memory.now());
     let refused = write(&memory, |tx| {
         weight::change(tx, id, WeightChange::To(f64::NAN), &memory.config.weight, memory.now())

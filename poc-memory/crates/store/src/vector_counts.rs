@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The key of a vector names its embedder in bytes that are not UTF-8.
 #[derive(Debug, thiserror::Error)]
-#[error("the name of an embedder is no text")]
+#[error("the name of an embedder is not text")]
 struct NotUtf8;
 
 impl From<NotUtf8> for Error {

@@ -38,7 +38,7 @@ fn read(report: &Value) -> Vec<CheckResult> {
             CheckState::Warning,
             "there are none: notes are not linked or merged automatically",
         );
-        let hint = "`poc-memory agent new NAME` begins one, `poc-memory init` writes the bundled ones";
+        let hint = "`poc-memory agent new NAME` creates one, `poc-memory init` writes the bundled ones";
         findings.push(CheckResult { hint: Some(hint.to_owned()), ..none });
     }
     if !good.is_empty() {

@@ -103,7 +103,7 @@ pub(super) struct RejectedAction {
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
-    /// A stable code. `already-present` and `observed` are no failures.
+    /// A stable code. `already-present` and `observed` are not failures.
     pub(super) reason: String,
     /// Details of the rejection.
     pub(super) detail: String,

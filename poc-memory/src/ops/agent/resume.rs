@@ -48,7 +48,7 @@ impl Op for AgentResume {
             (None, Some(_)) if agent.state == "on-demand" => "runs when asked".to_owned(),
             (None, _) => format!("it is {}", agent.state),
         };
-        let was = if was.is_some() { "goes on" } else { "was not paused" };
+        let was = if was.is_some() { "resumed" } else { "was not paused" };
         format!("{}: {was}, {next}\n", agent.name)
     }
 

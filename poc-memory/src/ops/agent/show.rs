@@ -232,7 +232,7 @@ impl Op for AgentShow {
         };
         line("state", &agent.state);
         if let Some(paused) = &agent.paused {
-            line("rests", paused);
+            line("paused", paused);
         }
         if let Some(rerun) = &agent.rerun {
             line("again", rerun);

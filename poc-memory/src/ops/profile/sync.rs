@@ -97,7 +97,7 @@ impl Op for RemoteSync {
             },
             go_on: &|| match calls.is_cancelled() {
                 true => Err(Error::unavailable("the daemon stops before the sync is done")
-                    .hint("synchronise again: it goes on where it was")),
+                    .hint("run it again: it continues where it stopped")),
                 false => Ok(()),
             },
         };

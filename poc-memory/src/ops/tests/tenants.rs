@@ -152,8 +152,8 @@ fn an_invalid_tenant_is_an_error() {
     insta::assert_snapshot!(tenants.iter().map(told).collect::<Vec<_>>().join("\n"), @r#"
     `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
     `tenant`: a tenant is an object of keys and values; write `{"key": "value"}`
-    `tenant.user`: the tenant's value for `user` is no text; write `{"key": "value"}`
-    `tenant.user`: the tenant's value for `user` is no text; write `{"key": "value"}`
+    `tenant.user`: the tenant's value for `user` is not text; write `{"key": "value"}`
+    `tenant.user`: the tenant's value for `user` is not text; write `{"key": "value"}`
     `tenant`: a tenant's key is blank; write `key=value`
     `tenant`: the tenant's key `us=er` has a character that no key may have; a key has neither `=` nor control characters
     `tenant.user`: the tenant's value for `user` has a control character; a value is one line of text

@@ -69,7 +69,7 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     assert_eq!(
         (state.failures(), row.visited.len()),
         (0, 0),
-        "money that ran out is no failure and no visit"
+        "running out of money is neither a failure nor a visit"
     );
 }
 
@@ -257,7 +257,7 @@ fn a_dry_run_books_its_cost() {
                 .everyone,
         )
     };
-    assert_eq!(spent(), ((0, 2.0), 2.0), "it is no run of the day, and its dollars are");
+    assert_eq!(spent(), ((0, 2.0), 2.0), "it does not count as a run of the day, but its cost counts");
     // The next call could cost 2 more.
     assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());

@@ -62,9 +62,9 @@ fn the_first_problem_is_reported() {
     app=chat team=x1: tenant_enum_mismatch `tenant.team` Some("x1"): `x1` is none of the values of `team`; the values are `t1`, `t2`
     user=UPPER: tenant_pattern_mismatch `tenant.user` Some("UPPER"): `UPPER` does not match the pattern of `user`; the pattern is `^[a-z]+$`
     app=chat user=UPPER: tenant_pattern_mismatch `tenant.user` Some("UPPER"): `UPPER` does not match the pattern of `user`; the pattern is `^[a-z]+$`
-    user=ann: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
-    project=x team=t1 user=ann: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
-    default: tenant_missing_required `tenant.app` None: the tenant lacks the key `app`; give `app=VALUE`
+    user=ann: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
+    project=x team=t1 user=ann: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
+    default: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
     app=chat: tenant_one_of_no_match `tenant` Some("app=chat"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
     app=chat team=t1: tenant_one_of_no_match `tenant` Some("app=chat team=t1"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
     app=chat project=x team=t2 user=ann: tenant_one_of_multiple_match `tenant` Some("app=chat project=x team=t2 user=ann"): the tenant has more than one of the sets of keys it needs one of; give the keys of one only: `user`; `team`, `project`
@@ -157,7 +157,7 @@ fn an_invalid_schema_is_refused_with_its_location() {
         format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default())
     };
     insta::assert_snapshot!(texts.iter().map(report).collect::<Vec<_>>().join("\n"), @r#"
-    config.toml:2:11: `tenant-schema.keys.user.pattern`: is no regular expression: unclosed character class
+    config.toml:2:11: `tenant-schema.keys.user.pattern`: is not a regular expression: unclosed character class
       
     config.toml:2:11: `tenant-schema.keys.user.enum`: `user` could have no value
       list the values there are, or leave `enum` out

@@ -23,7 +23,7 @@ pub(super) enum NameEvidence {
     Name,
     /// It occurs at least once as a plain word, and never as a name.
     Plain,
-    /// It occurs only in positions where the spelling is no evidence.
+    /// It occurs only in positions where the spelling is not evidence.
     Neutral,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Spelling {
     pub(super) begins_name: bool,
     /// Whether the spelling is evidence for or against a name. A capital is none where every word has one (in a
     /// heading, and at the start of a sentence, a line, a value or a quotation) or in words of capitals only,
-    /// such as `API` and `TODO`. The spelling of a part of an identifier (`INC-301`) is no evidence either.
+    /// such as `API` and `TODO`. The spelling of a part of an identifier (`INC-301`) is not evidence either.
     pub(super) is_evidence: bool,
 }
 

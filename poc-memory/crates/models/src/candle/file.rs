@@ -46,7 +46,7 @@ pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, String> {
 pub(super) fn stamp(path: &Path) -> Result<FileStamp, String> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Ok((found.len(), found.modified().ok())),
-        Ok(_) => Err(format!("`{}` is no file; give the GGUF file of a model as `id`", path.display())),
+        Ok(_) => Err(format!("`{}` is not a file; give the GGUF file of a model as `id`", path.display())),
         Err(error) => Err(format!("the model `{}` cannot be read: {error}", path.display())),
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn generate(
             allowed.allow_token(token);
         }
         let token = sample(&logits, &allowed, job.temperature, job.rng)
-            .ok_or_else(|| broken(&"its vocabulary lacks what JSON is written with"))?;
+            .ok_or_else(|| broken(&"its vocabulary lacks the characters of JSON"))?;
         matcher.consume_token(token).map_err(|error| broken(&error))?;
         reply.push(vocabulary.bytes(token));
         usage.output = written as u64 + 1;

@@ -89,7 +89,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
                 "`{}` has version {} here and version {} in the import, and they differ",
                 stored.key, stored.version, node.version
             ))
-            .hint("it was changed since it was exported; export it anew"));
+            .hint("it was changed since it was exported; export it again"));
         }
     };
     if let Some(message) = &note.message

@@ -392,7 +392,7 @@ fn an_edited_export_is_a_new_version_unless_the_note_changed_too() {
     assert_eq!(counts(&lines(&memory, &edited)), [0, 1, 0, 0]);
     assert_eq!((find(&memory, "a").body.as_str(), find(&memory, "a").version), ("two", 2));
     let stale = lines(&memory, &export.replace("\"body\":\"one\"", "\"body\":\"three\""));
-    insta::assert_snapshot!(failures(&stale), @"line 1: `a` has version 2 here and version 1 in the import, and they differ (it was changed since it was exported; export it anew)");
+    insta::assert_snapshot!(failures(&stale), @"line 1: `a` has version 2 here and version 1 in the import, and they differ (it was changed since it was exported; export it again)");
     assert_eq!(find(&memory, "a").body, "two");
 }
 

@@ -115,7 +115,7 @@ fn the_first_chunk_gets_edges_to_notes_written_just_before() {
     let memory = TestMemory::new();
     let old = message(&memory, SIX);
     memory.clock.advance(Span::MINUTE);
-    let note = memory.note("note", "A note is no message.");
+    let note = memory.note("note", "A note is not a message.");
     let retired = message(&memory, "This will be replaced.");
     insert::insert(
         &memory,
@@ -238,7 +238,7 @@ fn forgetting_a_message_deletes_all_its_chunks() {
     assert_eq!(memory.store.edges(two.nodes[0]).unwrap().len(), 2);
     let error = forget::message(&memory, one.message, cause()).unwrap_err();
     assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::NotFound, Some("message_id")));
-    // A chunk that was deleted before is no problem.
+    // A chunk that was deleted before is not a problem.
     memory.store.transact(cause(), |tx| tx.delete_node(two.nodes[1])).unwrap();
     assert_eq!(forget::message(&memory, two.message, cause()).unwrap().nodes, 2);
     assert_eq!(memory.store.view().node_count(), 0);

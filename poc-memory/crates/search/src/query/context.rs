@@ -61,7 +61,7 @@ impl<'a> QueryContext<'a> {
     pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
         let view = self.sources.view;
         view.find_key(&normal_key(key)).ok_or_else(|| {
-            let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
+            let error = Error::not_found(format!("`{stage}` names `{key}`, which is not the key of a note"));
             error.hint(match closest_key(view, key) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`poc-memory search TEXT` shows keys".into(),

@@ -77,7 +77,7 @@ pub(super) const NAMING_HINT: &str = "write lower-case words with `-` between th
 
 /// The message for an invalid name of a saved pipeline.
 pub(super) fn invalid_name(name: &str) -> String {
-    format!("`{}` is no name for a saved pipeline", short(name))
+    format!("`{}` is not a valid name for a saved pipeline", short(name))
 }
 
 /// Whether `name` is valid for a saved pipeline: lower-case kebab-case.

@@ -267,7 +267,7 @@ impl Candidates {
         self.all.iter().map(Candidate::base_score).fold(0.0, f64::max)
     }
 
-    /// The candidate with an index in the view. Adds the note if it is no candidate yet; `None` if it must not
+    /// The candidate with an index in the view. Adds the note if it is not a candidate yet; `None` if it must not
     /// be found.
     pub(super) fn at_index(&mut self, question: &Question<'_>, ix: Ix) -> Option<&mut Candidate> {
         match self.positions.get(&ix) {

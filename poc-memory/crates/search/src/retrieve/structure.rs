@@ -59,7 +59,7 @@ pub(super) fn propagate(
     for ((from, &(.., score)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
             let share = weights.of_shared_name(count, score);
-            // A note that is no candidate by now gets no other share.
+            // A note that is not a candidate by now gets no other share.
             let can_enter = |base: f64| base + share >= least;
             if let Some(candidate) = candidates.at_if(question, other, can_enter) {
                 candidate.propagated.add_shared_name(share, from);

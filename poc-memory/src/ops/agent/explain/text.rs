@@ -32,7 +32,7 @@ impl AgentExplainOutput {
         }
         let pause = match self.pause_after {
             0 => String::new(),
-            after => format!(" (at {after} it rests)"),
+            after => format!(" (paused after {after})"),
         };
         let _ = writeln!(text, "past       {} failed in a row{pause}", self.failures);
         for run in &self.past {

@@ -237,7 +237,7 @@ fn each_kind_of_problem() {
       ^^^^^
     hint: take one of them out of the other
 
-    `Capital` is no name for a saved pipeline
+    `Capital` is not a valid name for a saved pipeline
       @Capital
       ^^^^^^^^
     hint: write lower-case words with `-` between them: `recent-sessions`
@@ -304,7 +304,7 @@ fn saved_pipelines_are_checked_in_the_settings() {
     assert_eq!(names.check("recent").unwrap().to_string(), "all | age:<7d");
     let problems: Vec<String> = names.problems().iter().map(told).collect();
     insta::assert_snapshot!(problems.join("\n\n"), @r"
-    config.toml:5:1: `My Own` is no name for a saved pipeline
+    config.toml:5:1: `My Own` is not a valid name for a saved pipeline
     hint: write lower-case words with `-` between them: `recent-sessions`
 
     `POC_MEMORY__PIPELINES__FROM_OUTSIDE`: in the saved pipeline `@from-outside`: `limit` takes a whole number from 1, not `none`
