@@ -6,6 +6,7 @@
 mod arguments;
 mod hints;
 mod prompts;
+mod recent_searches;
 mod resources;
 mod results;
 mod schema;

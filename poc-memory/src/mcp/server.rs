@@ -1,5 +1,6 @@
 //! The server side of the protocol.
 
+use super::recent_searches::RecentSearches;
 use super::tools::{self, OfferedTool};
 use super::{Caller, hints, prompts, resources, results};
 use crate::ops::OpDef;
@@ -41,16 +42,16 @@ fn instructions(tools: &[OfferedTool]) -> String {
     text
 }
 
-/// Serves MCP clients by calling a [`Caller`].
-#[derive(Clone)]
+/// Serves one session of an MCP client by calling a [`Caller`].
 pub struct Server {
     caller: Arc<dyn Caller>,
+    searches: Arc<RecentSearches>,
 }
 
 impl Server {
     /// A server that runs ops with `caller`.
     pub fn new(caller: Arc<dyn Caller>) -> Server {
-        Server { caller }
+        Server { caller, searches: Arc::default() }
     }
 
     /// Runs blocking work in the caller's pool. An error when the work panics.
@@ -121,7 +122,8 @@ impl ServerHandler for Server {
         };
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
-        let work = move |caller: &dyn Caller| match tool.call(caller, arguments) {
+        let searches = self.searches.clone();
+        let work = move |caller: &dyn Caller| match tool.call(caller, &searches, arguments) {
             Ok(answer) => results::answered(caller, answer),
             Err(error) => results::failed(caller, &tool, &error),
         };

@@ -8,6 +8,7 @@ mod link;
 mod remember;
 mod search;
 
+use super::recent_searches::RecentSearches;
 use super::{Caller, arguments, schema};
 use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
 use def::EverydayDef;
@@ -147,10 +148,15 @@ impl OfferedTool {
     }
 
     /// Runs it and blocks until it is done.
-    pub(super) fn call(&self, caller: &dyn Caller, given: Map<String, Value>) -> Result<Value> {
+    pub(super) fn call(
+        &self,
+        caller: &dyn Caller,
+        searches: &RecentSearches,
+        given: Map<String, Value>,
+    ) -> Result<Value> {
         let given = arguments::prepared(given, &self.input(caller.tenants()));
         match self.source {
-            ToolSource::Everyday(tool) => (tool.run)(caller, given),
+            ToolSource::Everyday(tool) => (tool.run)(caller, searches, given),
             ToolSource::Op(op, _) => caller.call(op, given.into()),
         }
     }

@@ -23,7 +23,7 @@ impl Op for Demote {
     type Output = ReinforceOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
-        reinforce::bump(ctx, Self::NAME, &self.node, -ctx.memory.config.reinforce.delta)
+        reinforce::bump(ctx, Self::NAME, &self.node, None, -ctx.memory.config.reinforce.delta)
     }
 
     fn show(output: &ReinforceOutput) -> String {

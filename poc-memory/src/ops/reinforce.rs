@@ -1,20 +1,25 @@
 //! `reinforce`
 
-use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::NodeId;
-use poc_graph::error::Result;
-use poc_notes::weight;
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, NodeType};
+use poc_notes::{Draft, confirmed_question, weight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Report that a note was useful. It gains weight; heavy notes gain less. A note that was rated within the
-/// last minute gains nothing more, but the use is counted.
+/// last minute gains nothing more, but the use is counted. With the question that the note answered, later
+/// searches for similar questions find the note better.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reinforce {
     /// Key or id of the note
     node: String,
+    /// The question that the note answered. It is kept, and similar questions find the note better
+    #[arg(long = "for", value_name = "TEXT", value_parser = argument::text)]
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    question: Option<String>,
 }
 
 /// The weight before and after.
@@ -29,6 +34,9 @@ pub(crate) struct ReinforceOutput {
     accesses: u64,
     /// Whether the note was judged so shortly before that the weight only decayed.
     skipped_refractory: bool,
+    /// The key of the question that now leads to the note, if one was given and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    question: Option<String>,
 }
 
 impl Op for Reinforce {
@@ -39,7 +47,7 @@ impl Op for Reinforce {
     type Output = ReinforceOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
-        bump(ctx, Self::NAME, &self.node, ctx.memory.config.reinforce.delta)
+        bump(ctx, Self::NAME, &self.node, self.question, ctx.memory.config.reinforce.delta)
     }
 
     fn show(output: &ReinforceOutput) -> String {
@@ -47,12 +55,31 @@ impl Op for Reinforce {
     }
 }
 
-/// Moves the weight of a note by a delta.
-pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<ReinforceOutput> {
+/// Moves the weight of a note by a delta, and keeps the question that it answered.
+pub(super) fn bump(
+    ctx: &Ctx<'_>,
+    op: &str,
+    name: &str,
+    question: Option<String>,
+    delta: f64,
+) -> Result<ReinforceOutput> {
+    let draft = |title| Draft { title: Some(title), ..Draft::new(ctx.actor.name(), ctx.actor.trust()) };
+    let prepared = question.map(|text| confirmed_question::prepare(ctx.memory, draft(text))).transpose();
+    let prepared = prepared.map_err(|error| error.field("for"))?;
     let cause = ctx.cause(op);
     let now = cause.at;
     let done = ctx.memory.store.transact(cause, |tx| {
         let node = ctx.find_writable(tx, name, "node")?;
+        let question = match &prepared {
+            Some(_) if node.node_type.0 == NodeType::QUESTION => {
+                return Err(Error::invalid(format!("`{}` is a question and answers none", node.key))
+                    .hint("give the note that answered the question")
+                    .field("node"));
+            }
+            Some(question) => confirmed_question::apply(tx, question, node.id, now)?,
+            None => None,
+        };
+        let question = question.map(|id| tx.node(id)).transpose()?.flatten().map(|node| node.key);
         let bumped = weight::bump(tx, node.id, delta, &ctx.memory.config, now)?;
         Ok(ReinforceOutput {
             id: node.id,
@@ -61,6 +88,7 @@ pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<Re
             weight: bumped.after,
             accesses: bumped.accesses,
             skipped_refractory: bumped.skipped_refractory,
+            question,
         })
     })?;
     Ok(done.value)
@@ -72,7 +100,10 @@ pub(super) fn show(output: &ReinforceOutput) -> String {
     let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
     if output.skipped_refractory {
         // Writing to a string cannot fail.
-        let _ = write!(text, ": it was rated within the last minute, so nothing changes");
+        let _ = write!(text, ": it was rated within the last minute, so its weight does not change");
+    }
+    if output.question.is_some() {
+        text.push_str("; similar questions lead to it from now on");
     }
     text + "\n"
 }

@@ -140,8 +140,10 @@ impl Service {
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_cancellation_token(ended.clone());
-        let server = Server::new(Arc::new(LocalCaller { shared: shared.clone(), may_write }));
-        let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
+        let caller = Arc::new(LocalCaller { shared: shared.clone(), may_write });
+        // Each session has a server of its own, which remembers its searches.
+        let server = move || Ok(Server::new(caller.clone()));
+        let http = StreamableHttpService::new(server, sessions.clone(), config);
         Service { http, sessions }
     }
 

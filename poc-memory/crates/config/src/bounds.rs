@@ -62,6 +62,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("reinforce.delta", 0.0, MOST),
     ("reinforce.refractory", 0.0, MOST),
     ("reinforce.mark-nodes", 1.0, MOST),
+    ("reinforce.questions", 0.0, 1024.0),
     ("retrieve.top-k", 1.0, 256.0),
     ("retrieve.*.*-weight", 0.0, MOST),
     ("retrieve.scores.mention-from", 0.0, 256.0),

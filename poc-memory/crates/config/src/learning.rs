@@ -121,6 +121,8 @@ pub struct ReinforceConfig {
     pub log_dampening: bool,
     /// Greatest number of nodes that a mark reaches.
     pub mark_nodes: usize,
+    /// Greatest number of confirmed questions that are kept for a note; 0 for none.
+    pub questions: usize,
 }
 
 impl EdgesConfig {

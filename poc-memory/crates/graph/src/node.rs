@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What kind of note a node is: one of the five built in, or one the config declares.
+/// What kind of note a node is: a built-in one or one from the settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct NodeType(pub String);
@@ -17,15 +17,19 @@ impl NodeType {
     /// The type of a note that records an occasion, such as a message or a session.
     pub const EPISODIC: &str = "episodic";
 
+    /// The type of a question that was answered by the notes it is derived from.
+    pub const QUESTION: &str = "question";
+
     /// The types every store knows.
-    pub const BUILT_IN: [&str; 5] = [NodeType::EPISODIC, "daily", "weekly", "monthly", NodeType::DEFAULT];
+    pub const BUILT_IN: [&str; 6] =
+        [NodeType::EPISODIC, "daily", "weekly", "monthly", NodeType::DEFAULT, NodeType::QUESTION];
 
     /// The default type of a note.
     pub const DEFAULT: &str = "semantic";
 
-    /// Whether notes of a type describe an occasion, as those of all built-in types except the default do.
+    /// Whether notes of a type describe an occasion: a message, a session, a day, a week or a month.
     pub fn is_occasion(name: &str) -> bool {
-        name != NodeType::DEFAULT && NodeType::BUILT_IN.contains(&name)
+        ![NodeType::DEFAULT, NodeType::QUESTION].contains(&name) && NodeType::BUILT_IN.contains(&name)
     }
 }
 

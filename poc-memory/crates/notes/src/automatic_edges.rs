@@ -105,8 +105,8 @@ fn semantic_edges(
     let config = &memory.config.insert;
     let threshold = memory.config.cosines()?.semantic;
     let is_in_batch = in_batch(batch);
-    let live =
-        |id: NodeId| id != note.id && !is_in_batch(id) && view.find(id).is_some_and(|ix| view.is_live(ix));
+    let is_note = |ix| view.is_live(ix) && !view.is_confirmed_question(ix);
+    let live = |id: NodeId| id != note.id && !is_in_batch(id) && view.find(id).is_some_and(is_note);
     let pool = nearest(memory, note, config.semantic_pool, &live, batch.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
     let mut cosines = Histogram::default();

@@ -4,14 +4,15 @@
 //! A derived note has a `derived-from` edge to each of its sources. When the text of a source changes, or when a
 //! source is superseded, expires or is deleted, its derived notes become stale until their maker has looked at
 //! them again. A derived note that an agent wrote ends with its last source: it expires with a source that
-//! expires, and is deleted with a source that is deleted. What a person wrote is never ended.
+//! expires, and is deleted with a source that is deleted. So does a confirmed question, which has no maker that
+//! could look at it again and therefore never becomes stale. Other notes of persons are never ended.
 
 #[cfg(test)]
 mod tests;
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, State, View, provenance};
+use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, NodeType, State, View, provenance};
 use poc_store::Tx;
 use std::collections::HashSet;
 
@@ -62,17 +63,17 @@ pub fn derived_notes(tx: &Tx<'_>, source: NodeId) -> Result<Vec<Node>> {
 /// Marks the notes derived from a note as stale: its text has changed, or another note replaces it.
 pub(super) fn source_changed(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<()> {
     for note in derived_notes(tx, source)? {
-        set_state(tx, note, State::Stale, now)?;
+        set_stale(tx, note, now)?;
     }
     Ok(())
 }
 
-/// The live notes of agents that were derived from others and have no live source left, when the notes `leaving`
+/// The live notes that end with their sources and have no live source left, when the notes `leaving`
 /// are no longer live either.
 pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
     let derived = (0..view.slots()).filter(|&ix| {
         view.is_live(ix)
-            && provenance::is_agent(view.provenance_name(ix))
+            && ends_with_sources(view.provenance_name(ix), view.type_name(ix))
             && view.sources(ix).next().is_some()
     });
     let mut candidates: Vec<(Ix, NodeId)> = derived.filter_map(|ix| Some((ix, view.id(ix)?))).collect();
@@ -92,17 +93,17 @@ pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
     }
 }
 
-/// Deletes the notes of agents that were derived from a note and no other live one, and marks the other derived
+/// Deletes the notes that end with a note: they were derived from it and no other live one, and marks the other derived
 /// notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended = Vec::new();
     for note in derived_notes(tx, source)? {
-        if provenance::is_agent(&note.provenance) && !has_other_source(tx, note.id, source)? {
+        if ends_with_sources(&note.provenance, &note.node_type.0) && !has_other_source(tx, note.id, source)? {
             ended.extend(source_deleted(tx, note.id, now)?);
             tx.delete_node(note.id)?;
             ended.push(note);
         } else {
-            set_state(tx, note, State::Stale, now)?;
+            set_stale(tx, note, now)?;
         }
     }
     Ok(ended)
@@ -135,15 +136,16 @@ pub(super) fn inherit(tx: &mut Tx<'_>, old: NodeId, new: NodeId, now: Timestamp)
     Ok(())
 }
 
-/// Whether a note of an agent was derived from others of which none is live any more.
+/// Whether a note ends with its sources, and none of them is live any more.
 pub(super) fn has_ended(tx: &Tx<'_>, note: &Node) -> Result<bool> {
     let edges = tx.edges(note.id)?;
     let is_derived = edges.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == note.id);
-    Ok(is_derived && provenance::is_agent(&note.provenance) && !has_other_source(tx, note.id, note.id)?)
+    let may_end = ends_with_sources(&note.provenance, &note.node_type.0);
+    Ok(is_derived && may_end && !has_other_source(tx, note.id, note.id)?)
 }
 
 /// Whether a note was derived from a live note other than `source`.
-fn has_other_source(tx: &Tx<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
+pub(super) fn has_other_source(tx: &Tx<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
     for edge in tx.edges(derived)? {
         let is_other = edge.kind == EdgeKind::DerivedFrom && edge.src == derived && edge.dst != source;
         if is_other && tx.node(edge.dst)?.is_some_and(|other| other.state.is_live()) {
@@ -151,6 +153,19 @@ fn has_other_source(tx: &Tx<'_>, derived: NodeId, source: NodeId) -> Result<bool
         }
     }
     Ok(false)
+}
+
+/// Whether a derived note ends with its last source: what an agent wrote, and a question.
+fn ends_with_sources(provenance: &str, node_type: &str) -> bool {
+    provenance::is_agent(provenance) || node_type == NodeType::QUESTION
+}
+
+/// Marks a derived note as stale, unless it is a question.
+fn set_stale(tx: &mut Tx<'_>, note: Node, now: Timestamp) -> Result<()> {
+    if note.node_type.0 == NodeType::QUESTION {
+        return Ok(());
+    }
+    set_state(tx, note, State::Stale, now)
 }
 
 fn set_state(tx: &mut Tx<'_>, note: Node, state: State, now: Timestamp) -> Result<()> {

@@ -4,6 +4,7 @@ mod automatic_edges;
 pub mod batch;
 mod chunks;
 pub mod classify;
+pub mod confirmed_question;
 pub mod consolidate;
 pub mod delete;
 pub mod derivation;

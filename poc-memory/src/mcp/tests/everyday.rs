@@ -1,6 +1,7 @@
 //! What the everyday tools ask of the ops, and how much a list of them costs.
 
 use super::*;
+use crate::mcp::recent_searches::RecentSearches;
 use parking_lot::Mutex;
 
 /// Records the requests, and answers each op with the same.
@@ -42,10 +43,19 @@ impl Caller for Recorder {
 /// Calls a tool, and returns the answer and the requests that reached the ops.
 fn call(tool: &str, arguments: Value) -> (Result<Value>, Vec<(String, Value)>) {
     let caller = Recorder { offers: offers(Access::Write, ToolSet::All), requests: Mutex::default() };
-    let tools = tools::offered(&caller);
-    let tool = tools.iter().find(|offered| offered.name == tool).unwrap();
-    let answer = tool.call(&caller, arguments.as_object().cloned().unwrap());
+    let answer = call_in_session(&caller, &RecentSearches::default(), tool, arguments);
     (answer, caller.requests.into_inner())
+}
+
+fn call_in_session(
+    caller: &Recorder,
+    searches: &RecentSearches,
+    tool: &str,
+    arguments: Value,
+) -> Result<Value> {
+    let tools = tools::offered(caller);
+    let tool = tools.iter().find(|offered| offered.name == tool).unwrap();
+    tool.call(caller, searches, arguments.as_object().cloned().unwrap())
 }
 
 /// Checks the single request that a call leads to.
@@ -172,6 +182,29 @@ fn each_tool_runs_its_op() {
     check("memory_history", json!({}), "search", json!({"pipeline": ["all | sort:timestamp | limit:21"]}));
     // Tools that are ops get the arguments without those that are omitted.
     check("memory_recall", json!({"text": "tea", "k": null, "hops": ""}), "recall", json!({"text": "tea"}));
+}
+
+#[test]
+fn helpful_feedback_confirms_the_question() {
+    let question = json!({"node": "a", "helped": true, "question": "How hot is tea?"});
+    check("memory_feedback", question, "reinforce", json!({"for": "How hot is tea?", "node": "a"}));
+    let caller = Recorder { offers: offers(Access::Write, ToolSet::Default), requests: Mutex::default() };
+    let searches = RecentSearches::default();
+    let session = |tool, arguments| call_in_session(&caller, &searches, tool, arguments).unwrap();
+    session("memory_search", json!({"text": "hot drinks"}));
+    session("memory_feedback", json!({"node": "a", "helped": true}));
+    session("memory_feedback", json!({"node": "a", "helped": false}));
+    session("memory_feedback", json!({"node": "a", "helped": true, "question": "Which drink?"}));
+    let requests: Vec<Value> =
+        caller.requests.lock().iter().skip(1).map(|(_, given)| given.clone()).collect();
+    assert_eq!(
+        requests,
+        [
+            json!({"for": "hot drinks", "node": "a"}),
+            json!({"node": "a"}),
+            json!({"for": "Which drink?", "node": "a"})
+        ]
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How an everyday tool is declared, and the erased form of the declaration.
 
+use crate::mcp::recent_searches::RecentSearches;
 use crate::mcp::{Caller, arguments};
 use crate::ops::{self, Access, FormerText, ToolEffect, request, tenancy};
 use poc_graph::error::{Error, Result};
@@ -34,6 +35,7 @@ pub(super) trait EverydayTool: DeserializeOwned + JsonSchema {
 pub(super) struct OpCalls<'a> {
     caller: &'a dyn Caller,
     tenant: Option<Value>,
+    searches: &'a RecentSearches,
 }
 
 impl OpCalls<'_> {
@@ -44,6 +46,16 @@ impl OpCalls<'_> {
         }
         let op = ops::find(op).ok_or_else(|| Error::internal(format!("there is no op `{op}`")))?;
         self.caller.call(op, request.into())
+    }
+
+    /// Remembers a search of this session with the keys that it found.
+    pub(super) fn remember_search(&self, text: &str, found: Vec<String>) {
+        self.searches.add(self.tenant.as_ref(), text, found);
+    }
+
+    /// The search of this session that a note answered.
+    pub(super) fn question_for(&self, key: &str) -> Option<String> {
+        self.searches.question_for(self.tenant.as_ref(), key)
     }
 }
 
@@ -56,7 +68,7 @@ pub(in crate::mcp) struct EverydayDef {
     pub(super) effect: ToolEffect,
     pub(super) arguments_schema: fn() -> Value,
     pub(super) answer_schema: fn() -> Value,
-    pub(super) run: fn(&dyn Caller, Map<String, Value>) -> Result<Value>,
+    pub(super) run: fn(&dyn Caller, &RecentSearches, Map<String, Value>) -> Result<Value>,
 }
 
 impl EverydayDef {
@@ -69,7 +81,7 @@ impl EverydayDef {
             effect: T::EFFECT,
             arguments_schema: || ops::schema::<T>().to_value(),
             answer_schema: T::answer_schema,
-            run: |caller, mut given| {
+            run: |caller, searches, mut given| {
                 let tenant = given.shift_remove(tenancy::FIELD);
                 for former in T::FORMER_TEXT {
                     request::rename_text(*former, &mut given)?;
@@ -77,7 +89,7 @@ impl EverydayDef {
                 let schema = ops::schema::<T>().to_value();
                 arguments::refuse_unknown(&given, &schema)?;
                 let tool: T = request::decode_strictly(request::lenient(given.into(), &schema))?;
-                tool.run(&OpCalls { caller, tenant })
+                tool.run(&OpCalls { caller, tenant, searches })
             },
         }
     }

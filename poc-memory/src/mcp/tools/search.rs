@@ -106,6 +106,9 @@ impl EverydayTool for MemorySearch {
         let bound = self.limit.unwrap_or(MAX_LIMIT) as usize;
         answer.left_out += truncate(&mut answer.results, bound);
         answer.pairs_left_out += truncate(&mut answer.pairs, bound);
+        if let Some(text) = &text {
+            ops.remember_search(text, answer.results.iter().map(|note| note.key.clone()).collect());
+        }
         encode(&answer)
     }
 

@@ -86,7 +86,7 @@ fn recall_as_text() {
     let told: String = lines.iter().map(|line| say(&memory, line)).collect();
     insta::assert_snapshot!(told, @r"
     `btree` weighs 1.990 (before: 1.000)
-    `btree` weighs 1.990 (before: 1.990): it was rated within the last minute, so nothing changes
+    `btree` weighs 1.990 (before: 1.990): it was rated within the last minute, so its weight does not change
     `journal` weighs 0.010 (before: 1.000)
     not_found: `node`: there is no node `nothing`
     `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped (rated within the last minute)

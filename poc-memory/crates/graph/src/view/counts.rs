@@ -5,6 +5,7 @@
 use super::{Ix, Neighbor, View};
 use crate::Column;
 use crate::EdgeKind;
+use crate::NodeType;
 use crate::State;
 use crate::Trust;
 use std::collections::BTreeMap;
@@ -119,6 +120,12 @@ impl View {
     /// The notes derived from a note, in any state.
     pub fn derived_notes(&self, ix: Ix) -> impl Iterator<Item = Ix> {
         self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
+    }
+
+    /// Whether a note is a question that was confirmed for other notes. It only leads to them: search, recall and
+    /// agents do not treat it as a note.
+    pub fn is_confirmed_question(&self, ix: Ix) -> bool {
+        self.type_name(ix) == NodeType::QUESTION && self.sources(ix).next().is_some()
     }
 
     fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {

@@ -77,7 +77,9 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let exponents =
         RecallExponents { likeness: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
     // Quarantined notes are excluded for persons, too: they must not gain weight by being recalled.
-    let visible = |ix: Ix| view.is_visible(ix, Visibility { now, quarantined: false });
+    let visible = |ix: Ix| {
+        view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
+    };
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
     let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
 

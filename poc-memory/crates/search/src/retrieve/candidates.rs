@@ -94,9 +94,10 @@ impl<'a> Question<'a> {
         self.visible_index(id).map(|_| id)
     }
 
-    /// Whether a note was derived from a note that may be found.
-    fn has_origin(&self, ix: Ix) -> bool {
+    /// Whether a note was derived from a note that may be found, or is a question that only leads to others.
+    fn is_represented(&self, ix: Ix) -> bool {
         self.view.sources(ix).any(|origin| self.visible_id(origin).is_some())
+            || self.view.is_confirmed_question(ix)
     }
 
     pub(super) fn base_score(&self, bm25: f64, cosine: f64) -> BaseScore {
@@ -256,7 +257,7 @@ impl Candidates {
             identifier: 0.0,
             propagated: PropagatedScore::default(),
             key: 0.0,
-            folded: !question.list_derived && question.has_origin(ix),
+            folded: !question.list_derived && question.is_represented(ix),
         });
         self.positions.insert(ix, at);
         at

@@ -17,7 +17,8 @@ pub(super) fn find(
     visibility: Visibility,
 ) -> Result<Retrieval> {
     let weights = &retriever.config.rrf;
-    let keep = |id| retriever.is_visible(id, visibility);
+    let is_question = |id| retriever.view.find(id).is_some_and(|ix| retriever.view.is_confirmed_question(ix));
+    let keep = |id| retriever.is_visible(id, visibility) && (retriever.list_derived || !is_question(id));
     let depth = wanted.max(DEPTH);
     let near = retriever.vectors.search(vector, depth, &keep)?;
     let by_field = |field| -> Vec<NodeId> {

@@ -1,0 +1,118 @@
+//! Questions that a note was confirmed to answer.
+//!
+//! A confirmed question is a note of the type [`NodeType::QUESTION`] that is derived from the notes that answered
+//! it. Search compares later questions with it and passes a share of its score to these notes, but never returns it
+//! as a hit. It ends with its last note, like what an agent derived.
+
+#[cfg(test)]
+mod tests;
+
+use super::draft::Draft;
+use super::plan::{self, PlannedNote};
+use super::{Memory, derivation, key};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, EdgeKind, Node, NodeId, NodeType};
+use poc_store::Tx;
+
+/// The greatest length of a question in bytes.
+pub const MAX_BYTES: usize = 2_000;
+
+/// A question that is checked and embedded, but not stored yet.
+#[derive(Clone, Debug)]
+pub struct PreparedQuestion {
+    planned: PlannedNote,
+    vectors: Vec<Vec<f32>>,
+    embedder: String,
+    most: usize,
+}
+
+/// Checks and embeds a question. Call it outside of any transaction. `draft` says who asks; its title is the
+/// question.
+///
+/// # Errors
+/// `invalid_argument` if the question is empty or longer than [`MAX_BYTES`], and the errors of the embedder.
+pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
+    let now = memory.now();
+    let mut draft = draft.checked(&memory.config, now)?;
+    let length = draft.title.as_deref().map_or(0, str::len);
+    if length == 0 {
+        return Err(Error::invalid("the question is empty").hint("give the question that the note answered"));
+    }
+    if length > MAX_BYTES {
+        return Err(Error::invalid(format!("a question of {length} bytes is too long"))
+            .hint(format!("at most {MAX_BYTES} bytes are allowed")));
+    }
+    draft.node_type = Some(NodeType::QUESTION.into());
+    let mut planned = plan::plan(memory, &draft, now)?;
+    // A key made of the words of the question would be found by the same question.
+    let digits: String = planned.node.content_hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    planned.node.key = format!("question-{digits}");
+    let vectors = plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
+    let embedder = memory.embedder.name().to_owned();
+    Ok(PreparedQuestion { planned, vectors, embedder, most: memory.config.reinforce.questions })
+}
+
+/// Stores a question as one that a note answered. A question that is stored already leads to this note as well.
+/// If the note has more questions than `reinforce.questions` allows, the one confirmed longest ago is removed.
+/// Returns the question, or `None` if nothing was stored, because none is allowed or another note is the text of
+/// the question.
+///
+/// # Errors
+/// The store's.
+pub fn apply(
+    tx: &mut Tx<'_>,
+    prepared: &PreparedQuestion,
+    answer: NodeId,
+    now: Timestamp,
+) -> Result<Option<NodeId>> {
+    if prepared.most == 0 {
+        return Ok(None);
+    }
+    let new = &prepared.planned.node;
+    let id = match tx.find_hash(&new.content_hash)? {
+        Some(id) if is_confirmed(tx, id)? => id,
+        Some(_) => return Ok(None),
+        None => {
+            let key = key::unique(&new.key, |key| Ok(tx.find_key(key)?.is_some()))?;
+            tx.put_node(&Node { key, ..new.clone() })?;
+            tx.put_activity(new.id, &Activity::born(now, 1.0))?;
+            tx.put_vectors(new.id, &prepared.embedder, &prepared.vectors)?;
+            new.id
+        }
+    };
+    match tx.edge(id, EdgeKind::DerivedFrom, answer)? {
+        Some(edge) => tx.put_edge(&poc_graph::Edge { touched: now, ..edge })?,
+        None => derivation::add_sources(tx, id, &[answer], &new.provenance, "", now)?,
+    }
+    remove_oldest(tx, answer, prepared.most)?;
+    Ok(Some(id))
+}
+
+/// Removes the questions of a note that were confirmed longest ago until it has `most`.
+fn remove_oldest(tx: &mut Tx<'_>, answer: NodeId, most: usize) -> Result<()> {
+    let mut confirmed = Vec::new();
+    for edge in tx.edges(answer)? {
+        let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
+        if leads_here && is_confirmed(tx, edge.src)? {
+            confirmed.push((edge.touched, edge.src));
+        }
+    }
+    confirmed.sort_unstable();
+    for &(_, question) in confirmed.iter().take(confirmed.len().saturating_sub(most)) {
+        if derivation::has_other_source(tx, question, answer)? {
+            tx.delete_edge(question, EdgeKind::DerivedFrom, answer)?;
+        } else {
+            tx.delete_node(question)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a node is a question that was confirmed for another note.
+fn is_confirmed(tx: &Tx<'_>, id: NodeId) -> Result<bool> {
+    let Some(node) = tx.node(id)?.filter(|node| node.node_type.0 == NodeType::QUESTION) else {
+        return Ok(false);
+    };
+    Ok(tx.edges(node.id)?.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id))
+}
