@@ -41,6 +41,10 @@ pub(super) struct Eval {
     /// Also show the differences to an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
+    /// Confirm every second question with the first relevant note that is found for it, as `reinforce --for` does,
+    /// and show how the other questions are answered before and after
+    #[arg(long, conflicts_with = "compare")]
+    confirm: bool,
     /// Run these agents in the temporary memory until they find nothing to do, ask again, and show the differences
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     agents: Vec<String>,
@@ -59,6 +63,9 @@ pub(super) struct EvalOutput {
     report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
+    /// Number of questions that were confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed: Option<u64>,
     /// What each agent did, in all nights and groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     agents: BTreeMap<String, BatchReport>,
@@ -72,6 +79,10 @@ impl LocalCommand for Eval {
         // Read first, so that an invalid file fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
+        let (to_confirm, set) = match self.confirm {
+            true => set.halves(),
+            false => (EvalSet { questions: Vec::new(), ..set.clone() }, set),
+        };
         let config = session.config()?;
         if let Some(model) = &self.model {
             check_model(&config, model)?;
@@ -91,8 +102,15 @@ impl LocalCommand for Eval {
         let mut report = evaluation.ask(&set, &progress)?;
         let mut agents = BTreeMap::new();
         let mut earlier = earlier;
-        if !definitions.is_empty() {
-            for night in 0..self.nights {
+        let mut confirmed = None;
+        if self.confirm || !definitions.is_empty() {
+            if self.confirm {
+                confirmed = Some(evaluation.confirm(&to_confirm, &|done, total| {
+                    bar.show(&Progress { what: "questions confirmed".into(), done, total: Some(total) });
+                })?);
+            }
+            let nights = if definitions.is_empty() { 0 } else { self.nights };
+            for night in 0..nights {
                 if night > 0 {
                     clock.advance(Span::DAY);
                 }
@@ -110,11 +128,11 @@ impl LocalCommand for Eval {
             return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
-        Ok(EvalOutput { report, compared, agents })
+        Ok(EvalOutput { report, compared, confirmed, agents })
     }
 
     fn show(output: &EvalOutput) -> String {
-        let EvalOutput { report, compared, agents } = output;
+        let EvalOutput { report, compared, confirmed, agents } = output;
         let mut text = format!("{}: {}", report.set, plural(report.documents, "document"));
         // Writing to a string cannot fail.
         if report.notes != report.documents {
@@ -142,9 +160,13 @@ impl LocalCommand for Eval {
             let _ = writeln!(text, "left out: {} without a relevant document", plural(left_out, "question"));
         }
         if let Some(compared) = compared {
-            let against = match agents.is_empty() {
-                true => format!("{} with the embedder `{}`", compared.set, compared.embedder),
-                false => "the memory before the agents ran".to_owned(),
+            let against = match (confirmed, agents.is_empty()) {
+                (None, true) => format!("{} with the embedder `{}`", compared.set, compared.embedder),
+                (None, false) => "the memory before the agents ran".to_owned(),
+                (Some(confirmed), _) => {
+                    format!("the memory before {} were confirmed", plural(*confirmed, "question"))
+                        + if agents.is_empty() { "" } else { " and the agents ran" }
+                }
             };
             text.push_str(&differences(compared, &against));
         }

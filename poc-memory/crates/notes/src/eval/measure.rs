@@ -62,6 +62,10 @@ impl Evaluation {
         Ok(Evaluation { groups, embedder, stored: started.elapsed(), _folder })
     }
 
+    pub(super) fn group(&self, number: usize) -> Option<&LoadedGroup> {
+        self.groups.get(number)
+    }
+
     /// The memory of each group.
     pub fn memories(&self) -> impl ExactSizeIterator<Item = &Memory> {
         self.groups.iter().map(|group| &group.memory)
@@ -177,7 +181,7 @@ fn ask(
     Ok((asked, took))
 }
 
-fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
+pub(super) fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let view = memory.store.view();
     let visibility = Visibility::of_person(memory.now());
     // At least as many hits as `retrieve` returns, so that the latency is comparable.

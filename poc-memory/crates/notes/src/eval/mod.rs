@@ -7,6 +7,7 @@
 
 pub mod calibrate;
 pub mod compare;
+mod confirm;
 mod measure;
 pub mod report;
 pub mod set;

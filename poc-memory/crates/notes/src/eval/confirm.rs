@@ -1,0 +1,59 @@
+//! Simulates a user who confirms which note answered a question.
+
+use super::measure::{Evaluation, search};
+use super::report::DEPTH;
+use super::set::EvalSet;
+use crate::{Draft, confirmed_question};
+use poc_graph::error::Result;
+use poc_graph::{NodeId, Trust};
+use std::collections::HashSet;
+
+/// The actor of the confirmations.
+const ACTOR: &str = "eval";
+
+impl EvalSet {
+    /// The set with the questions at odd positions of each group, and with those at even positions.
+    pub fn halves(&self) -> (EvalSet, EvalSet) {
+        let mut seen = vec![0_usize; self.groups.len()];
+        let is_odd = |group: usize| {
+            seen.get_mut(group).is_some_and(|count| {
+                *count += 1;
+                *count % 2 == 1
+            })
+        };
+        let marked: Vec<bool> = self.questions.iter().map(|question| question.group).map(is_odd).collect();
+        let half = |wanted: bool| {
+            let own = self.questions.iter().zip(&marked).filter(|(_, odd)| **odd == wanted);
+            EvalSet { questions: own.map(|(question, _)| question.clone()).collect(), ..self.clone() }
+        };
+        (half(true), half(false))
+    }
+}
+
+impl Evaluation {
+    /// Asks each question and confirms it for the best relevant note among the first ten hits. Questions without
+    /// one are skipped. Returns the number of confirmed questions.
+    ///
+    /// # Errors
+    /// Those of the embedder and the store.
+    pub fn confirm(&self, set: &EvalSet, progress: &dyn Fn(u64, u64)) -> Result<u64> {
+        let mut confirmed = 0;
+        for (done, question) in (1..).zip(&set.questions) {
+            let Some(group) = self.group(question.group) else { continue };
+            let hits = search(&group.memory, &question.text)?;
+            let relevant: HashSet<&NodeId> =
+                question.relevant.keys().filter_map(|document| group.notes.get(document)).collect();
+            if let Some(&note) = hits.iter().take(DEPTH).find(|hit| relevant.contains(hit)) {
+                let draft = Draft { title: Some(question.text.clone()), ..Draft::new(ACTOR, Trust::User) };
+                let prepared = confirmed_question::prepare(&group.memory, draft)?;
+                let cause = group.memory.cause(ACTOR, "reinforce");
+                let now = cause.at;
+                let store = &group.memory.store;
+                let done = store.transact(cause, |tx| confirmed_question::apply(tx, &prepared, note, now))?;
+                confirmed += u64::from(done.value.is_some());
+            }
+            progress(done, set.questions.len() as u64);
+        }
+        Ok(confirmed)
+    }
+}
