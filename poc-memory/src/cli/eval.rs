@@ -41,8 +41,8 @@ pub(super) struct Eval {
     /// Also show the differences to an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
-    /// Confirm every second question with the first relevant note that is found for it, as `reinforce --for` does,
-    /// and show how the other questions are answered before and after
+    /// Confirm every second question with one of its relevant documents, as `reinforce --for` does, and show how the
+    /// other questions are answered before and after
     #[arg(long, conflicts_with = "compare")]
     confirm: bool,
     /// Run these agents in the temporary memory until they find nothing to do, ask again, and show the differences

@@ -71,6 +71,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("retrieve.scores.window-notes", 2.0, 16.0),
     ("retrieve.scores.window-from", 0.0, 256.0),
     ("retrieve.scores.link-degree", 1.0, 1000.0),
+    ("retrieve.scores.question-from", 0.0, 256.0),
     ("retrieve.scores.link-from", 0.0, 256.0),
     ("retrieve.scores.alike-notes", 1.0, 256.0),
     ("retrieve.scores.alike-cosine", -1.0, 1.0),

@@ -64,6 +64,8 @@ pub struct ScoreFusionConfig {
     pub window_from: usize,
     /// Weight of a note that one of the candidates was derived from.
     pub derived_weight: f64,
+    /// How many of the best confirmed questions pass score to the notes that answered them.
+    pub question_from: usize,
     /// Weight of a note that a good note has a link of strength 1 with.
     pub link_weight: f64,
     /// How many links a note may have that pass on their whole share.

@@ -1,12 +1,10 @@
 //! Simulates a user who confirms which note answered a question.
 
-use super::measure::{Evaluation, search};
-use super::report::DEPTH;
+use super::measure::Evaluation;
 use super::set::EvalSet;
 use crate::{Draft, confirmed_question};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Trust};
-use std::collections::HashSet;
 
 /// The actor of the confirmations.
 const ACTOR: &str = "eval";
@@ -31,8 +29,8 @@ impl EvalSet {
 }
 
 impl Evaluation {
-    /// Asks each question and confirms it for the best relevant note among the first ten hits. Questions without
-    /// one are skipped. Returns the number of confirmed questions.
+    /// Confirms each question for one of its relevant notes, as a user would who found it in whatever way. The
+    /// text of the question decides which one. Returns the number of confirmed questions.
     ///
     /// # Errors
     /// Those of the embedder and the store.
@@ -40,10 +38,13 @@ impl Evaluation {
         let mut confirmed = 0;
         for (done, question) in (1..).zip(&set.questions) {
             let Some(group) = self.group(question.group) else { continue };
-            let hits = search(&group.memory, &question.text)?;
-            let relevant: HashSet<&NodeId> =
-                question.relevant.keys().filter_map(|document| group.notes.get(document)).collect();
-            if let Some(&note) = hits.iter().take(DEPTH).find(|hit| relevant.contains(hit)) {
+            let relevant: Vec<NodeId> =
+                question.relevant.keys().filter_map(|document| group.notes.get(document)).copied().collect();
+            let hash = question
+                .text
+                .bytes()
+                .fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+            if let Some(&note) = relevant.get(hash % relevant.len().max(1)) {
                 let draft = Draft { title: Some(question.text.clone()), ..Draft::new(ACTOR, Trust::User) };
                 let prepared = confirmed_question::prepare(&group.memory, draft)?;
                 let cause = group.memory.cause(ACTOR, "reinforce");

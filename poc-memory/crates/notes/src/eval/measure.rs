@@ -181,7 +181,7 @@ fn ask(
     Ok((asked, took))
 }
 
-pub(super) fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
+fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let view = memory.store.view();
     let visibility = Visibility::of_person(memory.now());
     // At least as many hits as `retrieve` returns, so that the latency is comparable.

@@ -6,12 +6,23 @@ use super::candidates::{Candidates, Question};
 use poc_graph::NodeId;
 
 /// Passes the base scores of derived candidates to the notes that they were derived from, which may be no
-/// candidates before.
+/// candidates before. Of the confirmed questions only the best `max_questions` pass a score: the others resemble the
+/// question less, and lead to notes that answer something else.
 ///
 /// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in them.
-pub(super) fn propagate(question: &Question<'_>, candidates: &mut Candidates) -> Vec<NodeId> {
-    let mut derived = Vec::new();
+pub(super) fn propagate(
+    question: &Question<'_>,
+    max_questions: usize,
+    candidates: &mut Candidates,
+) -> Vec<NodeId> {
+    let (mut derived, mut questions) = (Vec::new(), 0);
     for (ix, id, score) in candidates.in_order() {
+        if question.view.is_confirmed_question(ix) {
+            questions += 1;
+            if questions > max_questions {
+                continue;
+            }
+        }
         let before = derived.len();
         for origin in question.view.sources(ix) {
             if let Some(candidate) = candidates.at_index(question, origin) {

@@ -62,7 +62,7 @@ pub(super) fn find(
     let mut linking = Vec::new();
     if retriever.config.graph {
         if weights.derived_weight > 0.0 {
-            derived = derived::propagate(&question, &mut candidates);
+            derived = derived::propagate(&question, weights.question_from, &mut candidates);
         }
         if weights.link_weight > 0.0 {
             linking = links::propagate(&question, weights, flow, &mut candidates);

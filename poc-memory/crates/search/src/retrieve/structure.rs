@@ -69,7 +69,8 @@ pub(super) fn propagate(
     best
 }
 
-/// Gives the best candidates that have no links a share from the nearest notes with a positive base score.
+/// Gives the best candidates that have no links a share from the nearest notes with a positive base score. Confirmed
+/// questions neither get nor pass one: their share goes to the notes that answered them.
 pub(super) fn add_similarity_boosts(
     question: &Question<'_>,
     mentions: &dyn MentionReader,
@@ -77,6 +78,7 @@ pub(super) fn add_similarity_boosts(
     candidates: &mut Candidates,
 ) {
     let mut best = candidates.in_order();
+    best.retain(|(ix, ..)| !question.view.is_confirmed_question(*ix));
     best.truncate(POOL);
     let to: Vec<NodeId> = best.iter().map(|(_, id, _)| *id).collect();
     // The candidates are in descending order.
