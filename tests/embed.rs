@@ -193,7 +193,7 @@ fn a_memory_can_switch_to_a_distilled_table() {
     let after = world.run(&asked);
     assert_eq!((after.status, after.stderr.as_str()), (0, ""));
     let nothing = world.run(&["embed", "migrate"]);
-    assert!(nothing.stdout.ends_with("which the settings name: nothing to do\n"), "{nothing:?}");
+    assert!(nothing.stdout.ends_with("the configured embedder: nothing to do\n"), "{nothing:?}");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn broken_settings_do_not_stop_a_running_daemon() {
     world.write("config.toml", "[search\n");
     let stats = world.run(&["stats"]);
     assert_eq!(stats.status, 0, "{}", stats.stderr);
-    assert!(stats.stderr.contains("the settings are broken"), "{}", stats.stderr);
+    assert!(stats.stderr.contains("the settings are invalid"), "{}", stats.stderr);
     assert_eq!(world.run(&["daemon", "stop"]).status, 0);
     assert!(world.wait_for_daemon().success());
     assert_eq!(world.run(&["stats"]).status, 78, "without a daemon, no valid settings exist");

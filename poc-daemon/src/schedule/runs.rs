@@ -1,11 +1,13 @@
 //! Carries out due slots: a limited number of agents at the same time.
 
 use crate::shared::Shared;
+use poc_agent::batches::SlotBatches;
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
 use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::{self, Slot};
 use poc_agent::slot_planner::Tick;
+use poc_graph::error::Error;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -111,26 +113,35 @@ impl Runs {
     }
 }
 
-/// Runs one slot to its end. Its errors are logged and recorded.
+/// Runs one slot and its batches to the end. Its errors are logged and recorded.
 async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
     let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
     let ran = shared.pools.agents.run(move || {
         // While the daemon stops, no slot is claimed: the next start catches it up.
-        if running.is_stopping() {
-            return Ok(None);
+        let acquire = || {
+            let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
+            place.filter(|_| !running.is_stopping())
+        };
+        // A run uses the definition at its start until its end.
+        let catalog = || running.catalog.load_full();
+        let run_slot = |_place| {
+            let tick = Tick::now(&running.memory, local_zone());
+            scheduler::run_slot(&running.memory, &catalog(), &slot, tick, &options)
+        };
+        let mut last = acquire().map(run_slot).transpose()?.flatten();
+        let mut batches = last.as_ref().and_then(SlotBatches::after);
+        while let Some(row) = &last {
+            log(row);
+            let Some(batches) = &mut batches else { break };
+            // Other agents run between the batches.
+            let Some(_place) = acquire() else { break };
+            last = batches.run_next(&running.memory, &catalog(), row, &options)?;
         }
-        let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
-        if place.is_none() || running.is_stopping() {
-            return Ok(None);
-        }
-        // The run uses the definition at its start until its end.
-        let catalog = running.catalog.load_full();
-        let tick = Tick::now(&running.memory, local_zone());
-        scheduler::run_slot(&running.memory, &catalog, &slot, tick, &options)
+        Ok::<(), Error>(())
     });
     let message = match ran.await {
-        Ok(Ok(row)) => return row.iter().for_each(log),
+        Ok(Ok(())) => return,
         Ok(Err(error)) => return tracing::error!(agent, slot = %trigger, "a run failed: {error}"),
         Err(error) => error.to_string(),
     };

@@ -1,12 +1,14 @@
 //! Runs of one agent, one after another, until nothing is left to do.
 
-use super::Definition;
-use super::ledger::{ActionState, Run, Status};
+use super::ledger::{self, ActionState, Run, Status, TriggerKind};
 use super::run::{self, RunOptions, Trigger};
-use poc_graph::error::Result;
+use super::{Catalog, Definition, selection};
+use poc_graph::NodeId;
+use poc_graph::error::{Code, Result};
+use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What an agent did in several runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,6 +92,66 @@ pub fn run_until_done(
         // Without a visit, the next run would select the same nodes.
         if row.visited.is_empty() {
             return Ok(report);
+        }
+    }
+}
+
+/// The batches of one slot. A run reads as many notes as its pipeline and prompt allow; the batches after it read the
+/// other notes that were stale when it began.
+#[derive(Clone, Debug)]
+pub struct SlotBatches {
+    due: Timestamp,
+    started: Timestamp,
+    visited: HashSet<NodeId>,
+}
+
+impl SlotBatches {
+    /// The batches after the first run of a slot; `None` if it was not triggered by the schedule.
+    pub fn after(first: &Run) -> Option<SlotBatches> {
+        let is_scheduled = matches!(first.trigger, TriggerKind::Schedule | TriggerKind::Rerun);
+        let due = first.scheduled_at.filter(|_| is_scheduled)?;
+        Some(SlotBatches { due, started: first.started, visited: HashSet::new() })
+    }
+
+    /// Runs the next batch after `previous`. `None` if nothing is left to do, if the run before visited no further
+    /// note or did not succeed, if the time of the agent is over, or if it was paused, disabled or started by
+    /// someone else.
+    ///
+    /// # Errors
+    /// Those of [`run::run`] except `conflict`, and of the pipeline.
+    pub fn run_next(
+        &mut self,
+        memory: &Memory,
+        catalog: &Catalog,
+        previous: &Run,
+        options: &RunOptions,
+    ) -> Result<Option<Run>> {
+        let agent = &previous.agent;
+        let Some((entry, definition)) =
+            catalog.agents.get(agent).and_then(|entry| Some((entry, entry.definition.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let succeeded =
+            matches!(previous.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
+        let now = memory.now();
+        let is_over = now >= self.started.plus(definition.execution.max_duration);
+        let before = self.visited.len();
+        self.visited.extend(&previous.visited);
+        let is_paused = entry.paused(&ledger::state(memory, agent)?, now).is_some();
+        if !succeeded || is_over || self.visited.len() == before || !definition.enabled || is_paused {
+            return Ok(None);
+        }
+        if selection::backlog_of(memory, definition, self.started)? == 0 {
+            return Ok(None);
+        }
+        match run::run(memory, definition, Trigger::Batch(self.due), options) {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if error.code == Code::Conflict => {
+                tracing::info!(agent, "no further batch: {error}");
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 }

@@ -145,6 +145,8 @@ pub struct Execution {
     pub schedule: Schedule,
     /// Timeout of one model call.
     pub timeout: Span,
+    /// How long a scheduled run continues in batches while stale notes are left; zero means one batch.
+    pub max_duration: Span,
     /// Whether a visit counts as a spaced-repetition replay, which moves the node to the next interval.
     pub replay: bool,
 }

@@ -184,7 +184,7 @@ impl Run {
         let row = Run::claimed(memory, agent, trigger.due());
         let rerun_of = match trigger {
             Trigger::Rerun { run, .. } => Some(run),
-            Trigger::Manual | Trigger::Slot(_) | Trigger::Change { .. } => None,
+            Trigger::Manual | Trigger::Slot(_) | Trigger::Change { .. } | Trigger::Batch(_) => None,
         };
         Run { trigger: trigger.kind(), rerun_of, ..row }
     }

@@ -1,6 +1,7 @@
 //! The scheduler: keeps the next due time of each agent, so that polling costs nothing in between, and runs
 //! slots when their turn comes. The time is an argument; threads and waiting are left to the daemon.
 
+use super::batches::SlotBatches;
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
@@ -142,12 +143,21 @@ impl Scheduler {
             return Vec::new();
         }
         let slots = self.poll(memory, catalog.clone(), tick, &BTreeMap::new());
-        let outcomes = slots.iter().map(|slot| {
-            let outcome = run_slot(memory, catalog, slot, tick, options);
+        let mut outcomes = Vec::new();
+        for slot in slots {
+            let mut outcome = run_slot(memory, catalog, &slot, tick, options);
+            let first = outcome.as_ref().ok().and_then(Option::as_ref);
+            let mut batches = first.and_then(SlotBatches::after);
+            while let (Some(batches), Ok(Some(row))) = (&mut batches, &outcome) {
+                let next = batches.run_next(memory, catalog, row, options);
+                outcomes.push(std::mem::replace(&mut outcome, next));
+            }
+            if batches.is_none() || outcome.is_err() {
+                outcomes.push(outcome);
+            }
             self.slot_ended(&slot.agent);
-            outcome
-        });
-        outcomes.collect()
+        }
+        outcomes
     }
 
     /// Tells the scheduler that a slot has ended, so that the agent is polled again.

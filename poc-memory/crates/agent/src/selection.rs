@@ -6,6 +6,7 @@ mod link_candidates;
 mod neighborhood;
 mod protection;
 
+pub(crate) use choose::backlog_of;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
 pub(super) use excerpt::Excerpt;

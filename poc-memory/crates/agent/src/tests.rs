@@ -28,6 +28,7 @@ mod reruns;
 mod runaway_agents;
 mod runs;
 mod schema;
+mod slot_batches;
 mod stored_versions;
 mod targets;
 mod undo;

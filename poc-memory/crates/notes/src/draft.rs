@@ -214,7 +214,7 @@ mod tests {
         ");
         insta::assert_snapshot!(refused(Draft { node_type: Some("x".into()), ..draft() }), @r"
         `type`: unknown type `x`
-        the types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`; `[nodes] types` adds more
+        the types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`, `question`; `[nodes] types` adds more
         ");
         insta::assert_snapshot!(refused(Draft { body: Some("a\0b".into()), ..draft() }), @r"
         `body`: the body has a NUL character in it

@@ -193,6 +193,12 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key("execution.timeout", ValueType::Duration(1), "Timeout of one model call"),
     key(
+        "execution.max-minutes",
+        ValueType::Count(0, 1440),
+        "A scheduled run continues in batches of `limit:` notes until nothing is stale, a budget is used up, or this \
+         many minutes have passed. The batches count as one run. 0: one batch",
+    ),
+    key(
         "execution.replay",
         ValueType::Flag,
         "`true`: a visit counts as a spaced-repetition replay and moves the note to the next interval (1, 3, 7, \

@@ -166,6 +166,7 @@ impl<'a> Reader<'a> {
             }
         };
         let timeout = section.get("timeout")?.value;
+        let max_minutes = i64::from(count(section, "max-minutes")?);
         let replay = section.get("replay")?.value;
         Some(Execution {
             model: model?.value,
@@ -173,6 +174,7 @@ impl<'a> Reader<'a> {
             actions: actions?,
             schedule: schedule?,
             timeout,
+            max_duration: Span(max_minutes.saturating_mul(Span::MINUTE.0)),
             replay,
         })
     }

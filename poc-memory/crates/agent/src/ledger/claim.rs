@@ -14,7 +14,7 @@ use poc_notes::Memory;
 use poc_store::Tx;
 
 /// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
-/// running, a slot returns a skipped row, and a manual or change-triggered run is a conflict. A slot that was
+/// running, a slot returns a skipped row, and a manual run, a change or a batch is a conflict. A slot that was
 /// already claimed is a conflict.
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
     claim_for(memory, row, Trigger::Manual)
@@ -27,7 +27,7 @@ pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run>
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
         // A slot is lost, but changes can still be handled after the other run has ended.
-        if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
+        if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch) {
             return Err(
                 Error::conflict(format!("`{}` is already running", row.agent)).hint("wait for it to end")
             );

@@ -8,6 +8,7 @@
 use super::cause::cause;
 use super::state::{self, AgentState};
 use super::status::Status;
+use super::trigger::TriggerKind;
 use super::{Call, Run};
 use crate::child_process::ChildProcess;
 use poc_graph::RunId;
@@ -78,6 +79,8 @@ fn account_of<R: Records + ?Sized>(
 ) -> Result<Account> {
     let BudgetDays { own, everyone } = days;
     let (runs, spent) = state.spent(own.start, own.end);
+    // A batch belongs to a run that is counted already.
+    let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
     let mut account = Account { runs, day: spent, everyone: 0.0 };
     for (_, state) in records.range::<AgentState>(&[])? {
         account.everyone += state.spent(everyone.start, everyone.end).1;

@@ -21,7 +21,7 @@ pub(super) fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     match row.trigger {
         TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
         TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
-        TriggerKind::Manual | TriggerKind::Change => None,
+        TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch => None,
     }
 }
 

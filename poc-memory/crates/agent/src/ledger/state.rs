@@ -167,7 +167,9 @@ impl AgentState {
         }
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(LastRun { run: row.id, ended, status: row.status, reason: row.reason });
-        self.spent.book(row.started, 1, row.cost.unwrap_or(0.0));
+        // The batches of a slot count as one run.
+        let runs = u32::from(row.trigger != TriggerKind::Batch);
+        self.spent.book(row.started, runs, row.cost.unwrap_or(0.0));
     }
 
     /// Updates the last run's status after a review.
@@ -293,13 +295,15 @@ impl AgentState {
             (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.rerun,
             (Status::Running, _) => None,
             // A budget that is used up is not available again after a short delay.
-            (Status::Failed, TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change)
-                if row.reason == Some(Reason::OverBudget) =>
-            {
-                None
-            }
+            (
+                Status::Failed,
+                TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change | TriggerKind::Batch,
+            ) if row.reason == Some(Reason::OverBudget) => None,
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.rerun,
-            (Status::Failed | Status::TimedOut, TriggerKind::Schedule | TriggerKind::Change) => Some(first),
+            (
+                Status::Failed | Status::TimedOut,
+                TriggerKind::Schedule | TriggerKind::Change | TriggerKind::Batch,
+            ) => Some(first),
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
             (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
             _ => None,

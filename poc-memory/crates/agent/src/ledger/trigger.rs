@@ -17,6 +17,8 @@ pub enum TriggerKind {
     Rerun,
     /// Notes that its pipeline may return changed.
     Change,
+    /// A scheduled run left stale notes.
+    Batch,
 }
 
 impl TriggerKind {
@@ -27,6 +29,7 @@ impl TriggerKind {
             TriggerKind::Schedule => "schedule",
             TriggerKind::Rerun => "rerun",
             TriggerKind::Change => "change",
+            TriggerKind::Batch => "batch",
         }
     }
 }
@@ -54,6 +57,8 @@ pub enum Trigger {
         /// When the changes were found.
         found: Timestamp,
     },
+    /// A run of this slot left stale notes.
+    Batch(Timestamp),
 }
 
 impl Trigger {
@@ -64,6 +69,7 @@ impl Trigger {
             Trigger::Slot(_) => TriggerKind::Schedule,
             Trigger::Rerun { .. } => TriggerKind::Rerun,
             Trigger::Change { .. } => TriggerKind::Change,
+            Trigger::Batch(_) => TriggerKind::Batch,
         }
     }
 
@@ -71,9 +77,10 @@ impl Trigger {
     pub fn due(self) -> Option<Timestamp> {
         match self {
             Trigger::Manual => None,
-            Trigger::Slot(at) | Trigger::Rerun { due: at, .. } | Trigger::Change { found: at, .. } => {
-                Some(at)
-            }
+            Trigger::Slot(at)
+            | Trigger::Rerun { due: at, .. }
+            | Trigger::Change { found: at, .. }
+            | Trigger::Batch(at) => Some(at),
         }
     }
 }

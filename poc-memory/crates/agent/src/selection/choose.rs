@@ -86,6 +86,24 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
 }
 
+/// Number of stale results that existed before an instant and were not visited since.
+///
+/// # Errors
+/// Those of the pipeline.
+pub(crate) fn backlog_of(memory: &Memory, definition: &Definition, since: Timestamp) -> Result<usize> {
+    memory.store.settle();
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let is_left = |ix: Ix| {
+        let is_visited = view.visit(&definition.name, ix).is_some_and(|visit| visit.at >= since);
+        stale.is_stale(&view, ix) && view.created(ix) < since && !is_visited
+    };
+    let enough = set.items.len() >= definition.query.min_results.max(1);
+    let left = set.items.iter().filter(|item| is_left(item.ix)).count();
+    Ok(if enough && left >= definition.freshness.min_stale.max(1) { left } else { 0 })
+}
+
 /// The results of an agent's pipeline now, counted by freshness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {

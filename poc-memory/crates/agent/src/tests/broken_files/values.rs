@@ -148,10 +148,10 @@ fn an_unknown_key_has_a_suggestion() {
          → `enabled` belongs at the top of the file, before the first `[…]`
     provider = "x"
       11:1: unknown key `execution.provider`
-         → known here: `model`, `actions`, `schedule`, `fallback`, `timeout`, `replay`
+         → known here: `model`, `actions`, `schedule`, `fallback`, `timeout`, `max-minutes`, `replay`
     url = "http://x"
       11:1: unknown key `execution.url`
-         → known here: `model`, `actions`, `schedule`, `fallback`, `timeout`, `replay`
+         → known here: `model`, `actions`, `schedule`, `fallback`, `timeout`, `max-minutes`, `replay`
     [execution]
       10:9: unknown key `prompt.var`
          → did you mean `vars`?

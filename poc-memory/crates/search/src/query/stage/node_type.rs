@@ -14,8 +14,8 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],
     doc: "Keeps nodes of a type",
-    more: "The built-in types are `episodic` (a session), `daily`, `weekly`, `monthly` and `semantic`. \
-           `[nodes] types` in the settings adds others.",
+    more: "The built-in types are `episodic` (a session), `daily`, `weekly`, `monthly`, `semantic` and `question` \
+           (confirmed questions). `[nodes] types` in the settings adds others.",
     example: Example { pipeline: "type:episodic", output: &["session#1", "session#2"] },
     describe: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -126,7 +126,7 @@ fn each_kind_of_problem() {
     unknown node type `saga`
       type:saga
            ^^^^
-    hint: types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`; add others under `[nodes] types`
+    hint: types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`, `question`; add others under `[nodes] types`
 
     `limit` takes a whole number from 1, not `1.5`
       limit:1.5
