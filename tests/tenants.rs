@@ -185,7 +185,7 @@ fn notes_that_violate_the_schema_are_reported() {
     };
     assert!(messages(&world)[0].starts_with("notes 2 of 2 tenants, "), "{:?}", messages(&world));
     world.write("config.toml", "[tenant-schema]\nkeys.user = {}\nkeys.app = { required = true }\n");
-    let (all, shut_out) = (messages(&world), "`[tenant-schema]` shuts out 1 note of ");
+    let (all, shut_out) = (messages(&world), "`[tenant-schema]` excludes 1 note of ");
     assert!(all[0].starts_with("notes 2 of 2 tenants, "), "{all:?}");
     for whose in ["the default tenant: ", "user=ann: "] {
         assert!(all.iter().any(|line| line.starts_with(&format!("{shut_out}{whose}"))), "{all:?}");

@@ -116,6 +116,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ),
         ("POST /v1/agents/linker/run", Some(json!({})), vec!["agent", "run", "linker"]),
         ("GET /v1/runs?agent=linker", None, vec!["agent", "history", "linker"]),
+        ("GET /v1/night?since=2001-01-01", None, vec!["night", "--since", "2001-01-01"]),
         ("GET /v1/runs/{run}", None, vec!["agent", "inspect", "{run}"]),
         ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
         ("GET /v1/runs/{run}/diff/{run}", None, vec!["agent", "diff", "{run}", "{run}"]),

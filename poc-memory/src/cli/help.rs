@@ -81,6 +81,7 @@ const GROUPS: &[Group] = &[
             "explore",
             "classify",
             "changes",
+            "night",
             "stats",
             "view",
             "pipeline",

@@ -26,6 +26,7 @@ mod json_schema;
 mod link;
 mod mark;
 mod migrate;
+mod night;
 mod pipeline;
 mod profile;
 mod query;
@@ -132,6 +133,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<history::History>(),
     OpDef::of::<changes::Changes>(),
     OpDef::of::<undo::Undo>(),
+    OpDef::of::<night::Night>(),
     OpDef::of::<stats::Stats>(),
     OpDef::of::<consolidate::Consolidate>(),
     OpDef::of::<migrate::EmbedMigrate>(),

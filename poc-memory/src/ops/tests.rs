@@ -10,6 +10,7 @@ mod get;
 mod hits;
 mod interchange;
 mod learning;
+mod night;
 mod past;
 mod quarantine;
 mod query;

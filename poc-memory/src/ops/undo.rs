@@ -1,20 +1,32 @@
 //! `undo`
 
 use super::agent::undo::{self, RefusedAction};
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, argument};
 use poc_graph::RunId;
-use poc_graph::error::{Exit, Result};
+use poc_graph::error::{Error, Exit, Result};
+use poc_graph::time::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Undo a change or an agent's run. A change that later changes build on is left alone and reported; the rest
-/// of a run is undone. Undoing a change is itself a change and can be undone; undoing a run cannot.
+/// Undo a change, an agent's run, or all runs since a time. A change that later changes build on is left alone and
+/// reported; the rest of a run is undone. Undoing a change is itself a change and can be undone; undoing a run
+/// cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
     /// Number of a change, as `history` shows it, or id of a run or its first digits
-    what: String,
+    #[arg(required_unless_present = "since", conflicts_with = "since")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    what: Option<String>,
+    /// Undo all runs that started since then, the latest first: a time, or how long ago (`12h`)
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Moment>,
+    /// With `--since`, only the runs of this agent
+    #[arg(long, value_name = "NAME", requires = "since")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
 }
 
 /// What was undone.
@@ -26,6 +38,9 @@ pub(crate) struct UndoOutput {
     /// The id, if a run was undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
+    /// The ids, if the runs since a time were undone, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<RunId>,
     /// Descriptions of what was undone.
     undone: Vec<String>,
     /// What was left unchanged, and why.
@@ -43,22 +58,51 @@ impl Op for Undo {
     type Output = UndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
-        let (change, run, items) = match change(&self.what) {
-            Some(seq) => {
-                let item = poc_notes::undo::undo(ctx.memory, seq).map_err(|error| error.field("what"))?;
-                (Some(seq), None, vec![item])
+        let (mut changed, mut run, mut runs) = (None, None, Vec::new());
+        let items = match (self.what, self.since) {
+            (Some(what), None) => {
+                let at = |error: Error| error.field("what");
+                if self.agent.is_some() {
+                    return Err(Error::invalid("`agent` is for the runs since a time")
+                        .hint("leave it out, or give `since` instead of `what`")
+                        .field("agent"));
+                }
+                match change(&what) {
+                    Some(seq) => {
+                        changed = Some(seq);
+                        vec![poc_notes::undo::undo(ctx.memory, seq).map_err(at)?]
+                    }
+                    None => {
+                        let (undone, items) = undo::of_run(ctx, &what, &[]).map_err(at)?;
+                        run = Some(undone.id);
+                        items
+                    }
+                }
             }
-            None => {
-                let (run, items) = undo::of_run(ctx, &self.what, &[]).map_err(|error| error.field("what"))?;
-                (None, Some(run.id), items)
+            (None, Some(since)) => {
+                if let Some(agent) = &self.agent {
+                    ctx.host.catalog()?.entry(agent)?;
+                }
+                let since = since.from(ctx.memory.now());
+                let undone = poc_agent::undo::undo_since(ctx.memory, since, self.agent.as_deref())?;
+                runs.extend(undone.iter().map(|(run, _)| *run));
+                undone.into_iter().flat_map(|(_, items)| items).collect()
+            }
+            _ => {
+                return Err(Error::invalid("give either `what` or `since`")
+                    .hint("`what` is a change or a run, `since` a time such as `12h`")
+                    .field("what"));
             }
         };
         let (undone, refused) = undo::sorted(items);
-        Ok(UndoOutput { change, run, undone, refused })
+        Ok(UndoOutput { change: changed, run, runs, undone, refused })
     }
 
     fn show(output: &UndoOutput) -> String {
         let mut text = String::new();
+        if output.undone.is_empty() && output.refused.is_empty() {
+            text.push_str("no run since then changed anything that can be undone\n");
+        }
         for what in &output.undone {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "undone: {what}");
@@ -70,6 +114,10 @@ impl Op for Undo {
     }
 
     fn exit(output: &UndoOutput) -> Exit {
-        if output.refused.is_empty() { Exit::Ok } else { Exit::Rejected }
+        match (output.undone.is_empty(), output.refused.is_empty()) {
+            (_, false) => Exit::Rejected,
+            (true, true) => Exit::NothingToDo,
+            (false, true) => Exit::Ok,
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::ledger::{self, ActionState, Run};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Activity, NodeId, Visit};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, NodeId, RunId, Visit};
 use poc_notes::Memory;
 use poc_notes::undo::{UndoItem, restore};
 use poc_store::{Cause, Record, Tx, Txn, Write};
@@ -74,6 +75,27 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
         Ok(items)
     })?;
     Ok(committed.value)
+}
+
+/// Undoes the runs that started at an instant or later, of one agent or all agents, the latest first. Runs without
+/// anything to undo are skipped. Returns each undone run with its items.
+///
+/// # Errors
+/// Those of [`undo`] except that there is nothing to undo. The runs undone before the error stay undone.
+pub fn undo_since(
+    memory: &Memory,
+    since: Timestamp,
+    agent: Option<&str>,
+) -> Result<Vec<(RunId, Vec<UndoItem>)>> {
+    let mut undone = Vec::new();
+    for run in ledger::rows_since(memory, since)?.into_iter().rev() {
+        let is_meant = agent.is_none_or(|agent| run.agent == agent) && run.finished.is_some();
+        let replayed = run.replays.0 < run.replays.1;
+        if is_meant && (replayed || run.applied().any(|action| !action.undone())) {
+            undone.push((run.id, undo(memory, &run, &[])?));
+        }
+    }
+    Ok(undone)
 }
 
 /// Restores the replay intervals of notes and keeps what was learned from use since. Returns how many were

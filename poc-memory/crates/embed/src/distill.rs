@@ -44,7 +44,7 @@ impl From<DistillError> for Error {
         match error {
             DistillError::Rank(_) => Error::invalid(message).hint("give a number from 0").field("common"),
             DistillError::Dimensions { most, .. } => {
-                Error::invalid(message).hint(format!("this model gives 1 to {most}")).field("dims")
+                Error::invalid(message).hint(format!("give 1 to {most}")).field("dims")
             }
             DistillError::TooManyTokens => Error::invalid(message),
             DistillError::NotFinite => Error::internal(message),

@@ -217,7 +217,7 @@ impl HubClient {
             let count = match answer.read(&mut piece) {
                 Ok(0) => break Ok(()),
                 Ok(count) => count,
-                Err(error) => break Err(self.failure(format!("`{file}` broke off: {error}"))),
+                Err(error) => break Err(self.failure(format!("`{file}` stopped early: {error}"))),
             };
             let came = piece.get(..count).unwrap_or_default();
             hash.update(came);
@@ -229,7 +229,7 @@ impl HubClient {
         let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let finished = finished.and_then(|()| match (length, sum) {
             (Some(length), _) if length != done => {
-                Err(self.failure(format!("`{file}` broke off after {done} of {length} bytes")))
+                Err(self.failure(format!("`{file}` stopped early, after {done} of {length} bytes")))
             }
             (_, Some(sum)) if sum != found => {
                 Err(self.failure(format!("`{file}` has the SHA-256 {found}, but the hub announced {sum}")))

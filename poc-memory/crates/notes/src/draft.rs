@@ -121,7 +121,7 @@ impl Draft {
         if let Some(expires) = self.expires
             && expires <= now
         {
-            return Err(Error::invalid(format!("the note has expired at {expires}"))
+            return Err(Error::invalid(format!("{expires} is in the past"))
                 .hint("give a time in the future")
                 .field("expires"));
         }
@@ -237,7 +237,7 @@ mod tests {
         give a number from 0.01 to 100
         ");
         insta::assert_snapshot!(refused(Draft { expires: Some(Timestamp(5)), ..draft() }), @r"
-        `expires`: the note has expired at 1970-01-01T00:00:00.005Z
+        `expires`: 1970-01-01T00:00:00.005Z is in the past
         give a time in the future
         ");
         insta::assert_snapshot!(refused(Draft { update: true, ..draft() }), @r"

@@ -110,7 +110,7 @@ fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<CheckRe
     let refused = schema.validate(&tuple(name)?).err()?;
     let whose = if name == "default" { "the default tenant" } else { name };
     let message =
-        format!("`[tenant-schema]` shuts out {} of {whose}: {}", plural(count, "note"), refused.message);
+        format!("`[tenant-schema]` excludes {} of {whose}: {}", plural(count, "note"), refused.message);
     Some(CheckResult::new(CHECK, CheckState::Warning, message).hint(
         "without the schema `poc-memory export` takes them out, `poc-memory --tenant key=value import` puts them where \
          they belong",

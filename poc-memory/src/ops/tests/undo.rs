@@ -40,6 +40,7 @@ fn every_kind_of_change_can_be_undone() {
         "link journal btree --strength 0.4",
         "weight btree 2.5",
         "reinforce btree",
+        "reinforce btree --for 'what happens when a page is full?'",
         "supersede btree journal",
         "visit linker btree",
         "delete btree",

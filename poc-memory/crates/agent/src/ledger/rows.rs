@@ -48,6 +48,19 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
     Ok(rows)
 }
 
+/// The rows of all agents that started at an instant or later, oldest first.
+pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
+    let mut keys = keys(memory, None)?;
+    // Ids begin with the time in milliseconds.
+    keys.retain(|key| read_key(key).is_some_and(|(_, id)| id.millis() >= since.0));
+    let mut rows = Vec::with_capacity(keys.len());
+    for key in keys {
+        rows.extend(memory.store.get::<Run>(&key)?);
+    }
+    rows.sort_by_key(|run| run.id);
+    Ok(rows)
+}
+
 /// The running row of each agent according to its state, newest first.
 fn running_rows(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
     let mut running = Vec::new();

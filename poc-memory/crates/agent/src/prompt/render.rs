@@ -41,7 +41,14 @@ pub(super) fn render(
     }
     let limits = &memory.config.agents;
     let deadline = Instant::now() + limits.render_timeout.std();
-    let page = BoundedPage { text: Vec::new(), most: limits.render_max_bytes, deadline };
+    let too_slow = too_slow(definition, memory);
+    let page = BoundedPage {
+        text: Vec::new(),
+        most: limits.render_max_bytes,
+        deadline,
+        is_late: false,
+        too_slow: too_slow.clone(),
+    };
     let name = name(definition).to_owned();
     // Not joined: an endless template must not block the run.
     thread::Builder::new()
@@ -59,7 +66,7 @@ pub(super) fn render(
                 // The renderer may have ended already.
                 let _ = answer.send(asked);
             }
-            Err(RecvTimeoutError::Timeout) => return Err(too_slow(definition, memory)),
+            Err(RecvTimeoutError::Timeout) => return Err(too_slow),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Error::internal(format!("rendering the prompt of `{}` failed", definition.name)));
             }
@@ -124,6 +131,10 @@ struct BoundedPage {
     text: Vec<u8>,
     most: usize,
     deadline: Instant,
+    /// Whether it was written to after the deadline.
+    is_late: bool,
+    /// The error if it was.
+    too_slow: Error,
 }
 
 impl BoundedPage {
@@ -137,6 +148,7 @@ impl BoundedPage {
                 Err(Error::config(format!("the prompt is longer than {most} bytes"))
                     .hint("look for loops in the template, or lower `max-node-chars`"))
             }
+            Err(_) if self.is_late => Err(self.too_slow),
             Err(error) => Err(template::diagnostics(&error)
                 .into_iter()
                 .next()
@@ -149,7 +161,8 @@ impl BoundedPage {
 impl Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
-        if self.text.len() > self.most || Instant::now() > self.deadline {
+        self.is_late = Instant::now() > self.deadline;
+        if self.text.len() > self.most || self.is_late {
             return Err(io::Error::other("the prompt is too long"));
         }
         Ok(bytes.len())

@@ -212,7 +212,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     `HUB/` gives no model: it calls a revision `../..`
     the model `o/n` has no `config.json`
     `HUB/` gives no model: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
-    `HUB/` gives no model: `vocab.txt` broke off: request or response body error
+    `HUB/` gives no model: `vocab.txt` stopped early: request or response body error
     `HUB/` gives no model: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -1,0 +1,219 @@
+//! `night`
+
+use super::text::{minute, plural};
+use super::{Access, Ctx, Op, Route, argument};
+use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
+use poc_agent::proposal;
+use poc_graph::RunId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Moment, Span, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Period of the report, if none is given.
+const PERIOD: Moment = Moment::Ago(Span::DAY);
+
+/// Actions of an agent in the text; JSON has all.
+const SHOWN: usize = 10;
+
+/// Report what agents did since yesterday: what they changed and why, what it cost, what failed, and what waits for
+/// your decision. `undo RUN` takes one run back, and `undo --since TIME` all of them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Night {
+    /// Start of the period: a time, or how long ago (`12h`) [default: 24h]
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default)]
+    since: Option<Moment>,
+}
+
+/// What agents did in a period.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct NightOutput {
+    since: Timestamp,
+    until: Timestamp,
+    /// By name. Agents without runs are omitted.
+    agents: BTreeMap<String, AgentNight>,
+    /// US dollars, of all calls that have a price.
+    cost: f64,
+    /// Proposals that wait for a decision, of any time.
+    waiting: Vec<WaitingProposals>,
+}
+
+/// What one agent did.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AgentNight {
+    /// The runs that asked a model or had nothing to do, oldest first.
+    runs: Vec<RunId>,
+    /// How many notes it visited; a note counts once for each run.
+    visited: usize,
+    /// What it changed, and what was undone since, oldest first.
+    actions: Vec<NightAction>,
+    /// Number of actions that wait for a decision.
+    proposed: usize,
+    /// Number of actions that were refused.
+    refused: usize,
+    tokens: u64,
+    /// US dollars.
+    cost: f64,
+    failures: Vec<NightFailure>,
+    /// Slots that were not run because of a reason, by reason; without those that found nothing to do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    skipped: BTreeMap<String, usize>,
+}
+
+/// An applied action.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct NightAction {
+    run: RunId,
+    /// Its number in the run, from 1, which `agent undo --only` takes.
+    number: usize,
+    /// As text.
+    action: String,
+    /// The model's reason.
+    why: String,
+    /// Whether it was undone.
+    undone: bool,
+}
+
+/// A run that failed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct NightFailure {
+    run: RunId,
+    at: Timestamp,
+    message: String,
+}
+
+/// The proposals of a run.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct WaitingProposals {
+    run: RunId,
+    agent: String,
+    count: usize,
+}
+
+impl Op for Night {
+    const NAME: &'static str = "night";
+    const ACCESS: Access = Access::Read;
+    const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/night");
+    type Output = NightOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<NightOutput> {
+        let until = ctx.memory.now();
+        let since = self.since.unwrap_or(PERIOD).from(until);
+        if since > until {
+            return Err(Error::invalid(format!("{since} is not in the past"))
+                .hint("give an earlier time, or how long ago: `12h`")
+                .field("since"));
+        }
+        let mut agents: BTreeMap<String, AgentNight> = BTreeMap::new();
+        for run in ledger::rows_since(ctx.memory, since)? {
+            let run = ledger::with_current_status(ctx.memory, run);
+            agents.entry(run.agent.clone()).or_default().add(&run);
+        }
+        let mut waiting: Vec<WaitingProposals> = Vec::new();
+        for proposal in proposal::proposals(ctx.memory, None)? {
+            match waiting.iter_mut().find(|waiting| waiting.run == proposal.run) {
+                Some(waiting) => waiting.count += 1,
+                None => waiting.push(WaitingProposals { run: proposal.run, agent: proposal.agent, count: 1 }),
+            }
+        }
+        let cost = agents.values().map(|agent| agent.cost).sum();
+        Ok(NightOutput { since, until, agents, cost, waiting })
+    }
+
+    fn show(output: &NightOutput) -> String {
+        let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
+        let cost = if output.cost > 0.0 { format!(", ${:.4}", output.cost) } else { String::new() };
+        let mut text = format!(
+            "since {}: {} ran, {}{cost}\n",
+            minute(Some(output.since)),
+            plural(output.agents.len() as u64, "agent"),
+            plural(changes as u64, "change")
+        );
+        for (name, agent) in &output.agents {
+            text.push('\n');
+            agent.write_to(&mut text, name);
+        }
+        if !output.waiting.is_empty() {
+            text.push_str("\nwaiting for your decision\n");
+        }
+        for WaitingProposals { run, agent, count } in &output.waiting {
+            let proposals = plural(*count as u64, "proposal");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {agent}: {proposals}: `poc-memory agent review {run}`");
+        }
+        text
+    }
+}
+
+impl AgentNight {
+    fn add(&mut self, run: &Run) {
+        let nothing_to_do = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
+        if matches!(run.status, Status::Skipped | Status::Missed) && !nothing_to_do {
+            let reason = run.reason.map_or_else(|| run.status.name(), Reason::name);
+            *self.skipped.entry(reason.to_owned()).or_default() += 1;
+            return;
+        }
+        self.runs.push(run.id);
+        self.visited += run.visited.len();
+        self.tokens = self.tokens.saturating_add(run.tokens_in.unwrap_or(0) + run.tokens_out.unwrap_or(0));
+        self.cost += run.cost.unwrap_or(0.0);
+        self.refused += run.left_out as usize;
+        for (number, action) in (1..).zip(&run.actions) {
+            match action.state {
+                ActionState::Proposed => self.proposed += 1,
+                ActionState::Refused => self.refused += 1,
+                ActionState::Applied | ActionState::Undone => self.actions.push(NightAction {
+                    run: run.id,
+                    number,
+                    action: action.summary.clone(),
+                    why: action.why.clone(),
+                    undone: action.undone(),
+                }),
+                ActionState::Rejected | ActionState::Stale => {}
+            }
+        }
+        if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted) {
+            let message = run.message.clone().unwrap_or_else(|| run.status.name().to_owned());
+            self.failures.push(NightFailure { run: run.id, at: run.started, message });
+        }
+    }
+
+    // Writing to a string cannot fail.
+    fn write_to(&self, text: &mut String, name: &str) {
+        let mut parts = vec![format!(
+            "{} visited {}",
+            plural(self.runs.len() as u64, "run"),
+            plural(self.visited as u64, "note")
+        )];
+        if self.proposed > 0 {
+            parts.push(format!("{} proposed", self.proposed));
+        }
+        if self.refused > 0 {
+            parts.push(format!("{} refused", self.refused));
+        }
+        if self.cost > 0.0 {
+            parts.push(format!("${:.4}", self.cost));
+        }
+        let _ = writeln!(text, "{name}: {}", parts.join(", "));
+        for action in self.actions.iter().take(SHOWN) {
+            let undone = if action.undone { " (undone)" } else { "" };
+            let why = if action.why.is_empty() { String::new() } else { format!(": {}", action.why) };
+            let _ = writeln!(text, "  {}{undone}{why}", action.action);
+        }
+        if self.actions.len() > SHOWN {
+            let more = self.actions.len() - SHOWN;
+            let _ = writeln!(text, "  … and {more} more: `poc-memory agent history {name}` lists the runs");
+        }
+        for NightFailure { run, at, message } in &self.failures {
+            let _ = writeln!(text, "  failed at {}: {message} (run {run})", minute(Some(*at)));
+        }
+        for (reason, count) in &self.skipped {
+            let _ = writeln!(text, "  not run: {reason} ({})", plural(*count as u64, "slot"));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The ops `night` and `undo --since`.
+
+use super::*;
+use poc_agent::Catalog;
+use poc_agent::run::{RunOptions, Trigger, run};
+use serde_json::json;
+
+/// Two notes that share rare words, and a run of the linker over them.
+fn after_a_run() -> TestMemory {
+    let memory = TestMemory::new();
+    for (title, body) in [
+        ("Insurance", "The insurer asks who saw INC-4711, the container that fell from the harbour crane."),
+        ("Quay closed", "The quay stays closed because of INC-4711: a container lies in the water."),
+        ("Soup", "Leek soup needs an hour."),
+    ] {
+        json(&memory, &format!("insert --type episodic --title '{title}' --body '{body}'"));
+    }
+    memory.clock.advance(Span::HOUR);
+    let catalog = Catalog::read(&memory).unwrap();
+    let options = RunOptions { models: poc_models::registry(), ..RunOptions::default() };
+    let ran = run(&memory, catalog.get("linker").unwrap(), Trigger::Manual, &options).unwrap();
+    assert_eq!(ran.applied().count(), 1, "{ran:#?}");
+    memory.clock.advance(Span::HOUR);
+    memory
+}
+
+#[test]
+fn a_night_says_what_was_changed_and_can_be_taken_back() {
+    let memory = after_a_run();
+    let export = || json(&memory, "export")["lines"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(say(&memory, "night"), @r"
+    since 2026-11-20 10:00Z: 1 agent ran, 1 change
+
+    linker: 1 run visited 3 notes
+      link `insurance` to `quay-closed` at 0.4: both mention `inc-4711`
+    ");
+    let night = json(&memory, "night --since 90m");
+    let linker = &night["agents"]["linker"];
+    assert_eq!((linker["visited"].as_u64(), linker["actions"].as_array().unwrap().len()), (Some(3), 1));
+    assert_eq!(json(&memory, "night --since 30m")["agents"], json!({}));
+    insta::assert_snapshot!(say(&memory, "night --since 2999-01-01"), @r"
+    invalid_argument: `since`: 2999-01-01T00:00:00.000Z is not in the past
+    give an earlier time, or how long ago: `12h`
+    ");
+    let with_link = export();
+    insta::assert_snapshot!(say(&memory, "undo --since 30m"), @"no run since then changed anything that can be undone");
+    assert_eq!(export(), with_link);
+    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"undone: link `insurance` to `quay-closed` at 0.4");
+    assert!(!export().contains("\"link\""));
+    assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
+    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
+}
