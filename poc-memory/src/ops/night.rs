@@ -78,11 +78,13 @@ struct NightAction {
     undone: bool,
 }
 
-/// A run that failed.
+/// A run that failed or was reverted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct NightFailure {
     run: RunId,
     at: Timestamp,
+    /// `failed`, `timed-out`, `interrupted` or `reverted`.
+    status: String,
     message: String,
 }
 
@@ -177,9 +179,9 @@ impl AgentNight {
                 ActionState::Rejected | ActionState::Stale => {}
             }
         }
-        if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted) {
-            let message = run.message.clone().unwrap_or_else(|| run.status.name().to_owned());
-            self.failures.push(NightFailure { run: run.id, at: run.started, message });
+        if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted | Status::Reverted) {
+            let (status, message) = (run.status.name().to_owned(), run.message.clone().unwrap_or_default());
+            self.failures.push(NightFailure { run: run.id, at: run.started, status, message });
         }
     }
 
@@ -209,8 +211,8 @@ impl AgentNight {
             let more = self.actions.len() - SHOWN;
             let _ = writeln!(text, "  … and {more} more: `poc-memory agent history {name}` lists the runs");
         }
-        for NightFailure { run, at, message } in &self.failures {
-            let _ = writeln!(text, "  failed at {}: {message} (run {run})", minute(Some(*at)));
+        for NightFailure { run, at, status, message } in &self.failures {
+            let _ = writeln!(text, "  {status} at {}: {message} (run {run})", minute(Some(*at)));
         }
         for (reason, count) in &self.skipped {
             let _ = writeln!(text, "  not run: {reason} ({})", plural(*count as u64, "slot"));

@@ -22,7 +22,7 @@ pub use rows::{
     set_change_mark, update_state, with_current_status,
 };
 pub(super) use rows::{end, expect_running, get};
-pub(crate) use rows::{put_reviewed, row};
+pub(crate) use rows::{put_reviewed, row, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Reason, Status};
 pub use totals::Totals;

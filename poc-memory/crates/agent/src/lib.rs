@@ -15,6 +15,7 @@ pub mod diff;
 mod draft;
 pub mod embedded;
 pub mod feedback_loop;
+mod judge;
 pub mod ledger;
 mod log_changes;
 pub mod model;

@@ -13,6 +13,7 @@ mod fleet;
 mod forecast;
 mod hostile_replies;
 mod invariants;
+mod judge;
 mod keys;
 mod models;
 mod month;

@@ -12,8 +12,12 @@ use super::plan::{self, PlannedNote};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, EdgeKind, Node, NodeId, NodeType};
+use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility};
+use poc_rank::reciprocal_rank::reciprocal_rank;
 use poc_store::Tx;
+
+/// How many hits of a question count.
+const DEPTH: usize = 10;
 
 /// The greatest length of a question in bytes.
 pub const MAX_BYTES: usize = 2_000;
@@ -87,6 +91,38 @@ pub fn apply(
     }
     remove_oldest(tx, answer, prepared.most)?;
     Ok(Some(id))
+}
+
+/// The reciprocal rank of the first note that answered each confirmed question, among the first ten hits for the
+/// question when the question itself is left out; 0 if none is. At most `most` questions, the newest first.
+///
+/// # Errors
+/// Those of the indexes and the store.
+pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64)>> {
+    let view = memory.store.view();
+    let mut questions: Vec<(Timestamp, NodeId, Ix)> = (0..view.slots())
+        .filter(|&ix| view.is_live(ix) && view.is_confirmed_question(ix))
+        .filter_map(|ix| Some((view.created(ix), view.id(ix)?, ix)))
+        .collect();
+    questions.sort_unstable_by(|a, b| b.cmp(a));
+    questions.truncate(most);
+    let visibility = Visibility::of_person(memory.now());
+    let mut ranks = Vec::with_capacity(questions.len());
+    for (_, id, ix) in questions {
+        let (Some(node), Some((_, vector))) =
+            (memory.store.node(id)?, memory.vectors.of(id).into_iter().next())
+        else {
+            continue;
+        };
+        let except = [id];
+        let retriever = memory.retriever(&view).without(&except);
+        let found = retriever.find_near(&node.title, &vector, DEPTH, visibility)?;
+        let answers: Vec<NodeId> = view.sources(ix).filter_map(|answer| view.id(answer)).collect();
+        let gains: Vec<f64> =
+            found.hits.iter().map(|hit| f64::from(u8::from(answers.contains(&hit.id)))).collect();
+        ranks.push((id, reciprocal_rank(&gains, DEPTH)));
+    }
+    Ok(ranks)
 }
 
 /// Removes the questions of a note that were confirmed longest ago until it has `most`.

@@ -26,6 +26,7 @@ pub mod recall_at;
 pub mod recall_score;
 pub mod reciprocal_rank;
 pub mod rrf;
+pub mod sign_test;
 mod sparse_accumulator;
 pub mod spectral;
 pub mod standard_score;

@@ -285,6 +285,16 @@ pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     state::put(tx, &row.agent, &state)
 }
 
+/// Marks a run whose actions were undone as reverted. Returns its row.
+pub(crate) fn set_reverted(memory: &Memory, run: &Run, message: String) -> Result<Run> {
+    let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
+        let row = Run { status: Status::Reverted, message: Some(message), ..get(tx, run)? };
+        put_reviewed(tx, &row)?;
+        Ok(row)
+    })?;
+    Ok(committed.value)
+}
+
 /// The row of a run, if it is still stored.
 pub(crate) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
     tx.get(&run_key(agent, run))

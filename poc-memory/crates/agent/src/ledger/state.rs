@@ -161,7 +161,12 @@ impl AgentState {
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
-            Status::Ok | Status::Noop | Status::Partial | Status::Proposed | Status::Rejected => {
+            Status::Ok
+            | Status::Noop
+            | Status::Partial
+            | Status::Proposed
+            | Status::Rejected
+            | Status::Reverted => {
                 self.failures = 0;
             }
         }

@@ -31,6 +31,8 @@ pub enum Status {
     Proposed,
     /// A person rejected all of its actions.
     Rejected,
+    /// Its actions were undone, because search answered confirmed questions worse after them.
+    Reverted,
 }
 
 /// Why an occurrence was skipped or missed.
@@ -150,6 +152,7 @@ impl Status {
             Status::Missed => "missed",
             Status::Proposed => "proposed",
             Status::Rejected => "rejected",
+            Status::Reverted => "reverted",
         }
     }
 }

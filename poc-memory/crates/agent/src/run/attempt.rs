@@ -6,6 +6,7 @@ use super::end::RunEnd;
 use super::transcript::{self, Exchange};
 use crate::action;
 use crate::apply;
+use crate::judge::Judge;
 use crate::ledger::{self, Reason, Run, Status};
 use crate::model::Request;
 use crate::pause;
@@ -72,7 +73,10 @@ impl RunAttempt<'_> {
         }
         let answer = answer?;
         let dry = self.options.dry_run;
-        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(RunEnd::Broken)
+        let judge = Judge::before(memory).map_err(RunEnd::Broken)?;
+        let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry);
+        let row = row.map_err(RunEnd::Broken)?;
+        if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
     }
 
     /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may

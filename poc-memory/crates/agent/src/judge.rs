@@ -1,0 +1,54 @@
+//! Judges a run by the confirmed questions of the memory: a run after which search answers them worse is undone.
+
+use super::ledger::{self, Run};
+use super::undo;
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_notes::{Memory, confirmed_question};
+use poc_rank::sign_test::p_of_fall;
+use std::collections::HashMap;
+
+/// How many questions are asked before and after a run, the newest ones. Each takes about a millisecond.
+const QUESTIONS: usize = 200;
+
+/// A run is undone if so many falls of ranks, or more, would come by chance with less than this probability.
+const SIGNIFICANCE: f64 = 0.05;
+
+/// The ranks of the confirmed questions before a run.
+pub(super) struct Judge {
+    before: HashMap<NodeId, f64>,
+}
+
+impl Judge {
+    /// Asks the questions before the actions of a run are applied.
+    pub(super) fn before(memory: &Memory) -> Result<Judge> {
+        let before = confirmed_question::reciprocal_ranks(memory, QUESTIONS)?;
+        Ok(Judge { before: before.into_iter().collect() })
+    }
+
+    /// Asks them again and undoes the run if beyond chance more of them are answered worse than better. Questions
+    /// that exist only before or after do not count. Returns the row as it is stored.
+    pub(super) fn keep_or_revert(&self, memory: &Memory, row: Run) -> Result<Run> {
+        if self.before.is_empty() || row.applied().next().is_none() {
+            return Ok(row);
+        }
+        let (mut worse, mut better) = (0, 0);
+        for (question, after) in confirmed_question::reciprocal_ranks(memory, QUESTIONS)? {
+            match self.before.get(&question) {
+                Some(before) if after < *before => worse += 1,
+                Some(before) if after > *before => better += 1,
+                _ => {}
+            }
+        }
+        if p_of_fall(worse, better) >= SIGNIFICANCE {
+            return Ok(row);
+        }
+        undo::undo(memory, &row, &[])?;
+        let message = format!(
+            "undone: search answers {worse} of {} confirmed questions worse after it, and {better} better",
+            self.before.len()
+        );
+        tracing::warn!(agent = row.agent, run = %row.id, "{message}");
+        ledger::set_reverted(memory, &row, message)
+    }
+}

@@ -1,0 +1,76 @@
+//! A run after which confirmed questions are answered worse is undone.
+
+use super::world::{ScriptedModel, World, agent};
+use crate::ledger::{self, Status};
+use poc_graph::Trust;
+use poc_notes::{Draft, confirmed_question};
+use serde_json::{Value, json};
+
+const TOPICS: [&str; 8] =
+    ["parrot", "violin", "glacier", "bakery", "submarine", "orchid", "telescope", "marathon"];
+
+/// Notes about some topics, each with a question that was confirmed for it.
+fn with_questions(count: usize) -> World {
+    let world = World::new();
+    for topic in &TOPICS[..count] {
+        let answer = world.note(topic, &format!("Everything about the {topic} is kept in the blue folder."));
+        let title = Some(format!("where is everything about the {topic}?"));
+        let draft = Draft { title, ..Draft::new("manual", Trust::User) };
+        let memory = &world.memory;
+        let question = confirmed_question::prepare(memory, draft).unwrap();
+        let (cause, now) = (memory.cause("manual", "reinforce"), memory.now());
+        let apply = |tx: &mut poc_store::Tx<'_>| confirmed_question::apply(tx, &question, answer, now);
+        memory.store.transact(cause, apply).unwrap();
+    }
+    world
+}
+
+/// A reply that inserts notes which resemble the questions more than their answers do.
+fn decoys(count: usize) -> Value {
+    let note = |topic: &&str| {
+        json!({"reason": "", "key": "", "title": format!("where is everything about the {topic}"), "keywords": [],
+            "body": format!("where is everything about the {topic}? Who knows where everything about the {topic} is?"),
+            "sources": []})
+    };
+    json!({"insert": TOPICS[..count].iter().map(note).collect::<Vec<_>>(), "notes": ""})
+}
+
+fn run(world: &World, reply: Value) -> ledger::Run {
+    let definition = agent("\"insert\"", "[limits.insert]\nmax = 20\n");
+    world.run(&definition, &ScriptedModel::replying(reply))
+}
+
+#[test]
+fn a_run_that_makes_answers_worse_is_undone() {
+    let world = with_questions(8);
+    let before = world.graph();
+    let row = run(&world, decoys(8));
+    assert_eq!(row.status, Status::Reverted, "{row:#?}");
+    assert_eq!(
+        row.message.as_deref(),
+        Some("undone: search answers 8 of 8 confirmed questions worse after it, and 0 better")
+    );
+    assert!(row.actions.iter().all(ledger::ActionRecord::undone));
+    assert_eq!(world.graph(), before);
+    // What the run read counts as visited, so that the next run does not repeat it.
+    assert!(!row.visited.is_empty());
+    assert_eq!(ledger::find(&world.memory, &row.id.to_string()).unwrap(), row);
+    let state = ledger::state(&world.memory, &row.agent).unwrap();
+    assert_eq!(state.last().unwrap().status, Status::Reverted);
+}
+
+#[test]
+fn a_run_is_kept_if_chance_explains_the_difference() {
+    let world = with_questions(8);
+    let row = run(&world, decoys(3));
+    assert_eq!((row.status, row.applied().count()), (Status::Ok, 3), "{row:#?}");
+}
+
+#[test]
+fn without_enough_questions_every_run_is_kept() {
+    let world = with_questions(4);
+    assert_eq!(run(&world, decoys(8)).status, Status::Ok);
+    let world = with_questions(0);
+    world.note("other", "Nothing was asked.");
+    assert_eq!(run(&world, decoys(8)).status, Status::Ok);
+}
