@@ -7,7 +7,7 @@ use super::ledger::{self, ActionState, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
-use super::selection::{Selection, Shown};
+use super::selection::{Handle, Selection, Shown};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
@@ -34,11 +34,11 @@ pub(super) fn apply(
     dry: bool,
 ) -> Result<Run> {
     row.notes.clone_from(&answer.notes);
-    let plan = plan(memory, definition, selection, answer, &mut row)?;
+    let (plan, cut_off) = plan(memory, definition, selection, answer, &mut row)?;
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
     let mut done = None;
     let committed = memory.store.transact(cause, |tx| {
-        let work = ReplyApplication { memory, definition, selection, now: memory.now() };
+        let work = ReplyApplication { memory, definition, selection, cut_off: &cut_off, now: memory.now() };
         let row = work.write(tx, &plan, row, dry)?;
         done = Some(row);
         // A failed transaction writes nothing, which makes a dry run exact.
@@ -65,14 +65,15 @@ struct PlannedAction {
     note: Option<PreparedNote>,
 }
 
-/// Checks every action against the permit and embeds new notes.
+/// Checks every action against the permit and embeds new notes. Also returns the nodes whose actions were all refused
+/// because of a limit on their number.
 fn plan(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
     answer: &ParsedReply,
     row: &mut Run,
-) -> Result<Vec<PlannedAction>> {
+) -> Result<(Vec<PlannedAction>, HashSet<NodeId>)> {
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
     let wholes = action_group::wholes(&answer.actions, selection);
     let mut waiting: Option<Vec<Proposal>> = None;
@@ -101,9 +102,13 @@ fn plan(
         }
         row.actions.push(entry);
     }
+    let mut cut_off = permit.cut_off().clone();
+    for action in &planned {
+        action.permitted.nodes().iter().for_each(|id| _ = cut_off.remove(id));
+    }
     let mut planned = keep_groups_together(planned, row);
     leave_out(&mut planned, row);
-    Ok(planned)
+    Ok((planned, cut_off))
 }
 
 /// Keeps the first refused actions in the row and counts the rest.
@@ -165,6 +170,7 @@ struct ReplyApplication<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
     selection: &'a Selection,
+    cut_off: &'a HashSet<NodeId>,
     now: Timestamp,
 }
 
@@ -297,10 +303,13 @@ impl ReplyApplication<'_> {
         Ok(changed)
     }
 
-    /// Selected nodes that the prompt showed in full and that still exist.
+    /// Selected nodes that the prompt showed in full and that still exist. Nodes whose actions were cut off by a limit
+    /// stay stale, so that a later run does what this one could not.
     fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
-        for handle in self.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
+        let is_done =
+            |handle: &&Handle| handle.shown == Shown::Whole && !self.cut_off.contains(&handle.node.id);
+        for handle in self.selection.chosen().filter(is_done) {
             if tx.node(handle.node.id)?.is_some() {
                 visited.push(handle.node.id);
             }

@@ -37,6 +37,7 @@ pub struct Permit<'a> {
     links: HashSet<(NodeId, NodeId)>,
     reweighted: HashSet<NodeId>,
     replaced: HashSet<NodeId>,
+    cut_off: HashSet<NodeId>,
 }
 
 type Verdict<T> = std::result::Result<T, Refusal>;
@@ -72,6 +73,7 @@ impl<'a> Permit<'a> {
             links: HashSet::new(),
             reweighted: HashSet::new(),
             replaced: HashSet::new(),
+            cut_off: HashSet::new(),
         })
     }
 
@@ -90,7 +92,10 @@ impl<'a> Permit<'a> {
             Action::Insert(action) => self.insert(action),
             Action::Supersede(action) => self.supersede(action),
         }?;
-        self.count(kind)?;
+        if let Err(refusal) = self.count(kind) {
+            self.cut_off.extend(permitted.nodes());
+            return Err(refusal);
+        }
         match &permitted {
             PermittedAction::Link { from, to, .. } => {
                 self.links.insert((*from, *to));
@@ -111,6 +116,11 @@ impl<'a> Permit<'a> {
                 Ok(PermitDecision { permitted, proposed })
             }
         }
+    }
+
+    /// The nodes of actions that were refused only because of a limit on their number.
+    pub fn cut_off(&self) -> &HashSet<NodeId> {
+        &self.cut_off
     }
 
     fn link(&self, action: &LinkAdd) -> Verdict<PermittedAction> {

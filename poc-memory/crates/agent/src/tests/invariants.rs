@@ -330,11 +330,14 @@ impl Rules<'_> {
         let selected: BTreeSet<NodeId> = run.selected.iter().map(|(id, _)| *id).collect();
         refuse(selected.is_subset(&results), "what the pipeline does not choose was selected".into())?;
         let answered = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
+        // A node whose actions were cut off by a limit may stay stale.
+        let is_cut = |action: &crate::ledger::ActionRecord| action.rejected.as_deref() == Some("over-limit");
+        let cut_off = run.left_out > 0 || run.actions.iter().any(is_cut);
         for (id, node) in &then.nodes {
             let visited = seen(after, id) != seen(then, id);
             let due = answered && selected.contains(id) && read.nodes.get(id).is_some_and(whole);
             refuse(
-                visited == due,
+                visited == due || (!visited && cut_off),
                 format!("`{}`: visited {visited}, due {due}, {:?}", node.key, run.status),
             )?;
             let others = |image: &Image| {

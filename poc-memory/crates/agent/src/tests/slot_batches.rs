@@ -1,6 +1,6 @@
 //! A scheduled run continues until nothing that was stale when it began is left.
 
-use super::world::World;
+use super::world::{ScriptedModel, World, agent};
 use crate::Catalog;
 use crate::batches::SlotBatches;
 use crate::ledger::{Pause, Run, Status, TriggerKind};
@@ -10,6 +10,7 @@ use crate::scheduler::Scheduler;
 use crate::slot_planner::Tick;
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
+use serde_json::json;
 use std::sync::Arc;
 
 const AGENT: &str = "prompt.inline = \"{{ NODES }}\"\nprompt.placeholders = [\"NODES\"]\n\
@@ -114,4 +115,20 @@ fn a_paused_agent_continues_with_no_batch() {
     // A run that somebody asked for has no batches.
     let asked = run(memory, definition, Trigger::Manual, &RunOptions::default()).unwrap();
     assert!(SlotBatches::after(&asked).is_none());
+}
+
+#[test]
+fn what_a_limit_cuts_off_is_done_in_the_next_batch() {
+    let world = World::new();
+    let notes: Vec<_> = (0..6).map(|number| world.note(&format!("note-{number}"), "A remark.")).collect();
+    let definition = agent("\"weight\"", "[limits.weight]\nmax = 4\n");
+    let raise = |names: &[&str]| {
+        let change = |name: &&str| json!({"reason": "", "node": name, "delta": 0.1});
+        json!({"weight": names.iter().map(change).collect::<Vec<_>>(), "notes": ""})
+    };
+    let all = ["N1", "N2", "N3", "N4", "N5", "N6"];
+    let first = world.run(&definition, &ScriptedModel::replying(raise(&all)));
+    assert_eq!((first.applied().count(), first.visited.as_slice()), (4, &notes[..4]));
+    let second = world.run(&definition, &ScriptedModel::replying(raise(&all[..2])));
+    assert_eq!((second.applied().count(), second.visited.as_slice()), (2, &notes[4..]));
 }
