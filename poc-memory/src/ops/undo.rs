@@ -23,7 +23,7 @@ pub(crate) struct Undo {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<Moment>,
-    /// With `--since`, only the runs of this agent
+    /// Only the runs of this agent
     #[arg(long, value_name = "NAME", requires = "since")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,

@@ -177,6 +177,8 @@ pub struct Limits {
     pub protect: Vec<Pipeline>,
     /// Maximum new links per run.
     pub link_add_max: usize,
+    /// Maximum new links of one note per run.
+    pub link_add_max_per_note: usize,
     /// Maximum weight changes per run.
     pub weight_max: usize,
     /// Maximum change of one weight.

@@ -138,9 +138,15 @@ impl<'a> Permit<'a> {
             let why = format!("the strength {} is not above 0 and at most 1", action.strength);
             return Err(Rejection::InvalidValue.because(why));
         }
+        let most = self.definition.limits.link_add_max_per_note;
+        let ends = [from, to];
         let (from, to) = (from.node.id, to.node.id);
         if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
             return Err(Rejection::AlreadyPresent.because("the reply contains it twice"));
+        }
+        let links_of = |id| self.links.iter().filter(|(a, b)| [*a, *b].contains(&id)).count();
+        if let Some(full) = ends.into_iter().find(|end| links_of(end.node.id) >= most) {
+            return Err(Rejection::OverLimit.because(format!("more than {most} links of {}", full.name)));
         }
         let reason = action.reason.clone();
         Ok(PermittedAction::Link { from, to, strength: action.strength, reason })

@@ -277,12 +277,13 @@ impl<'a> Reader<'a> {
             section
         };
         let (weight, insert) = (of(ActionKind::Weight), of(ActionKind::Insert));
-        let supersede = of(ActionKind::Supersede);
+        let (link_add, supersede) = (of(ActionKind::LinkAdd), of(ActionKind::Supersede));
         Some(Limits {
             max_actions: section.get("max-actions")?.value,
             targets,
             protect,
-            link_add_max: of(ActionKind::LinkAdd).get("max")?.value,
+            link_add_max: link_add.get("max")?.value,
+            link_add_max_per_note: link_add.get("max-per-note")?.value,
             weight_max: weight.get("max")?.value,
             weight_max_delta: weight.get("max-delta")?.value,
             insert_max: insert.get("max")?.value,

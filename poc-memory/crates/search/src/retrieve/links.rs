@@ -1,4 +1,5 @@
-//! Links that people and agents made: one step from the best notes along their `link` edges.
+//! Links that people and agents made: one step from the best notes along their `link` edges. The note with more links
+//! decides how much passes, so that neither a hub raises everything around it, nor everything raises a hub.
 
 use super::candidates::{Candidates, Question};
 use poc_config::ScoreFusionConfig;
@@ -18,13 +19,13 @@ pub(super) fn propagate(
     let mut best = candidates.in_order();
     best.retain(|(.., score)| *score > 0.0);
     best.truncate(config.link_from);
-    let mut links: Vec<Neighbor> = Vec::new();
+    let is_link = |edge: &&Neighbor| edge.kind() == EdgeKind::Link;
+    let degree = |ix| question.view.edges(ix).iter().filter(is_link).count();
     for (from, &(ix, _, score)) in best.iter().enumerate() {
-        links.clear();
-        let edges = question.view.edges(ix).iter();
-        links.extend(edges.copied().filter(|edge| edge.kind() == EdgeKind::Link));
-        for link in &links {
-            let share = weights.of_link(f64::from(link.strength), links.len(), score);
+        let own = degree(ix);
+        for link in question.view.edges(ix).iter().filter(is_link) {
+            let degree = own.max(degree(link.target()));
+            let share = weights.of_link(f64::from(link.strength), degree, score);
             if let Some(candidate) = candidates.at_index(question, link.target()) {
                 candidate.propagated.add_link(share, from);
             }
