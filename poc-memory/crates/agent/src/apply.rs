@@ -80,8 +80,9 @@ fn plan(
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
-        let mut entry = ledger::ActionRecord::of(action, selection);
-        let permitted = permit.check(action);
+        let action = permit.bounded(action);
+        let mut entry = ledger::ActionRecord::of(&action, selection);
+        let permitted = permit.check(&action);
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
             let mut all = proposals(memory, None)?;
             all.retain(|one| one.agent == definition.name);

@@ -179,6 +179,8 @@ pub struct Limits {
     pub link_add_max: usize,
     /// Maximum new links of one note per run.
     pub link_add_max_per_note: usize,
+    /// Greatest strength of a new link; stronger ones get this strength.
+    pub link_add_max_strength: f64,
     /// Maximum weight changes per run.
     pub weight_max: usize,
     /// Maximum change of one weight.

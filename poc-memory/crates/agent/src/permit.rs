@@ -15,6 +15,7 @@ use poc_graph::error::Result;
 use poc_graph::{ChunkRef, NodeId, Trust};
 use poc_notes::Draft;
 use poc_notes::Memory;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// A permitted action.
@@ -75,6 +76,17 @@ impl<'a> Permit<'a> {
             replaced: HashSet::new(),
             cut_off: HashSet::new(),
         })
+    }
+
+    /// The action as it would be applied: a valid strength of a link is lowered to the limit.
+    pub fn bounded<'b>(&self, action: &'b Action) -> Cow<'b, Action> {
+        let most = self.definition.limits.link_add_max_strength;
+        match action {
+            Action::LinkAdd(link) if link.strength > most && link.strength <= 1.0 => {
+                Cow::Owned(Action::LinkAdd(LinkAdd { strength: most, ..link.clone() }))
+            }
+            _ => Cow::Borrowed(action),
+        }
     }
 
     /// Decides about an action, and counts it if it is permitted.

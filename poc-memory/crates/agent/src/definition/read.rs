@@ -284,6 +284,7 @@ impl<'a> Reader<'a> {
             protect,
             link_add_max: link_add.get("max")?.value,
             link_add_max_per_note: link_add.get("max-per-note")?.value,
+            link_add_max_strength: link_add.get("max-strength")?.value,
             weight_max: weight.get("max")?.value,
             weight_max_delta: weight.get("max-delta")?.value,
             insert_max: insert.get("max")?.value,

@@ -39,14 +39,14 @@ fn a_run_applies_its_actions_and_a_second_one_has_nothing_to_do() {
     assert_eq!(
         outcomes(&run),
         [
-            "link `btree-split` to `btree-merge` at 0.7: applied",
+            "link `btree-split` to `btree-merge` at 0.6: applied",
             "move the weight of `btree-split` by +0.1: applied",
         ]
     );
     let (split, merge) = (id(&world, "btree-split"), id(&world, "btree-merge"));
     let edges = world.memory.store.edges(split).unwrap();
     let made = edges.iter().find(|edge| edge.kind == EdgeKind::Link).unwrap();
-    assert_eq!((made.dst, made.strength, made.provenance.as_str()), (merge, 0.7, "agent:tester"));
+    assert_eq!((made.dst, made.strength, made.provenance.as_str()), (merge, 0.6, "agent:tester"));
     assert!((world.weight(split) - 1.1).abs() < 1e-9);
     let visits = world.memory.store.visits(split).unwrap();
     assert_eq!((visits[0].0.as_str(), visits[0].1.outcome), ("tester", VisitOutcome::Modified));
@@ -175,8 +175,8 @@ fn a_note_edited_during_the_call_is_not_changed() {
     assert_eq!(
         outcomes(&run),
         [
-            "link `btree-split` to `btree-merge` at 0.7: changed-since-read",
-            "link `btree-split` to `btree-root` at 0.7: applied",
+            "link `btree-split` to `btree-merge` at 0.6: changed-since-read",
+            "link `btree-split` to `btree-root` at 0.6: applied",
             "move the weight of `btree-merge` by +0.1: changed-since-read",
         ]
     );
@@ -217,7 +217,7 @@ fn a_dry_run_and_an_observer_write_no_action() {
     let run = world.run(&observer, &reply());
     assert_eq!(
         (run.status, outcomes(&run)),
-        (Status::Noop, vec!["link `btree-split` to `btree-merge` at 0.7: observed".into()])
+        (Status::Noop, vec!["link `btree-split` to `btree-merge` at 0.6: observed".into()])
     );
     assert_eq!(world.graph(), before.0);
 }
