@@ -144,9 +144,9 @@ response = '''{{"notes": "", "link-add": [
   {{"reason": "again", "from": "N2", "to": "N1", "strength": 0.9}}],
   "supersede": [{{"reason": "said again", "node": "N1", "by": "N2", "key": "", "title": "", "body": ""}}]}}'''
 expect.selected = ["tuesday", "monday"]
-expect.applied = ["link `tuesday` to `monday` at 0.9"]
+expect.applied = ["link `tuesday` to `monday` at 0.6"]
 expect.proposed = ["supersede `tuesday` by `monday`"]
-expect.rejected = ["link `monday` to `tuesday` at 0.9: already-present"]
+expect.rejected = ["link `monday` to `tuesday` at 0.6: already-present"]
 expect.prompt-contains = ["The split is journaled.", "created: 2026-11-19"]
 
 [[tests]]
@@ -198,7 +198,7 @@ expect.applied = []
     hopes: ["tuesday", "monday"]
       selected: -[] +[] Some(["tuesday", "monday"])
       applied: -["link `monday` to `tuesday` at 1"] +[] None
-      rejected: -[] +["link `tuesday` to `tuesday` at 1: self-link"] None
+      rejected: -[] +["link `tuesday` to `tuesday` at 0.6: self-link"] None
       prompt-contains: -["sunshine"] +[] None
     prose: ["tuesday", "monday"]
       run: -[] +["the reply is invalid: the reply is not a single JSON object"] None
