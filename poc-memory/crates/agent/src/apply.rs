@@ -14,7 +14,7 @@ use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Tx};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Maximum refused actions stored in a row; a reply may request a thousand.
 const MAX_REFUSED: usize = 100;
@@ -77,6 +77,7 @@ fn plan(
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
     let wholes = action_group::wholes(&answer.actions, selection);
     let mut waiting: Option<Vec<Proposal>> = None;
+    let mut rejected: HashMap<String, (RunId, Timestamp)> = HashMap::new();
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
@@ -87,12 +88,18 @@ fn plan(
             let mut all = proposals(memory, None)?;
             all.retain(|one| one.agent == definition.name);
             waiting = Some(all);
+            rejected = rejected_proposals(memory, &definition.name)?;
         }
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
             let mut waiting = waiting.iter().flatten().filter(|_| proposed);
             if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
                 let why = format!("it is already proposed by the run {}", same.run);
                 return Err(Rejection::AlreadyPresent.because(why));
+            }
+            if let Some((run, ended)) = rejected.get(&entry.summary).filter(|_| proposed)
+                && permitted.nodes().into_iter().all(|id| is_unchanged(selection, id, *ended))
+            {
+                return Err(Rejection::RejectedBefore.because(format!("it was rejected in the run {run}")));
             }
             let note = action_executor::prepare(memory, &permitted)?;
             Ok(PlannedAction { index, permitted, proposed, part_of, note })
@@ -110,6 +117,26 @@ fn plan(
     let mut planned = keep_groups_together(planned, row);
     leave_out(&mut planned, row);
     Ok((planned, cut_off))
+}
+
+/// The proposals of an agent that a person rejected, by their summary: the run, and when it ended.
+fn rejected_proposals(memory: &Memory, agent: &str) -> Result<HashMap<String, (RunId, Timestamp)>> {
+    let mut rejected = HashMap::new();
+    // The newest run first.
+    for run in ledger::rows(memory, Some(agent), usize::MAX)? {
+        let ended = run.finished.unwrap_or(run.started);
+        for action in run.actions {
+            if action.state == ActionState::Rejected {
+                rejected.entry(action.summary).or_insert((run.id, ended));
+            }
+        }
+    }
+    Ok(rejected)
+}
+
+/// Whether a node of the prompt was last edited before an instant.
+fn is_unchanged(selection: &Selection, id: NodeId, since: Timestamp) -> bool {
+    selection.by_id(id).is_some_and(|handle| handle.node.modified <= since)
 }
 
 /// Keeps the first refused actions in the row and counts the rest.

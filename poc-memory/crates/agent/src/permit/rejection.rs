@@ -21,6 +21,8 @@ pub enum Rejection {
     InvalidValue,
     /// It is already done; not a failure.
     AlreadyPresent,
+    /// A person rejected the same proposal, and its notes have not changed since; not a failure.
+    RejectedBefore,
     /// It was left to a person, in rows of releases before proposals were stored; not a failure.
     Proposed,
     /// The agent only observes; not a failure.
@@ -46,7 +48,7 @@ impl Refusal {
 
 impl Rejection {
     /// All of them.
-    pub const ALL: [Rejection; 11] = [
+    pub const ALL: [Rejection; 12] = [
         Rejection::NotPermitted,
         Rejection::UnknownHandle,
         Rejection::OutOfScope,
@@ -56,6 +58,7 @@ impl Rejection {
         Rejection::ChangedSinceRead,
         Rejection::InvalidValue,
         Rejection::AlreadyPresent,
+        Rejection::RejectedBefore,
         Rejection::Proposed,
         Rejection::Observed,
     ];
@@ -72,6 +75,7 @@ impl Rejection {
             Rejection::ChangedSinceRead => "changed-since-read",
             Rejection::InvalidValue => "invalid-value",
             Rejection::AlreadyPresent => "already-present",
+            Rejection::RejectedBefore => "rejected-before",
             Rejection::Proposed => "proposed",
             Rejection::Observed => "observed",
         }
@@ -93,6 +97,9 @@ impl Rejection {
             }
             Rejection::InvalidValue => "a value is out of range, or contradicts another",
             Rejection::AlreadyPresent => "it is already done or already proposed; not a failure",
+            Rejection::RejectedBefore => {
+                "you rejected the same proposal, and its notes have not changed since; not a failure"
+            }
             Rejection::Proposed => {
                 "left for a person, in runs of releases before proposals were stored; not a failure"
             }
@@ -102,7 +109,10 @@ impl Rejection {
 
     /// Whether the model made a mistake, rather than the action being unnecessary or waiting.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Rejection::AlreadyPresent | Rejection::Proposed | Rejection::Observed)
+        !matches!(
+            self,
+            Rejection::AlreadyPresent | Rejection::RejectedBefore | Rejection::Proposed | Rejection::Observed
+        )
     }
 
     /// The rejection with a code.

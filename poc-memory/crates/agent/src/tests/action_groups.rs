@@ -117,9 +117,11 @@ fn a_waiting_proposal_is_not_proposed_again() {
     assert_eq!(second.status, Status::Noop, "{:?}", outcomes(&second));
     assert!(second.actions.iter().all(|action| action.rejected.as_deref() == Some("already-present")));
     assert_eq!(proposals(&world.memory, None).unwrap().len(), 3);
-    // A rejected split may be proposed again.
+    // Neither is a rejected one.
     reject(&world.memory, first.id, &[], "").unwrap();
-    assert_eq!(again().status, Status::Proposed);
+    let third = again();
+    assert_eq!(third.status, Status::Noop);
+    assert!(third.actions.iter().any(|action| action.rejected.as_deref() == Some("rejected-before")));
 }
 
 /// No bundled agent inserts parts of a note written by a person that it may not replace.

@@ -8,7 +8,7 @@ use crate::proposal::proposals;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The reasons of release 0.1.0, which are stored in rows.
+/// The reasons that a reply can lead to. They are stored in rows.
 pub(super) const REASONS: [&str; 10] = [
     "not-permitted",
     "unknown-handle",

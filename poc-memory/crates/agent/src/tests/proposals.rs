@@ -117,6 +117,31 @@ fn an_approved_proposal_does_what_applying_would_have_done() {
 }
 
 #[test]
+fn a_rejected_proposal_is_not_made_again_until_its_notes_change() {
+    let (world, definition) = proposer();
+    let forced = |world: &World| {
+        let options = RunOptions { force: true, ..RunOptions::default() };
+        let model = ScriptedModel::replying(reply());
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    let run = forced(&world);
+    reject(&world.memory, run.id, &[], "no").unwrap();
+    world.clock.advance(Span::HOUR);
+    let again = forced(&world);
+    assert_eq!(again.status, Status::Noop);
+    let reasons: Vec<_> = again.actions.iter().map(|action| action.rejected.as_deref()).collect();
+    assert_eq!(reasons, [Some("rejected-before"); 4]);
+    world.edit("note-3", "Note 3 is about something else now.");
+    let proposed: Vec<_> = forced(&world)
+        .actions
+        .into_iter()
+        .filter(|action| action.state == ActionState::Proposed)
+        .map(|action| action.summary)
+        .collect();
+    assert_eq!(proposed, ["supersede `note-2` by `note-3`"]);
+}
+
+#[test]
 fn proposals_can_be_decided_one_by_one() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
