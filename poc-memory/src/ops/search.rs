@@ -200,8 +200,8 @@ impl Op for Search {
             })?;
         let reading =
             ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
-        let (set, explanation) = pipeline.run(&reading.sources())?;
         let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
+        let (set, explanation) = pipeline.run_to(&reading.sources(), bound)?;
         let searched = pipeline.text();
         let shown = set.items.iter().take(bound);
         let results =

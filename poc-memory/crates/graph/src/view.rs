@@ -150,7 +150,7 @@ pub struct View {
     adjacency: Lists<Vec<Neighbor>>,
     // The edges of other kinds, in the same way; an edge of a node with itself is stored once.
     other_edges: Lists<Vec<Neighbor>>,
-    // Of the simple graph of live nodes, updated incrementally.
+    // Of nodes in any state, counting live neighbours. Updated incrementally.
     degrees: Column<u32>,
     triangles: Column<u32>,
     visits: Arc<BTreeMap<Arc<str>, Column<Option<Visit>>>>,
@@ -200,7 +200,7 @@ read! {
     replay_interval: replay_intervals -> u16 = 0;
     /// Distinct live neighbours.
     degree: degrees -> u32 = 0;
-    /// Triangles the node is a corner of, in the simple graph of live nodes.
+    /// Pairs of adjacent live neighbours: triangles the node is a corner of.
     triangles: triangles -> u32 = 0;
     /// Interned number of the node's type; see [`View::type_number`].
     node_type: types -> u16 = u16::MAX;
@@ -321,15 +321,27 @@ impl View {
     }
 
     /// The edges of the simple graph at a node: one for each live neighbour, by index.
+    #[inline]
     pub fn merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
-        self.edges(ix)
-            .chunk_by(|a, b| a.target() == b.target())
-            .filter_map(|run| {
-                let first = run.first()?;
-                let strength = run.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
-                Some(MergedEdge { ix: first.target(), strength: f64::from(strength) })
-            })
-            .filter(|edge| self.is_live(edge.ix))
+        self.all_merged_edges(ix).filter(|edge| self.is_live(edge.ix))
+    }
+
+    /// Like [`View::merged_edges`], with neighbours in any state.
+    #[inline]
+    pub fn all_merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
+        let mut rest = self.edges(ix);
+        std::iter::from_fn(move || {
+            let (first, behind) = rest.split_first()?;
+            rest = behind;
+            let (target, mut strength) = (first.target(), first.strength);
+            while let Some((next, behind)) = rest.split_first()
+                && next.target() == target
+            {
+                rest = behind;
+                strength = strength.max(next.strength);
+            }
+            Some(MergedEdge { ix: target, strength: f64::from(strength) })
+        })
     }
 
     /// Whether any edge of a graph kind joins the two nodes.

@@ -241,7 +241,7 @@ impl Memory {
             config: &self.config,
             now: self.now(),
             quarantined: true,
-            revisit_on_change: true,
+            revisit_on_change: false,
         }
     }
 }

@@ -8,6 +8,10 @@
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 
+/// Cosines that differ by at most this are equal. Coordinates have seven digits and their differences fewer, so nodes
+/// with the same edges would otherwise be told apart by rounding errors.
+const EQUAL: f64 = 1e-5;
+
 /// The path from one node to another, both included; `None` when the walk does not arrive within
 /// `max_hops`. The walk visits only nodes that `accepts` allows, none of them twice. When the target is a
 /// neighbour, it is the next hop. Among equally good neighbours the smallest id wins.
@@ -28,21 +32,13 @@ pub fn walk(
             return Some(path);
         }
         let place = embedding.coordinates(here);
-        let mut best: Option<(f64, Ix)> = None;
-        for edge in view.merged_edges(here) {
-            let next = edge.ix;
-            if path.contains(&next) || !accepts(next) {
-                continue;
-            }
-            let cosine = cosine_from(place, embedding.coordinates(next), target);
-            let better = best.is_none_or(|(greatest, other)| {
-                cosine > greatest || cosine == greatest && view.id(next) < view.id(other)
-            });
-            if better {
-                best = Some((cosine, next));
-            }
-        }
-        here = best?.1;
+        let ahead = view.merged_edges(here).map(|edge| edge.ix);
+        let ahead = ahead.filter(|next| !path.contains(next) && accepts(*next));
+        let cosines: Vec<(f64, Ix)> =
+            ahead.map(|next| (cosine_from(place, embedding.coordinates(next), target), next)).collect();
+        let greatest = cosines.iter().map(|(cosine, _)| *cosine).fold(f64::NEG_INFINITY, f64::max);
+        let as_good = cosines.into_iter().filter(|(cosine, _)| *cosine >= greatest - EQUAL);
+        here = as_good.map(|(_, next)| next).min_by_key(|&next| view.id(next))?;
         path.push(here);
     }
     None
@@ -154,6 +150,20 @@ mod tests {
                 prop_assert!(path.windows(2).all(|hop| view.are_adjacent(hop[0], hop[1])));
                 let distinct: std::collections::BTreeSet<_> = path.iter().collect();
                 prop_assert_eq!(distinct.len(), path.len());
+            }
+        }
+
+        /// Of two nodes with the same edges, a walk takes the one with the smaller id first.
+        #[test]
+        fn of_twins_the_smaller_id_comes_first(links in connected(), twin in 0u64..10, from in 0u32..10, to in 0u32..10) {
+            prop_assume!(from != to && u64::from(to) != twin && u64::from(from) != twin);
+            let other = |node: u64| if node == twin { 10 } else { node };
+            let copies = links.iter().filter(|(a, b, _)| *a == twin || *b == twin);
+            let copies: Vec<_> = copies.map(|&(a, b, strength)| (other(a), other(b), strength)).collect();
+            let view = view(11, &[links, copies].concat());
+            if let Some(path) = way(&view, from, to, 10) {
+                let place = |node: Ix| path.iter().position(|&on| on == node);
+                prop_assert!(place(10).is_none_or(|copy| place(twin as Ix).is_some_and(|first| first < copy)));
             }
         }
 

@@ -132,6 +132,8 @@ impl View {
             self.remove_other(ix, edge);
         }
         self.states.set(ix as usize, None, None);
+        self.degrees.set(ix as usize, 0, 0);
+        self.triangles.set(ix as usize, 0, 0);
         self.by_id.remove(hash(id), ix);
         self.by_key.remove(hash_any_case(self.key(ix)), ix);
         self.keys.set(ix as usize, "");

@@ -2,19 +2,22 @@
 
 use super::{Ix, View};
 use crate::Column;
+use crate::State;
 use crate::lists::Lists;
+use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 
 impl View {
     /// Recounts degrees and triangles from the adjacency.
     ///
-    /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each edge is
-    /// directed from the end of lower degree to the one of higher degree, so that no node has more than
-    /// √(2m) outgoing edges, where m is the number of edges, and every triangle is found once, as an edge
-    /// whose ends have a common successor. Takes O(m^1.5) time.
+    /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each edge between live nodes
+    /// is directed from the end of lower degree to the one of higher degree, so that no node has more than √(2m)
+    /// outgoing edges, where m is the number of edges, and every triangle of live nodes is found once, as an edge
+    /// whose ends have a common successor. For a node out of use, the edges between its live neighbours are the
+    /// successors of one that are neighbours too. Takes O(m^1.5) time.
     pub(super) fn count_degrees_and_triangles(&mut self) {
         for ix in 0..self.slots() {
-            let degree = if self.is_live(ix) { self.merged_edges(ix).count() as u32 } else { 0 };
+            let degree = if self.state(ix).is_some() { self.merged_edges(ix).count() as u32 } else { 0 };
             self.degrees.set(ix as usize, degree, 0);
             self.triangles.set(ix as usize, 0, 0);
         }
@@ -28,6 +31,14 @@ impl View {
                     }
                 });
             }
+        }
+        for ix in 0..self.slots() {
+            if self.state(ix).is_none_or(State::is_live) {
+                continue;
+            }
+            let neighbors: FxHashSet<Ix> = self.merged_edges(ix).map(|edge| edge.ix).collect();
+            let pairs = neighbors.iter().flat_map(|&b| after(b)).filter(|c| neighbors.contains(c)).count();
+            self.triangles.set(ix as usize, pairs as u32, 0);
         }
     }
 

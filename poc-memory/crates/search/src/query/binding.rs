@@ -1,5 +1,6 @@
 //! Binds the arguments of one stage, as written, to the parameters of its definition.
 
+use super::correction;
 use super::diagnostic::{SourceDiagnostic, short};
 use super::lex::{Argument, RawStage, Word};
 use super::names::Names;
@@ -38,7 +39,7 @@ impl Binder<'_> {
             self.comma(argument);
         }
         let before = self.problems.len();
-        self.words(&self.stage.trailing);
+        self.trailing();
         // A stray word is probably the missing text, so only one of the two is reported.
         if self.problems.len() == before || self.def.text_param().is_none() {
             self.missing();
@@ -51,15 +52,46 @@ impl Binder<'_> {
         self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{signature}`")));
     }
 
+    /// Adds a diagnostic with the corrected stage, if there is one, or else with its syntax.
+    fn corrected(&mut self, span: Range<usize>, message: String, correction: Option<String>) {
+        let right = correction.unwrap_or_else(|| self.def.signature());
+        self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{right}`")));
+    }
+
     fn colon(&mut self) {
         let Some(argument) = &self.stage.value else { return };
         match self.free(ParamPosition::Colon) {
             Some(position) => self.argument(position, argument),
             None => {
                 let span = argument.mark.start..argument.end();
-                self.problem(span, format!("`{}` takes no argument after a `:`", self.def.word));
+                let correction = correction::with_commas(self.stage, self.def, &argument.words);
+                self.corrected(
+                    span,
+                    format!("`{}` takes no argument after a `:`", self.def.word),
+                    correction,
+                );
             }
         }
+    }
+
+    /// The words after a stage without a `:`.
+    fn trailing(&mut self) {
+        let words = &self.stage.trailing;
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
+        let span = first.span.start..last.span.end;
+        if let Some(correction) = correction::with_commas(self.stage, self.def, words) {
+            let name = first.text.split('=').next().unwrap_or("");
+            let message = format!("`{name}` of `{}` is written after a `,`", self.def.word);
+            return self.corrected(span, message, Some(correction));
+        }
+        let missing = self.free(ParamPosition::Colon).filter(|_| self.stage.value.is_none());
+        let Some((position, param)) = missing.and_then(|at| Some((at, self.def.params.get(at)?))) else {
+            return self.words(words);
+        };
+        self.write(position);
+        let what = param.value_type.description();
+        let message = format!("`{}` takes {what} after a `:`", self.def.word);
+        self.corrected(span, message, correction::with_colon(self.stage, self.def, param));
     }
 
     fn comma(&mut self, argument: &Argument) {
@@ -69,6 +101,18 @@ impl Binder<'_> {
         };
         if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
             return self.named(name, value, argument, first);
+        }
+        if let Some(param) = self.def.named(&first.text) {
+            let message =
+                format!("`{}` of `{}` needs {}", param.name, self.def.word, param.value_type.description());
+            let correction = match param.presence {
+                Presence::Default(default) => {
+                    let text = format!("{}={default}", param.name);
+                    Some(self.stage.with(first.span.clone(), &text))
+                }
+                _ => None,
+            };
+            return self.corrected(first.span.start..argument.end(), message, correction);
         }
         match self.free(ParamPosition::Comma) {
             Some(position) => self.argument(position, argument),
@@ -116,6 +160,11 @@ impl Binder<'_> {
             let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
             return self.problem(argument.mark.clone(), message);
         };
+        if matches!(param.value_type, ParamType::Duration | ParamType::CompareDuration)
+            && self.other_notation(param, argument)
+        {
+            return;
+        }
         match param.value_type.separator() {
             Some(separator) => {
                 // In a comparison only the sign may be separated by a space.
@@ -134,6 +183,23 @@ impl Binder<'_> {
                 self.words(others);
             }
         }
+    }
+
+    /// Reports a duration in another notation, such as `7 days`; returns whether it is one.
+    fn other_notation(&mut self, param: &Param, argument: &Argument) -> bool {
+        let texts = argument.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let is_sign = |word: &Word| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);
+        let signs = argument.words.iter().take_while(|word| is_sign(word)).count();
+        let right =
+            argument.words.len() == 1 + signs && param.value_type.parse(&texts.replace(' ', "")).is_ok();
+        let (false, Some(duration)) = (right, correction::duration(&texts)) else { return false };
+        let (Some(first), Some(last)) = (argument.words.first(), argument.words.last()) else { return false };
+        let span = first.span.start..last.span.end;
+        let duration = correction::signed(&duration, param.value_type.is_comparison());
+        let what = param.value_type.description();
+        let message = format!("`{}` takes {what}, not `{}`", self.def.word, short(&texts));
+        self.corrected(span.clone(), message, Some(self.stage.with(span, &duration)));
+        true
     }
 
     /// Binds the words after a value to the parameters that are written after a space.
@@ -171,7 +237,15 @@ impl Binder<'_> {
                 }
             }
             Err(reason) => {
-                self.problems.push(invalid_value(self.def.word, param, &short(text), span, reason));
+                let mut problem = invalid_value(self.def.word, param, &short(text), span.clone(), reason);
+                if let Some(nearest) = correction::nearest_number(param.value_type, text) {
+                    let value = match param.position {
+                        ParamPosition::Named => format!("{}={nearest}", param.name),
+                        _ => nearest,
+                    };
+                    problem = problem.hint(format!("write `{}`", self.stage.with(span, &value)));
+                }
+                self.problems.push(problem);
             }
         }
     }

@@ -48,6 +48,8 @@ pub(super) struct RawStage {
     pub(super) trailing: Vec<Word>,
     /// The byte range of the whole stage.
     pub(super) span: Range<usize>,
+    /// The text of the whole stage.
+    pub(super) text: String,
 }
 
 /// Splits `part` of `text` into stages. With `values`, each `${NAME}` is replaced by the value of that
@@ -63,7 +65,9 @@ pub(super) fn stages(
     let mut lexer = Lexer { rest, base: part.start, end: part.end, values, problems };
     let mut stages = Vec::new();
     loop {
-        stages.push(lexer.stage());
+        let mut stage = lexer.stage();
+        text.get(stage.span.clone()).unwrap_or("").clone_into(&mut stage.text);
+        stages.push(stage);
         if lexer.rest.next_if(|(_, char)| *char == '|').is_none() {
             return stages;
         }

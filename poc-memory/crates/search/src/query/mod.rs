@@ -6,6 +6,7 @@ mod ast;
 mod binding;
 mod check;
 mod context;
+mod correction;
 mod diagnostic;
 mod example;
 mod explain;

@@ -89,6 +89,11 @@ impl ParamType {
         }
     }
 
+    /// Whether the value is compared with a field.
+    pub(super) fn is_comparison(self) -> bool {
+        matches!(self, ParamType::CompareNumber | ParamType::CompareDuration)
+    }
+
     /// A description for messages and help, such as `a whole number from 1`.
     pub fn description(self) -> String {
         match self {

@@ -3,6 +3,7 @@
 
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
+use super::correction;
 use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics, short};
 use super::field::FIELDS;
 use super::lex::{self, Argument, RawStage, Values, Word};
@@ -364,19 +365,38 @@ fn look_up(
     if found.is_none() {
         let problem =
             SourceDiagnostic::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
-        let sorts = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
-        let near = similar::closest(word, stage::vocabulary().iter().map(|stage| stage.word));
-        problems.push(match (sorts, near) {
-            _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
-            (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
-            (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
-            (None, None) => {
-                let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
-                problem.hint(format!("the stages are {}", words.collect::<Vec<_>>().join(", ")))
-            }
-        });
+        let sort = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
+        let right = correction::of_unknown_word(stage);
+        let near = || similar::closest(word, stage::vocabulary().iter().map(|stage| stage.word));
+        problems.push(problem.hint(if names.saved(word).is_some() {
+            format!("the saved pipeline is `@{word}`")
+        } else if let Some(sort) = sort.filter(|_| !is_compared(stage) || right.is_none()) {
+            format!("it is a field to sort by: `sort:{sort}`")
+        } else if let Some(right) = right {
+            right
+        } else if let Some(near) = near() {
+            format!("did you mean `{near}`?")
+        } else {
+            let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
+            format!("the stages are {}", words.collect::<Vec<_>>().join(", "))
+        }));
     }
     found
+}
+
+/// Whether the value of a stage begins with the sign of a comparison.
+fn is_compared(stage: &RawStage) -> bool {
+    let first = stage.value.as_ref().and_then(|value| value.words.first());
+    first.is_some_and(|word| word.text.starts_with(['<', '>', '=']))
+}
+
+/// The words of two stages that search for a text, as one stage; `None` if they are not the same.
+fn joined(stage: &RawStage, def: &StageDef, first: &RawStage) -> Option<String> {
+    def.text_param().filter(|_| stage.word == first.word)?;
+    let words =
+        [first, stage].into_iter().filter_map(|stage| stage.value.as_ref()).flat_map(|value| &value.words);
+    let texts: Vec<&str> = words.map(|word| word.text.as_str()).collect();
+    (texts.len() > 1).then(|| format!("{}:{}", def.word, quoted(&texts.join(" "))))
 }
 
 fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> SourceDiagnostic {
@@ -385,6 +405,9 @@ fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Sour
         false => format!("`{}` produces a set and can only be the first stage", def.word),
     };
     let problem = SourceDiagnostic::new(stage.word_span.clone(), message);
+    if let Some(right) = first.and_then(|first| joined(stage, def, first)) {
+        return problem.hint(format!("one stage takes the words of both: write `{right}`"));
+    }
     match first.and_then(|first| stage::find(&first.word)).filter(|first| first.hints.takes_free_terms) {
         Some(first) => problem.hint(format!("search terms already are the first stage, `{}:`", first.word)),
         None => problem.hint("put it first, or leave it out"),

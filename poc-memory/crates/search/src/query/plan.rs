@@ -25,13 +25,22 @@ impl Pipeline {
     /// `not_found` when a stage names a node that does not exist, and the errors of the indexes and of the
     /// embedder.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
+        self.run_to(sources, usize::MAX)
+    }
+
+    /// Like [`Pipeline::run`], for a caller that uses only the first `wanted` nodes of the result. The others are
+    /// there, but possibly not in order.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::run`].
+    pub fn run_to(&self, sources: &Sources<'_>, wanted: usize) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
         let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let behind = self.calls.get(at + 1..).unwrap_or(&[]);
-            step(call, behind, &ctx, &mut set, &mut len, meter)?;
+            step(call, Rest { behind, wanted }, &ctx, &mut set, &mut len, meter)?;
             at += 1;
         }
         retain_complete_pairs(&mut set);
@@ -135,7 +144,7 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
 /// a sort that returned only what the next cuts keep, it is greater than the number of items.
 fn step(
     call: &Call,
-    behind: &[Call],
+    rest: Rest<'_>,
     ctx: &QueryContext<'_>,
     set: &mut ResultSet,
     len: &mut usize,
@@ -148,10 +157,10 @@ fn step(
             let (mut field, direction) = sort(&call.arguments, ctx)?;
             let mut values = Vec::with_capacity(set.items.len());
             field.read(&set.items, &mut values);
-            let wanted = needed_by_cuts(behind, *len);
+            let wanted = needed_by_cuts(rest.behind, *len);
             top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
         }
-        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, needed_by_cuts(behind, *len))?,
+        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, needed_by_cuts(rest.behind, *len))?,
         Work::Cut(cut) => {
             let range = cut(&call.arguments, *len);
             set.items.truncate(range.end);
@@ -159,7 +168,8 @@ fn step(
             *len = range.len();
         }
         Work::Algorithm(run) => {
-            *set = ResultSet { items: run(&call.arguments, ctx, &set.items)?, pairs: Vec::new() };
+            let items = run(&call.arguments, ctx, &set.items, rest.needed_in_order())?;
+            *set = ResultSet { items, pairs: Vec::new() };
             *len = set.items.len();
         }
         Work::Filter(_) | Work::Compare(_) => {
@@ -176,6 +186,24 @@ fn step(
     meter.note = ctx.take_note();
     meter.elapsed = started.elapsed();
     Ok(())
+}
+
+/// What follows a stage: further stages, and a caller that uses only the first `wanted` nodes.
+#[derive(Clone, Copy)]
+struct Rest<'a> {
+    behind: &'a [Call],
+    wanted: usize,
+}
+
+impl Rest<'_> {
+    /// How many of the first items of a set of unknown length must be in order.
+    fn needed_in_order(self) -> usize {
+        let needed = needed_by_cuts(self.behind, usize::MAX);
+        match self.behind.is_empty() {
+            true => needed.min(self.wanted),
+            false => needed,
+        }
+    }
 }
 
 /// How many of the first `len` items the cuts directly after a sort can use.

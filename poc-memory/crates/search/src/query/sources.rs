@@ -34,7 +34,7 @@ pub struct Sources<'a> {
     /// Whether quarantined nodes are visible.
     pub quarantined: bool,
     /// Whether a visit counts only for the visited version, so that a node edited since then counts as
-    /// not visited.
+    /// not visited: for the query of an agent with `revisit-on-change`. In a search every visit counts.
     pub revisit_on_change: bool,
 }
 

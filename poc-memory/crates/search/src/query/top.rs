@@ -101,6 +101,17 @@ pub(super) fn best_first(view: &View, items: &mut [ScoredNode]) {
     items.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_id(view, *a, *b)));
 }
 
+/// Puts the first `wanted` items of [`best_first`] in front, in order. The order of the others is unspecified.
+pub(super) fn best_to_front(view: &View, items: &mut [ScoredNode], wanted: usize) {
+    let order =
+        |a: &ScoredNode, b: &ScoredNode| b.score.total_cmp(&a.score).then_with(|| by_id(view, *a, *b));
+    let wanted = wanted.min(items.len());
+    if let Some(last) = wanted.checked_sub(1).filter(|_| wanted < items.len()) {
+        items.select_nth_unstable_by(last, order);
+    }
+    items.get_mut(..wanted).unwrap_or_default().sort_unstable_by(order);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,8 +17,7 @@ impl View {
         if self.edges(a).contains(&half) {
             return;
         }
-        let is_first = !self.are_adjacent(a, b);
-        if is_first && self.is_live(a) && self.is_live(b) {
+        if !self.are_adjacent(a, b) {
             self.count_merged_edge(a, b, 1);
         }
         let added = put_half(&mut self.adjacency, a, half);
@@ -41,7 +40,7 @@ impl View {
         drop_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges -= 1;
         self.count_edge(kind, -1);
-        if !self.are_adjacent(a, b) && self.is_live(a) && self.is_live(b) {
+        if !self.are_adjacent(a, b) {
             self.count_merged_edge(a, b, -1);
         }
         StructureCell::renew(&mut self.structure);
@@ -67,53 +66,45 @@ impl View {
         self.count_edge(half.kind(), -1);
     }
 
-    /// Adds (`sign` 1) or removes (−1) one merged edge between two live nodes in the counts: both degrees, and
-    /// the triangles of both and of every common live neighbour.
+    /// Adds (`sign` 1) or removes (−1) one merged edge in the counts of its ends and of their common neighbours. Only
+    /// live neighbours count, but nodes in any state have counts.
     fn count_merged_edge(&mut self, a: Ix, b: Ix, sign: i32) {
-        let shared = self.shared_neighbors(a, b);
-        for ix in [a, b] {
-            bump(&mut self.degrees, ix, sign);
-            bump(&mut self.triangles, ix, sign * shared.len() as i32);
-        }
-        for ix in shared {
-            bump(&mut self.triangles, ix, sign);
+        let mut shared = Vec::new();
+        let neighbors = |ix| self.all_merged_edges(ix).map(|edge| edge.ix);
+        common(neighbors(a), neighbors(b), |ix| shared.push(ix));
+        let (is_live_a, is_live_b) = (self.is_live(a), self.is_live(b));
+        bump(&mut self.degrees, a, sign * i32::from(is_live_b));
+        bump(&mut self.degrees, b, sign * i32::from(is_live_a));
+        for c in shared {
+            let is_live_c = self.is_live(c);
+            bump(&mut self.triangles, a, sign * i32::from(is_live_b && is_live_c));
+            bump(&mut self.triangles, b, sign * i32::from(is_live_a && is_live_c));
+            bump(&mut self.triangles, c, sign * i32::from(is_live_a && is_live_b));
         }
     }
 
-    /// Adds the edges of a node that has become live to the counts of the simple graph. The node must already
-    /// be live.
+    /// Adds a node that has become live to the counts of its neighbours.
     pub(super) fn join_graph(&mut self, ix: Ix) {
         self.live += 1;
-        self.count_own_edges(ix, 1);
+        self.count_as_neighbor(ix, 1);
     }
 
-    /// Removes the edges of a node that is about to stop being live from the counts of the simple graph.
+    /// Removes a node that is about to stop being live from the counts of its neighbours.
     pub(super) fn leave_graph(&mut self, ix: Ix) {
         self.live -= 1;
-        self.count_own_edges(ix, -1);
+        self.count_as_neighbor(ix, -1);
     }
 
-    fn count_own_edges(&mut self, ix: Ix, sign: i32) {
-        let neighbors: Vec<Ix> = self.merged_edges(ix).map(|edge| edge.ix).collect();
-        let mut corners = 0;
-        for &neighbor in &neighbors {
-            let shared = self.shared_neighbors(ix, neighbor).len() as i32;
+    fn count_as_neighbor(&mut self, ix: Ix, sign: i32) {
+        let neighbors: Vec<Ix> = self.all_merged_edges(ix).map(|edge| edge.ix).collect();
+        for neighbor in neighbors {
+            let mut pairs = 0;
+            let live = |ix| self.merged_edges(ix).map(|edge| edge.ix);
+            common(live(ix), live(neighbor), |_| pairs += 1);
             bump(&mut self.degrees, neighbor, sign);
-            bump(&mut self.triangles, neighbor, sign * shared);
-            corners += shared;
+            bump(&mut self.triangles, neighbor, sign * pairs);
         }
-        bump(&mut self.degrees, ix, sign * neighbors.len() as i32);
-        // Each triangle was counted from both of its other corners.
-        bump(&mut self.triangles, ix, sign * corners / 2);
         StructureCell::renew(&mut self.structure);
-    }
-
-    /// The live nodes adjacent to both.
-    fn shared_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
-        let mut shared = Vec::new();
-        let neighbors = |ix| self.merged_edges(ix).map(|edge| edge.ix);
-        common(neighbors(a), neighbors(b), |ix| shared.push(ix));
-        shared
     }
 }
 

@@ -14,9 +14,11 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the number of the community",
     }],
     doc: "Keeps the members of a community; community 0 is the largest",
-    more: "Communities are found by label propagation (Raghavan, Albert and Kumara 2007) over edges with a \
-           strength of at least 0.3, in an order that depends only on the graph. They are numbered by size, \
-           so a number may denote another community after the graph has changed.",
+    more: "Communities are found by the Leiden algorithm (Traag, Waltman and van Eck 2019), which maximizes \
+           modularity over edges with a strength of at least 0.3. Every community is connected. In a graph of up \
+           to `exact-below` nodes and edges (`[structure]`), communities depend only on the graph. In a larger one \
+           that has changed little, the search starts from the earlier communities, so that most of them stay. \
+           They are numbered by size, so a number may denote another community after the graph has changed.",
     example: Example { pipeline: "community:0", output: &["b-tree", "wal", "crash-notes"] },
     describe: |call| format!("of community {}", call.count("N").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

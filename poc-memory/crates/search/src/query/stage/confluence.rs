@@ -48,7 +48,7 @@ pub(super) const STAGE: StageDef = StageDef {
             "spreads activation from each node of the set over {hops} hops and keeps what {least} or more reach"
         )
     },
-    work: Work::Algorithm(|call, ctx, items| {
+    work: Work::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let min_sources = call.count("min_sources")?;
         let sources = best(ctx, items, MOST_SOURCES);
@@ -60,7 +60,7 @@ pub(super) const STAGE: StageDef = StageDef {
         if started < sources.len() {
             ctx.note(format!("stopped at {started} of the set: enough was walked"));
         }
-        Ok(weighed(ctx, found))
+        Ok(weighed(ctx, found, wanted))
     }),
     hints: Hints::NONE,
 };

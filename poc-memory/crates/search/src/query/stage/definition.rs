@@ -75,8 +75,8 @@ pub(in crate::query) enum Work {
     Order(fn(&Arguments, &QueryContext<'_>, &mut Vec<ScoredNode>, wanted: usize) -> Result<()>),
     /// Returns which positions of a set of the given length stay.
     Cut(fn(&Arguments, usize) -> Range<usize>),
-    /// Computes a new set from the items.
-    Algorithm(fn(&Arguments, &QueryContext<'_>, &[ScoredNode]) -> Result<Vec<ScoredNode>>),
+    /// Computes a new set from the items. Only its first `wanted` nodes must be in order.
+    Algorithm(fn(&Arguments, &QueryContext<'_>, &[ScoredNode], wanted: usize) -> Result<Vec<ScoredNode>>),
 }
 
 /// Properties of a stage that are known without running it.
@@ -143,6 +143,16 @@ impl StageDef {
         params
             .find(|param| param.position == ParamPosition::Colon && param.value_type == ParamType::Text)
             .filter(|_| self.kind() == Kind::Generator)
+    }
+
+    /// The first parameter that is written after a `:`.
+    pub(in crate::query) fn colon_param(&self) -> Option<&'static Param> {
+        self.params.iter().find(|param| param.position == ParamPosition::Colon)
+    }
+
+    /// The parameter that is written as `NAME=value`.
+    pub(in crate::query) fn named(&self, name: &str) -> Option<&'static Param> {
+        self.params.iter().find(|param| param.position == ParamPosition::Named && param.name == name)
     }
 
     /// The syntax of the stage, with its defaults.

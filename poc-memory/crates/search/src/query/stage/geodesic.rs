@@ -47,7 +47,7 @@ pub(super) const STAGE: StageDef = StageDef {
             "walks between every two nodes of the set over at most {most} edges; the {k} nodes on most walks"
         )
     },
-    work: Work::Algorithm(|call, ctx, items| {
+    work: Work::Algorithm(|call, ctx, items, _| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
         let placed = placed(ctx, &embedding, items);
         let ends: Vec<Ix> = best(ctx, &placed, MOST_ENDS).into_iter().map(|(ix, _)| ix).collect();

@@ -31,7 +31,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} nodes furthest along the line through the set, towards its first")
     },
-    work: Work::Algorithm(|call, ctx, items| {
+    work: Work::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let seeds: Vec<(Ix, f64)> =
             placed(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();

@@ -7,13 +7,19 @@ use crate::query::top::best_first;
 use poc_graph::{Embedding, Ix};
 use rustc_hash::FxHashSet;
 
-/// The best `most` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
-/// are left out.
-pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) -> Vec<(Ix, f64)> {
-    let mut seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
+/// The nodes of the set with a score above 0, in order. Adds a remark if others are left out.
+pub(super) fn positive(ctx: &QueryContext<'_>, items: &[ScoredNode]) -> Vec<ScoredNode> {
+    let seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
     if seeds.len() < items.len() {
         ctx.note(format!("{} of {} in the set have a score above 0", seeds.len(), items.len()));
     }
+    seeds
+}
+
+/// The best `most` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
+/// are left out.
+pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) -> Vec<(Ix, f64)> {
+    let mut seeds = positive(ctx, items);
     best_first(ctx.sources.view, &mut seeds);
     if seeds.len() > most {
         ctx.note(format!("from the {most} best of {}", seeds.len()));

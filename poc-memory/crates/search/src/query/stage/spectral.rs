@@ -43,7 +43,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} nodes nearest to the set by many and strong edges")
     },
-    work: Work::Algorithm(|call, ctx, items| {
+    work: Work::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let placed = placed(ctx, &embedding, items);
         let seeds = best(ctx, &placed, MOST_SEEDS);

@@ -2,7 +2,7 @@
 //! (`poc_rank::activation`).
 
 use super::definition::{Hints, StageDef, Work};
-use super::seeds::best;
+use super::seeds::positive;
 use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
@@ -10,7 +10,7 @@ use crate::query::field::weights;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::ScoredNode;
-use crate::query::top::best_first;
+use crate::query::top::best_to_front;
 use poc_graph::Ix;
 use poc_graph::error::Result;
 use poc_rank::activation::{SpreadOptions, spread};
@@ -63,10 +63,12 @@ pub(super) const STAGE: StageDef = StageDef {
         let share = call.number("edge_decay").unwrap_or_default();
         format!("spreads activation from the set over {hops} hops, a share of {share} along each edge")
     },
-    work: Work::Algorithm(|call, ctx, items| {
+    work: Work::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
-        let sources = best(ctx, items, usize::MAX);
-        Ok(weighed(ctx, spread(view, &sources, rules, visible_at(view, ctx.sources.visibility()))))
+        let sources: Vec<(Ix, f64)> =
+            positive(ctx, items).into_iter().map(|item| (item.ix, item.score)).collect();
+        let reached = spread(view, &sources, rules, visible_at(view, ctx.sources.visibility()));
+        Ok(weighed(ctx, reached, wanted))
     }),
     hints: Hints::NONE,
 };
@@ -80,14 +82,15 @@ pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
     })
 }
 
-/// Converts activations to scores: each is multiplied by the weight of its node. Best first.
-pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>) -> Vec<ScoredNode> {
+/// Converts activations to scores: each is multiplied by the weight of its node. The first `wanted` are the best, best
+/// first; the others follow in unspecified order.
+pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>, wanted: usize) -> Vec<ScoredNode> {
     let mut weight = weights(ctx);
     let mut scored: Vec<ScoredNode> = reached
         .into_iter()
         .map(|(ix, activation)| ScoredNode { ix, score: activation })
         .map(|item| ScoredNode { score: item.score * weight(item), ..item })
         .collect();
-    best_first(ctx.sources.view, &mut scored);
+    best_to_front(ctx.sources.view, &mut scored, wanted);
     scored
 }

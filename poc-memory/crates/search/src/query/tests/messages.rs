@@ -30,7 +30,7 @@ fn all_problems_are_reported_together() {
       all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x
             ^^^ unknown stage `tpe`; did you mean `type`?
                                ^^^ `age` takes a duration, as in `>7d` or `<=24h`, not `>7x`
-                                           ^ `limit` takes a whole number from 1, not `0`
+                                           ^ `limit` takes a whole number from 1, not `0`; write `limit:1`
                                                ^ `!` cannot come before `sort`, which is a transform; only a filter can be negated
                                                      ^^^^^^^^^ `sort` knows no field `prioritty`; did you mean `priority`?
                                                                  ^^^^^ `match` produces a set and can only be the first stage; put it first, or leave it out
@@ -71,7 +71,7 @@ fn a_missing_text_is_an_error() {
     2 problems in this pipeline
       match:btree | hybrid x
                     ^^^^^^ `hybrid` produces a set and can only be the first stage; search terms already are the first stage, `match:`
-                           ^ `x` does not belong to `hybrid`; stages are divided by `|`; write a value with spaces in quotes
+                           ^ `hybrid` takes a text after a `:`; write `hybrid:x`
     ");
 }
 

@@ -104,7 +104,7 @@ impl Graph {
             .collect();
         all.sort_unstable();
         all.dedup();
-        if in_use(&at) { all } else { Vec::new() }
+        all
     }
 
     fn tied(&self, a: usize, b: usize) -> bool {

@@ -1,6 +1,54 @@
 //! The message of each kind of problem.
 
 use super::messages::told;
+use super::parse;
+
+/// Each correction in a hint is a pipeline that parses.
+#[test]
+fn corrections_can_be_run() {
+    let texts = [
+        ("match:a | match:b", "match:\"a b\""),
+        ("similar:'one thing' | type:daily | similar:\"the other\"", "similar:\"one thing the other\""),
+        ("age:7 days", "age:<7d"),
+        ("age:> 2 weeks", "age:>2w"),
+        ("age:7days", "age:<7d"),
+        ("age < 24 hours", "age:<24h"),
+        ("not-visited:linker,7 d", "not-visited:linker,7d"),
+        ("!visited:linker,7 days", "!visited:linker,7d"),
+        ("spread max_hops=3", "spread,max_hops=3"),
+        ("spread max_hops=3 edge_decay=0.5", "spread,max_hops=3,edge_decay=0.5"),
+        ("spread:max_hops=3", "spread,max_hops=3"),
+        ("limit = 5", "limit:5"),
+        ("limit=5", "limit:5"),
+        ("limit 5", "limit:5"),
+        ("type=daily", "type:daily"),
+        ("type = daily", "type:daily"),
+        ("weight > 0.5", "weight:>0.5"),
+        ("weight>=0.5", "weight:>=0.5"),
+        ("sort weight desc", "sort:weight desc"),
+        ("similar where it rained", "similar:\"where it rained\""),
+        ("tag:rust", "keyword:rust"),
+        ("tags=rust", "keyword:rust"),
+        ("top:5", "limit:5"),
+        ("timestamp:<7d", "age:<7d"),
+        ("diverse,lambda", "diverse,lambda=0.7"),
+        ("limit:0", "limit:1"),
+        ("limit:99999999999999999999999", "limit:18446744073709551615"),
+        ("limit:-3", "limit:1"),
+        ("hybrid:x,k=300", "hybrid:x,k=256"),
+        ("diverse,lambda=2", "diverse,lambda=1"),
+        ("match:x | spread,max_hops=99,edge_decay=0.5", "spread,max_hops=16,edge_decay=0.5"),
+    ];
+    for (text, expected) in texts {
+        let message = told(text);
+        let (_, hint) = message.rsplit_once("write `").unwrap_or_else(|| panic!("{text}: {message}"));
+        let right = hint.trim_end_matches('`');
+        assert_eq!(right, expected, "{message}");
+        assert!(parse(right).is_ok(), "{right}");
+    }
+    // Without a value the syntax is shown.
+    assert!(told("tag:").ends_with("hint: write `keyword:WORD`"), "{}", told("tag:"));
+}
 
 #[test]
 fn each_kind_of_problem() {
@@ -131,16 +179,17 @@ fn each_kind_of_problem() {
     `limit` takes a whole number from 1, not `1.5`
       limit:1.5
             ^^^
+    hint: write `limit:1`
 
     `limit` takes no further `5`
       limit:5,5
               ^
     hint: write `limit:N`
 
-    `days` does not belong to `not-visited`
+    `not-visited` takes a duration such as `7d`, `24h`, `30m`, not `7 days`
       not-visited:linker,7 days
-                           ^^^^
-    hint: stages are divided by `|`; write a value with spaces in quotes
+                         ^^^^^^
+    hint: write `not-visited:linker,7d`
 
     a parameter of `not-visited` is missing after this `,`
       not-visited:linker,
@@ -231,6 +280,7 @@ fn each_kind_of_problem() {
     `max_hops` of `spread` takes a whole number from 1 to 16, not `99`
       spread,max_hops=99
              ^^^^^^^^^^^
+    hint: write `spread,max_hops=16`
 
     `max_hops` of `spread` is given twice
       spread,max_hops=2,max_hops=3
@@ -281,6 +331,7 @@ fn each_kind_of_problem() {
     `k` of `hybrid` takes a whole number from 1 to 256, not `300`
       hybrid:x,k=300
                ^^^^^
+    hint: write `hybrid:x,k=256`
 
     unknown stage `hybird`
       hybird:x
@@ -300,6 +351,7 @@ fn each_kind_of_problem() {
     `hops` of `neighbors` takes a whole number from 1 to 8, not `0`
       neighbors:b-tree,hops=0
                        ^^^^^^
+    hint: write `neighbors:b-tree,hops=1`
 
     `neighbors` has no parameter `hop`
       neighbors:b-tree,hop=2
@@ -319,6 +371,7 @@ fn each_kind_of_problem() {
     `lambda` of `diverse` takes a number from 0 to 1, not `2`
       diverse,lambda=2
               ^^^^^^^^
+    hint: write `diverse,lambda=1`
 
     `diverse` has no parameter `lamda`
       diverse,lamda=0.5
@@ -338,6 +391,7 @@ fn each_kind_of_problem() {
     `min_sources` of `confluence` takes a whole number from 1 to 10000, not `0`
       confluence,min_sources=0
                  ^^^^^^^^^^^^^
+    hint: write `confluence,min_sources=1`
 
     `confluence` has no parameter `sources`
       confluence,sources=2
@@ -352,6 +406,7 @@ fn each_kind_of_problem() {
     `k` of `spectral` takes a whole number from 1 to 10000, not `0`
       spectral,k=0
                ^^^
+    hint: write `spectral,k=1`
 
     `spectral` has no parameter `n`
       spectral,n=5
@@ -366,6 +421,7 @@ fn each_kind_of_problem() {
     `max_path` of `geodesic` takes a whole number from 1 to 64, not `99`
       geodesic,max_path=99
                ^^^^^^^^^^^
+    hint: write `geodesic,max_path=64`
 
     `geodesic` has no parameter `max_hops`
       geodesic,max_hops=3

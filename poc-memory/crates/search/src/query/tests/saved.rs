@@ -270,7 +270,8 @@ fn an_error_contains_the_problems_as_data() {
             {
               "offset": 23,
               "length": 1,
-              "message": "`limit` takes a whole number from 1, not `0`"
+              "message": "`limit` takes a whole number from 1, not `0`",
+              "hint": "write `limit:1`"
             }
           ]
         },

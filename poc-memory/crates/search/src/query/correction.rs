@@ -1,0 +1,172 @@
+//! Corrections of common mistakes: the stage as it would be right, ready to run.
+
+use super::lex::{RawStage, Word};
+use super::param::{Param, ParamPosition, ParamType};
+use super::stage;
+use super::stage::definition::StageDef;
+use super::value::{Relation, quoted};
+use poc_graph::time::Span;
+use std::ops::Range;
+
+/// Words that other query languages use, with the stage that does the same here.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("tag", "keyword"),
+    ("tags", "keyword"),
+    ("keywords", "keyword"),
+    ("label", "keyword"),
+    ("top", "limit"),
+    ("take", "limit"),
+    ("first", "limit"),
+    ("head", "limit"),
+    ("skip", "offset"),
+    ("order", "sort"),
+    ("order-by", "sort"),
+    ("sort-by", "sort"),
+    ("kind", "type"),
+    ("timestamp", "age"),
+    ("modified", "age"),
+    ("updated", "age"),
+    ("since", "age"),
+    ("text", "match"),
+    ("words", "match"),
+    ("contains", "match"),
+];
+
+impl RawStage {
+    /// The stage with the text at `span` (in the whole pipeline) replaced.
+    pub(super) fn with(&self, span: Range<usize>, text: &str) -> String {
+        let (from, to) =
+            (span.start.saturating_sub(self.span.start), span.end.saturating_sub(self.span.start));
+        let (before, after) = (self.text.get(..from).unwrap_or(""), self.text.get(to..).unwrap_or(""));
+        format!("{before}{text}{after}")
+    }
+}
+
+/// The stage that an unknown word probably stands for, as a hint: `top:5` for `limit:5`, `type=daily` for
+/// `type:daily`.
+pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
+    let synonym = |word: &str| SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, stage)| *stage);
+    let known = |word: &str| stage::find(word).or_else(|| stage::find(synonym(word)?));
+    if let Some(at) = raw.word.find(['=', '<', '>']) {
+        let (word, value) = raw.word.split_at_checked(at)?;
+        let def = known(word)?;
+        let param = def.colon_param()?;
+        let value = if param.value_type.is_comparison() { value } else { value.trim_start_matches('=') };
+        let text = match value.is_empty() {
+            true => return Some(format!("write `{}`", def.signature())),
+            false => raw.with(raw.word_span.clone(), &format!("{}:{value}", def.word)),
+        };
+        return Some(format!("write `{text}`"));
+    }
+    let def = stage::find(synonym(&raw.word)?)?;
+    match raw.value.as_ref().is_some_and(|value| !value.words.is_empty()) {
+        true => Some(format!("write `{}`", raw.with(raw.word_span.clone(), def.word))),
+        false => Some(format!("write `{}`", def.signature())),
+    }
+}
+
+/// A stage whose value was written after a space: `limit 5`, `limit = 5`, `weight > 1`.
+pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Option<String> {
+    let (first, last) = (raw.trailing.first()?, raw.trailing.last()?);
+    let texts = raw.trailing.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let comparison = param.value_type.is_comparison();
+    let value = if comparison { texts.as_str() } else { texts.trim_start_matches(['=', ' ']) };
+    let has_space_param = def.params.iter().any(|param| param.position == ParamPosition::Space);
+    let value = match param.value_type {
+        ParamType::Duration | ParamType::CompareDuration => {
+            duration(value).map_or_else(|| value.to_owned(), |short| signed(&short, comparison))
+        }
+        ParamType::CompareNumber => value.replace(' ', ""),
+        _ if has_space_param => value.to_owned(),
+        _ => quoted(value),
+    };
+    if value.is_empty() {
+        return None;
+    }
+    Some(raw.with(raw.word_span.end..last.span.end.max(first.span.end), &format!(":{value}")))
+}
+
+/// A stage whose named parameters were written after a space or a `:`, as in `spread max_hops=3`.
+pub(super) fn with_commas(raw: &RawStage, def: &StageDef, words: &[Word]) -> Option<String> {
+    let (first, last) = (words.first()?, words.last()?);
+    let is_named = |word: &Word| {
+        let name = word.equals.and_then(|at| word.text.get(..at));
+        name.is_some_and(|name| def.named(name).is_some())
+    };
+    if !words.iter().all(is_named) {
+        return None;
+    }
+    let before = raw.text.get(..first.span.start.saturating_sub(raw.span.start))?;
+    let end = before.trim_end().trim_end_matches(':').len() + raw.span.start;
+    let texts: String = words.iter().map(|word| format!(",{}", word.text)).collect();
+    Some(raw.with(end..last.span.end, &texts))
+}
+
+/// A duration in other notations, as the language writes it: `7 days`, `7days` and `7 d` are `7d`, with the sign of a
+/// comparison if there is one. A number alone counts days.
+pub(super) fn duration(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (sign, rest) = Relation::SIGNS
+        .into_iter()
+        .find_map(|(sign, _)| text.strip_prefix(sign).map(|rest| (sign, rest.trim_start())))
+        .unwrap_or(("", text));
+    let (number, unit) =
+        rest.split_at_checked(rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len()))?;
+    let unit = match unit.trim().to_lowercase().as_str() {
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "" | "d" | "day" | "days" => "d",
+        "w" | "week" | "weeks" => "w",
+        _ => return None,
+    };
+    Span::parse(&format!("{number}{unit}")).ok().map(|_| format!("{sign}{number}{unit}"))
+}
+
+/// A duration for a comparison needs a sign: no note is as old as that to the millisecond.
+pub(super) fn signed(duration: &str, comparison: bool) -> String {
+    match comparison && duration.starts_with(|char: char| char.is_ascii_digit()) {
+        true => format!("<{duration}"),
+        false => duration.to_owned(),
+    }
+}
+
+/// The permitted number nearest to one that is out of bounds or not whole.
+pub(super) fn nearest_number(value_type: ParamType, text: &str) -> Option<String> {
+    let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
+    match value_type {
+        ParamType::Count(least, most) => {
+            // A conversion from a float saturates.
+            Some((number as usize).clamp(least, most).to_string())
+        }
+        ParamType::Number(least, most) => Some(number.clamp(least, most).to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn synonyms_stand_for_stages_and_are_none() {
+        for (word, stage) in SYNONYMS {
+            assert!(stage::find(stage).is_some() && stage::find(word).is_none(), "{word} {stage}");
+        }
+    }
+
+    #[test]
+    fn durations_in_other_notations() {
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(duration(text).as_deref(), expected, "{text}");
+        check("7 days", Some("7d"));
+        check("7d", Some("7d"));
+        check("< 24 hours", Some("<24h"));
+        check(">=2 Weeks", Some(">=2w"));
+        check("30min", Some("30m"));
+        check("7", Some("7d"));
+        check("days", None);
+        check("7 dogs", None);
+        check("7 days ago", None);
+    }
+}
