@@ -1,5 +1,9 @@
 """Runs networkx, scipy, numpy and igraph on the same graph: `peers.py FOLDER` prints JSON.
 
+`peers.py FOLDER mixed NODES MIXING SEED` only writes the edges of a graph with communities of power-law sizes
+(Lancichinetti, Fortunato and Radicchi 2008), of whose edges the share MIXING leaves its community. `peers.py FOLDER
+communities` compares only communities.
+
 The folder contains columns of little-endian numbers, named after their content and type. For each kind of
 work, the answer has the seconds it took, without building the graph, and values to compare; comments below
 describe the values. `just bench` installs the libraries.
@@ -77,11 +81,39 @@ def nearest_by_brute_force(matrix, places, seeds):
     return few, best[few]
 
 
+def mixed(folder, nodes, mixing, seed):
+    graph = networkx.LFR_benchmark_graph(
+        nodes, 3, 1.5, mixing, average_degree=10, max_degree=50, min_community=20, seed=seed
+    )
+    pairs = numpy.array([(a, b) for a, b in graph.edges() if a != b], dtype="<u4")
+    pairs[:, 0].tofile(folder / "a.u4")
+    pairs[:, 1].tofile(folder / "b.u4")
+
+
+def communities(a, b, strengths, labels):
+    """The shortest time of igraph's Leiden algorithm, and the values: the modularity and the number of its
+    communities, and the modularity of ours."""
+    strong = strengths >= STRONG
+    weights = strengths[strong]
+    graph = igraph.Graph(n=len(labels), edges=numpy.column_stack([a[strong], b[strong]]))
+    seconds, found = measured(
+        lambda: graph.community_leiden(objective_function="modularity", weights=weights), 3
+    )
+    ours = graph.modularity(labels.tolist(), weights=weights)
+    return {"seconds": seconds, "values": [graph.modularity(found, weights=weights), len(found), ours]}
+
+
 def main():
     folder = Path(sys.argv[1])
 
     def column(name, kind):
         return numpy.fromfile(folder / f"{name}.{kind}", dtype="<" + kind)
+
+    if sys.argv[2:3] == ["mixed"]:
+        return mixed(folder, int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))
+    if sys.argv[2:3] == ["communities"]:
+        edges = column("a", "u4"), column("b", "u4"), column("strengths", "f4").astype(float)
+        return json.dump({"communities/igraph": communities(*edges, column("communities", "u4"))}, sys.stdout)
 
     a, b, strengths = column("a", "u4"), column("b", "u4"), column("strengths", "f4").astype(float)
     seeds, labels = column("seeds", "u4"), column("communities", "u4")
@@ -107,20 +139,7 @@ def main():
         5,
     )
 
-    strong = strengths >= STRONG
-    linked, weights = numpy.column_stack([a[strong], b[strong]]), strengths[strong]
-    graph = igraph.Graph(n=nodes, edges=linked)
-    # The modularity and the number of igraph's communities, and the modularity of ours.
-    add(
-        "communities/igraph",
-        lambda: graph.community_label_propagation(weights=weights),
-        lambda found: [
-            graph.modularity(found, weights=weights),
-            len(found),
-            graph.modularity(labels.tolist(), weights=weights),
-        ],
-    )
-    del graph
+    answers["communities/igraph"] = communities(a, b, strengths, labels)
 
     strength = matrix.sum(axis=1)
     root = 1.0 / numpy.sqrt(strength)
@@ -153,15 +172,6 @@ def main():
             "spread/networkx",
             lambda: spread_by_loops(graph, seeds),
             lambda total: [total.get(node, 0.0) for node in range(nodes)],
-        )
-        graph = networkx.Graph()
-        graph.add_nodes_from(range(nodes))
-        graph.add_weighted_edges_from(zip(linked[:, 0].tolist(), linked[:, 1].tolist(), weights.tolist()))
-        add(
-            "communities/networkx",
-            lambda: list(networkx.community.asyn_lpa_communities(graph, weight="weight", seed=7)),
-            lambda found: [networkx.community.modularity(graph, found), len(found)],
-            1,
         )
     json.dump(answers, sys.stdout)
 

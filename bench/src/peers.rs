@@ -40,13 +40,40 @@ pub struct PeerInput<'a> {
 
 /// Runs all peers on a graph. Prints a message and returns `None` when Python is not installed.
 pub fn ask(input: PeerInput<'_>) -> Option<PeerResults> {
-    let python = python()?;
     let columns = tempfile::tempdir_in(folder()).unwrap();
     write(input, columns.path()).unwrap();
+    Some(serde_json::from_slice(&run(columns.path(), &[])?).unwrap())
+}
+
+/// A graph with communities of power-law sizes (Lancichinetti, Fortunato and Radicchi 2008), of whose edges the share
+/// `mixing` leaves its community; all edges have strength 1. Prints a message and returns `None` when Python is not
+/// installed.
+pub fn mixed_graph(nodes: usize, mixing: f64, seed: u64) -> Option<Shape> {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    run(folder.path(), &["mixed", &nodes.to_string(), &mixing.to_string(), &seed.to_string()])?;
+    let column = |name| -> Vec<u32> {
+        let bytes = std::fs::read(folder.path().join(name)).unwrap();
+        bytes.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    };
+    let edges = column("a.u4").into_iter().zip(column("b.u4")).map(|(a, b)| (a, b, 1.0)).collect();
+    Some(Shape { nodes, edges, topics: vec![0; nodes] })
+}
+
+/// What igraph finds in a graph, and how it judges our communities, as `communities/igraph` of [`ask`].
+pub fn compare_communities(shape: &Shape, communities: &Communities) -> Option<PeerResult> {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    write_edges(shape, folder.path()).unwrap();
+    write_communities(shape, communities, folder.path()).unwrap();
+    let mut results: PeerResults = serde_json::from_slice(&run(folder.path(), &["communities"])?).unwrap();
+    results.remove("communities/igraph")
+}
+
+/// Runs `peers.py` on a folder; `None` when Python is not installed.
+fn run(folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers.py");
-    let output = Command::new(python).arg(script).arg(columns.path()).output().unwrap();
+    let output = Command::new(python()?).arg(script).arg(folder).args(arguments).output().unwrap();
     assert!(output.status.success(), "peers.py failed:\n{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    Some(output.stdout)
 }
 
 /// The Python of the environment that `just bench` creates. Prints a message and returns `None` when it is missing.
@@ -63,16 +90,24 @@ pub fn python() -> Option<PathBuf> {
 fn write(input: PeerInput<'_>, folder: &Path) -> Result<()> {
     let PeerInput { shape, seeds, communities, embedding, pairs } = input;
     let nodes = 0..shape.nodes as Ix;
-    column(folder, "a.u4", shape.edges.iter().map(|edge| edge.0.to_le_bytes()))?;
-    column(folder, "b.u4", shape.edges.iter().map(|edge| edge.1.to_le_bytes()))?;
-    column(folder, "strengths.f4", shape.edges.iter().map(|edge| edge.2.to_le_bytes()))?;
+    write_edges(shape, folder)?;
+    write_communities(shape, communities, folder)?;
     column(folder, "seeds.u4", seeds.iter().map(|seed| seed.to_le_bytes()))?;
-    let label = |ix| communities.of(ix).unwrap().to_le_bytes();
-    column(folder, "communities.u4", nodes.clone().map(label))?;
     column(folder, "eigenvalues.f8", embedding.eigenvalues(0).iter().map(|value| value.to_le_bytes()))?;
     let coordinates = nodes.flat_map(|ix| embedding.coordinates(ix)).map(|value| value.to_le_bytes());
     column(folder, "coordinates.f4", coordinates)?;
     column(folder, "pairs.u4", pairs.iter().flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()]))
+}
+
+fn write_edges(shape: &Shape, folder: &Path) -> Result<()> {
+    column(folder, "a.u4", shape.edges.iter().map(|edge| edge.0.to_le_bytes()))?;
+    column(folder, "b.u4", shape.edges.iter().map(|edge| edge.1.to_le_bytes()))?;
+    column(folder, "strengths.f4", shape.edges.iter().map(|edge| edge.2.to_le_bytes()))
+}
+
+fn write_communities(shape: &Shape, communities: &Communities, folder: &Path) -> Result<()> {
+    let label = |ix| communities.of(ix).unwrap().to_le_bytes();
+    column(folder, "communities.u4", (0..shape.nodes as Ix).map(label))
 }
 
 fn column<const N: usize>(folder: &Path, name: &str, values: impl Iterator<Item = [u8; N]>) -> Result<()> {

@@ -12,6 +12,7 @@ mod draw;
 mod embedding;
 mod health;
 mod layout;
+mod leiden;
 mod outliers;
 mod parts;
 mod policy;
@@ -40,8 +41,9 @@ impl View {
     pub fn communities(&self, options: &StructureOptions) -> (Arc<Communities>, StructureSource) {
         self.restore_structure(options);
         let part = &self.structure.communities;
-        let found = part.get(self.generation(), self.size(), options, true, || Communities::compute(self));
-        found.unwrap_or_else(|| self.fresh_communities())
+        let compute = || self.compute_communities(options);
+        let found = part.get(self.generation(), self.size(), options, true, compute);
+        found.unwrap_or_else(|| self.fresh_communities(options))
     }
 
     /// The communities of the graph; `None` when a large graph would have to be computed.
@@ -51,7 +53,7 @@ impl View {
     ) -> Option<(Arc<Communities>, StructureSource)> {
         self.restore_structure(options);
         let part = &self.structure.communities;
-        part.get(self.generation(), self.size(), options, false, || Communities::compute(self))
+        part.get(self.generation(), self.size(), options, false, || self.compute_communities(options))
     }
 
     /// The spectral embedding of the graph. All callers must pass the same dimensions; those of the first call
@@ -87,7 +89,7 @@ impl View {
 
     /// Computes whatever was not yet computed for exactly this graph.
     pub fn refresh(&self, options: &StructureOptions) {
-        self.fresh_communities();
+        self.fresh_communities(options);
         self.fresh_embedding(options);
         self.structure.outliers.fresh(self.generation(), || self.compute_outliers(options));
         self.structure.health.fresh(self.generation(), || Health::compute(self));
@@ -129,8 +131,19 @@ impl View {
         view
     }
 
-    fn fresh_communities(&self) -> (Arc<Communities>, StructureSource) {
-        self.structure.communities.fresh(self.generation(), || Communities::compute(self))
+    fn fresh_communities(&self, options: &StructureOptions) -> (Arc<Communities>, StructureSource) {
+        self.structure.communities.fresh(self.generation(), || self.compute_communities(options))
+    }
+
+    /// The communities of this graph. In a large graph that has not changed much since the latest ones, they start
+    /// from these, which keeps most communities and their numbers. In a small graph they depend on the graph alone.
+    fn compute_communities(&self, options: &StructureOptions) -> Communities {
+        let latest = self.structure.communities.latest(self.generation());
+        let near = |changes: u64| changes as f64 <= Communities::CONTINUED * self.edge_count() as f64;
+        match latest.filter(|(_, changes)| self.is_large(options) && near(*changes)) {
+            Some((earlier, _)) => Communities::continued(self, &earlier),
+            None => Communities::compute(self),
+        }
     }
 
     fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
@@ -139,7 +152,7 @@ impl View {
     }
 
     fn compute_outliers(&self, options: &StructureOptions) -> Outliers {
-        Outliers::compute(&self.fresh_communities().0, &self.fresh_embedding(options).0)
+        Outliers::compute(&self.fresh_communities(options).0, &self.fresh_embedding(options).0)
     }
 
     fn size(&self) -> (usize, usize) {

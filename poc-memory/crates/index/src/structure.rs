@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The version of the format. Increment it when the encoding or the meaning of [`SavedStructure`] changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 const NAME: &str = "latest";
 

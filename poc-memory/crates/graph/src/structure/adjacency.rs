@@ -101,7 +101,7 @@ impl Adjacency {
 
     /// The edges of the nodes in a range, node by node.
     #[inline]
-    pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl Iterator<Item = &[HalfEdge]> {
+    pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl ExactSizeIterator<Item = &[HalfEdge]> + Clone {
         let bounds = self.starts.get(nodes.start..=nodes.end).unwrap_or(&[]);
         let ranges = bounds.iter().zip(bounds.iter().skip(1));
         ranges.map(|(&start, &end)| self.ends.get(start..end).unwrap_or(&[]))

@@ -134,6 +134,12 @@ impl<T> DerivedValue<T> {
         self.latest.load().as_ref().map(|latest| generation.abs_diff(latest.generation))
     }
 
+    /// The latest value, and the number of changes since it was computed.
+    pub(super) fn latest(&self, generation: i64) -> Option<(Arc<T>, u64)> {
+        let latest = self.latest.load();
+        latest.as_ref().map(|latest| (latest.value.clone(), generation.abs_diff(latest.generation)))
+    }
+
     /// The value, reused or computed as [`plan`] decides. `None` when it would have to be computed for a large
     /// graph and `must` is false.
     pub(super) fn get(

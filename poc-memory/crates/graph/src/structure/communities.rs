@@ -1,11 +1,13 @@
-//! Communities by label propagation.
+//! Communities by the Leiden algorithm.
 
 use super::adjacency::Adjacency;
 use super::draw::draw;
+use super::leiden::{Network, leiden};
 use super::parts::Partition;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
+use rustc_hash::FxHashMap;
 
 /// Which community each live node belongs to.
 #[derive(Clone, Debug, Default)]
@@ -17,30 +19,44 @@ impl Communities {
     /// Edges weaker than this are ignored.
     pub const MIN_STRENGTH: f64 = 0.3;
 
-    /// The greatest number of sweeps. Label propagation usually converges within five; two labels that keep
-    /// swapping would never end.
-    const MAX_SWEEPS: usize = 30;
+    /// The greatest share of edges that may have changed for communities to be continued rather than computed anew.
+    pub(super) const CONTINUED: f64 = 0.2;
 
-    /// Label propagation (Raghavan, Albert and Kumara 2007) over the edges of at least
-    /// [`Communities::MIN_STRENGTH`] between live nodes. A node takes the label with the greatest
-    /// sum of strengths around it; the connected parts of one label become separate communities.
+    /// The seed of the random choices. Any other gives communities of nearly the same modularity.
+    const SEED: u64 = 0x1E1D_E4A1;
+
+    /// The communities that the Leiden algorithm finds (Traag, Waltman and van Eck 2019), with modularity as the
+    /// objective. It uses the edges of at least [`Communities::MIN_STRENGTH`] between live nodes, and their
+    /// strengths as weights. Every community is connected.
     ///
-    /// The random choices of the original (the order of visits, the choice among equal labels) are derived from
-    /// a hash of the ids, so that the result depends only on the graph. Always choosing the smallest label
-    /// would let the first labels spread over the whole graph.
+    /// Random choices follow from the ids of the nodes and a fixed seed, so that the result depends only on the
+    /// graph.
     ///
     /// Community 0 is the largest; ties by the smallest id among the members.
     pub fn compute(view: &View) -> Self {
+        Self::starting_from(view, |_| None)
+    }
+
+    /// Like [`Communities::compute`], but starts with the communities of an earlier state of the same view, so that
+    /// communities that still hold together stay as they are. Nodes created since start alone.
+    pub fn continued(view: &View, earlier: &Communities) -> Self {
+        Self::starting_from(view, |ix| earlier.of(ix))
+    }
+
+    fn starting_from(view: &View, earlier: impl Fn(Ix) -> Option<u32>) -> Self {
         let strong = Adjacency::of(view, Self::MIN_STRENGTH);
-        // Numbered in the order of visits, so that a sweep accesses memory sequentially.
+        // Numbered by a hash of the ids, so that the result does not depend on the order of insertion.
         let mut order: Vec<(u64, NodeId, Ix)> = (0..strong.rows())
             .filter(|&ix| view.is_live(ix))
             .filter_map(|ix| view.id(ix).map(|id| (draw(Some(id), None), id, ix)))
             .collect();
         order.sort_unstable();
-        let (ids, order): (Vec<NodeId>, Vec<Ix>) = order.into_iter().map(|(_, id, ix)| (id, ix)).unzip();
+        let order: Vec<Ix> = order.into_iter().map(|(_, _, ix)| ix).collect();
         let mut places = Vec::new();
-        let labels = propagate(&strong.part(&order, &mut places), &ids);
+        let part = strong.part(&order, &mut places);
+        let rows = part.rows_in(0..order.len());
+        let network = Network::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
+        let labels = leiden(&network, &start(&order, earlier), Self::SEED);
         let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
         let parts = Partition::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
         Communities { parts }
@@ -78,64 +94,11 @@ impl Communities {
     }
 }
 
-/// Sweeps over the nodes until no label changes. A label is the position of the node that had it first. A node
-/// is visited again only after the label of a neighbour has changed.
-fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
-    let mut labels: Vec<u32> = (0..graph.rows()).collect();
-    let mut stirred = vec![true; labels.len()];
-    let mut votes: Vec<u64> = vec![0; labels.len()];
-    let mut named: Vec<u32> = Vec::new();
-    for _ in 0..Communities::MAX_SWEEPS {
-        let mut changed = false;
-        for node in 0..graph.rows() {
-            if !stirred.get_mut(node as usize).is_some_and(std::mem::take) {
-                continue;
-            }
-            for end in graph.row(node) {
-                let Some(&label) = labels.get(end.ix as usize) else { continue };
-                let Some(sum) = votes.get_mut(label as usize) else { continue };
-                if *sum == 0 {
-                    named.push(label);
-                }
-                // Integers, so that sums do not depend on the order of addition.
-                *sum += (f64::from(end.strength) * 1e6) as u64;
-            }
-            let Some(own) = labels.get_mut(node as usize) else { continue };
-            if let Some(best) = elected(node, *own, &named, &votes, ids) {
-                *own = best;
-                changed = true;
-                for end in graph.row(node) {
-                    if let Some(stirred) = stirred.get_mut(end.ix as usize) {
-                        *stirred = true;
-                    }
-                }
-            }
-            for label in named.drain(..) {
-                if let Some(sum) = votes.get_mut(label as usize) {
-                    *sum = 0;
-                }
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    labels
-}
-
-/// The label with the most votes; `None` when the node's own label has as many.
-fn elected(node: u32, own: u32, named: &[u32], votes: &[u64], ids: &[NodeId]) -> Option<u32> {
-    let vote = |label: u32| votes.get(label as usize).copied().unwrap_or(0);
-    let most = named.iter().map(|&label| vote(label)).max()?;
-    if vote(own) == most {
-        return None;
-    }
-    let id = |node: u32| ids.get(node as usize).copied();
-    let mut best = named.iter().copied().filter(|&label| vote(label) == most);
-    let first = best.next()?;
-    // The pseudo-random choice is computed only when several labels tie.
-    let drawn = |label: u32| (draw(id(node), id(label)), id(label));
-    Some(best.fold(first, |best, other| if drawn(other) < drawn(best) { other } else { best }))
+/// A starting label for each node of `order`: the first node of the same earlier community, or itself.
+fn start(order: &[Ix], earlier: impl Fn(Ix) -> Option<u32>) -> Vec<u32> {
+    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+    let label = |(place, &ix)| earlier(ix).map_or(place, |number| *first.entry(number).or_insert(place));
+    (0..).zip(order).map(label).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,96 @@
+//! The Leiden algorithm (Traag, Waltman and van Eck 2019, "From Louvain to Leiden: guaranteeing well-connected
+//! communities") with modularity as its objective.
+//!
+//! A level moves nodes between communities while modularity grows ([`local_moving`]), splits every community into
+//! well-connected parts ([`refinement`]) and merges each part into one node. The next level continues with the
+//! smaller network, whose nodes start in the communities they were split from. Levels end when every community is
+//! a single node. From there, a further pass starts with the communities of the one before.
+
+mod local_moving;
+mod network;
+mod refinement;
+#[cfg(test)]
+mod tests;
+
+pub(super) use network::Network;
+
+use crate::rng::SeededRng;
+use local_moving::move_nodes;
+use refinement::refine;
+
+/// The least increase in modularity that a pass must bring for another one to follow.
+const LEAST_GAIN: f64 = 1e-4;
+
+/// The greatest number of passes. Most graphs need two or three.
+const MAX_PASSES: usize = 8;
+
+/// The community of every node, starting from the communities in `start`, one for each node and smaller than
+/// their number. Modularity is never lower than that of `start`. All random choices follow from `seed`.
+pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
+    let random = SeededRng::new(seed);
+    let mut communities = start.to_vec();
+    if network.total() <= 0.0 {
+        return communities;
+    }
+    let mut modularity = network.modularity(&communities);
+    for _ in 0..MAX_PASSES {
+        pass(network, &mut communities, &random);
+        let before = std::mem::replace(&mut modularity, network.modularity(&communities));
+        if modularity - before < LEAST_GAIN {
+            break;
+        }
+    }
+    communities
+}
+
+/// One pass over all levels.
+fn pass(network: &Network, communities: &mut [u32], random: &SeededRng) {
+    // The node of the present level that contains each node of the network, and the community of each node of the
+    // present level.
+    let mut places: Vec<u32> = (0..network.len() as u32).collect();
+    let mut labels = communities.to_vec();
+    let mut level: Option<Network> = None;
+    loop {
+        let present = level.as_ref().unwrap_or(network);
+        move_nodes(present, &mut labels, random);
+        if number_consecutively(&mut labels) == present.len() {
+            break;
+        }
+        let mut parts = refine(present, &labels, random);
+        let count = number_consecutively(&mut parts);
+        if count == present.len() {
+            break;
+        }
+        let merged = present.merged(&parts, count);
+        let mut next = vec![0; count];
+        for (&part, &label) in parts.iter().zip(&labels) {
+            if let Some(slot) = next.get_mut(part as usize) {
+                *slot = label;
+            }
+        }
+        for place in &mut places {
+            *place = parts.get(*place as usize).copied().unwrap_or(0);
+        }
+        labels = next;
+        level = Some(merged);
+    }
+    for (community, &place) in communities.iter_mut().zip(&places) {
+        *community = labels.get(place as usize).copied().unwrap_or(0);
+    }
+}
+
+/// Renumbers labels, which are smaller than their number, in the order of their first use. Returns how many there
+/// are.
+fn number_consecutively(labels: &mut [u32]) -> usize {
+    let mut numbers = vec![u32::MAX; labels.len()];
+    let mut count = 0;
+    for label in labels {
+        let Some(number) = numbers.get_mut(*label as usize) else { continue };
+        if *number == u32::MAX {
+            *number = count;
+            count += 1;
+        }
+        *label = *number;
+    }
+    count as usize
+}

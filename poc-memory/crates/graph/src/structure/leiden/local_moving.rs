@@ -1,0 +1,141 @@
+//! The first step of a level: nodes move to the neighbouring community that raises modularity most.
+
+use super::network::Network;
+use crate::rng::{Rng, SeededRng};
+use std::collections::VecDeque;
+
+/// A move must raise modularity by more than this weight inside communities, so that rounding errors cannot keep
+/// nodes moving back and forth. Weights are far greater.
+pub(super) const LEAST_MOVE: f64 = 1e-9;
+
+/// Moves nodes until none gains by moving. Labels are below the number of nodes. A node is visited again only
+/// after a neighbour has moved to another community than its own.
+pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededRng) {
+    let nodes = network.len();
+    let mut degrees = network.degrees_by(labels);
+    let mut sizes = vec![0u32; nodes];
+    for &label in labels.iter() {
+        if let Some(size) = sizes.get_mut(label as usize) {
+            *size += 1;
+        }
+    }
+    let mut empty: Vec<u32> =
+        (0..).zip(&sizes).filter(|(_, size)| **size == 0).map(|(label, _)| label).collect();
+    let mut queue: VecDeque<u32> = shuffled(nodes, random).into();
+    let mut queued = vec![true; nodes];
+    let mut sums = Sums::new(nodes);
+    while let Some(node) = queue.pop_front() {
+        if let Some(queued) = queued.get_mut(node as usize) {
+            *queued = false;
+        }
+        let Some(&own) = labels.get(node as usize) else { continue };
+        for (other, weight) in network.edges(node) {
+            if let Some(&label) = labels.get(other as usize) {
+                sums.add(label, weight);
+            }
+        }
+        let degree = network.degree(node);
+        let share = degree / network.total();
+        if let Some(sum) = degrees.get_mut(own as usize) {
+            *sum -= degree;
+        }
+        let gain =
+            |label: u32, weight: f64| weight - share * degrees.get(label as usize).copied().unwrap_or(0.0);
+        let mut best = own;
+        let mut most = gain(own, sums.get(own)) + LEAST_MOVE;
+        for &label in sums.labels() {
+            let gain = gain(label, sums.get(label));
+            if gain > most {
+                (best, most) = (label, gain);
+            }
+        }
+        sums.clear();
+        // Alone in a community, a node gains nothing and loses nothing.
+        let is_alone = sizes.get(own as usize) == Some(&1);
+        if most < 0.0
+            && !is_alone
+            && let Some(label) = empty.pop()
+        {
+            best = label;
+        }
+        if let Some(sum) = degrees.get_mut(best as usize) {
+            *sum += degree;
+        }
+        if best == own {
+            continue;
+        }
+        if let Some(size) = sizes.get_mut(own as usize) {
+            *size -= 1;
+            if *size == 0 {
+                empty.push(own);
+            }
+        }
+        if let Some(size) = sizes.get_mut(best as usize) {
+            *size += 1;
+        }
+        if let Some(label) = labels.get_mut(node as usize) {
+            *label = best;
+        }
+        for (other, _) in network.edges(node) {
+            if labels.get(other as usize) != Some(&best)
+                && let Some(queued) = queued.get_mut(other as usize).filter(|queued| !**queued)
+            {
+                *queued = true;
+                queue.push_back(other);
+            }
+        }
+    }
+}
+
+/// The numbers below `count` in random order (Fisher and Yates 1938).
+pub(super) fn shuffled(count: usize, random: &SeededRng) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    for last in (1..count).rev() {
+        order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+/// The weight from one node to each label around it.
+pub(super) struct Sums {
+    sums: Vec<f64>,
+    labels: Vec<u32>,
+}
+
+impl Sums {
+    /// For labels below `count`.
+    pub(super) fn new(count: usize) -> Sums {
+        Sums { sums: vec![0.0; count], labels: Vec::new() }
+    }
+
+    /// Adds a weight above 0.
+    #[inline]
+    pub(super) fn add(&mut self, label: u32, weight: f64) {
+        if let Some(sum) = self.sums.get_mut(label as usize) {
+            if *sum == 0.0 {
+                self.labels.push(label);
+            }
+            *sum += weight;
+        }
+    }
+
+    /// The weight to a label.
+    #[inline]
+    pub(super) fn get(&self, label: u32) -> f64 {
+        self.sums.get(label as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The labels with a weight, in the order in which they were added.
+    pub(super) fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    /// Removes all weights.
+    pub(super) fn clear(&mut self) {
+        for label in self.labels.drain(..) {
+            if let Some(sum) = self.sums.get_mut(label as usize) {
+                *sum = 0.0;
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A weighted network without loops, and its modularity.
+
+/// Compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, by target. An edge is stored at
+/// both ends.
+#[derive(Clone, Debug, Default)]
+pub(in crate::structure) struct Network {
+    starts: Vec<usize>,
+    targets: Vec<u32>,
+    weights: Vec<f64>,
+    // The sum of weights at each node. In a merged network it includes the edges inside the node, twice.
+    degrees: Vec<f64>,
+    // The sum of all degrees.
+    total: f64,
+}
+
+impl Network {
+    /// From the edges of every node: the other end and a weight above 0. Both ends must list an edge, and no node
+    /// may list itself.
+    pub(in crate::structure) fn new<R>(rows: impl ExactSizeIterator<Item = R> + Clone) -> Network
+    where
+        R: IntoIterator<Item = (u32, f64)>,
+    {
+        let nodes = rows.len();
+        let mut starts = vec![0; nodes + 1];
+        for (target, _) in rows.clone().flatten() {
+            if let Some(count) = starts.get_mut(target as usize + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        // The edges of a node are collected from their other ends, whose order makes them ascend.
+        let (mut targets, mut weights) = (vec![0; sum], vec![0.0; sum]);
+        let mut next = starts.clone();
+        for (node, row) in (0..).zip(rows) {
+            for (target, weight) in row {
+                let Some(place) = next.get_mut(target as usize) else { continue };
+                if let Some((target, slot)) = targets.get_mut(*place).zip(weights.get_mut(*place)) {
+                    (*target, *slot) = (node, weight);
+                }
+                *place += 1;
+            }
+        }
+        let mut network = Network { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
+        network.degrees =
+            (0..nodes as u32).map(|node| network.edges(node).map(|(_, weight)| weight).sum()).collect();
+        network.total = network.degrees.iter().sum();
+        network
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// The edges of a node, by target.
+    #[inline]
+    pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u32, f64)> {
+        let at = node as usize;
+        let range =
+            self.starts.get(at).zip(self.starts.get(at + 1)).map_or(0..0, |(&start, &end)| start..end);
+        let targets = self.targets.get(range.clone()).unwrap_or(&[]);
+        let weights = self.weights.get(range).unwrap_or(&[]);
+        targets.iter().copied().zip(weights.iter().copied())
+    }
+
+    /// The sum of weights at a node.
+    #[inline]
+    pub(super) fn degree(&self, node: u32) -> f64 {
+        self.degrees.get(node as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The sum of all degrees: twice the sum of all weights.
+    #[inline]
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// The sums of the degrees by label.
+    pub(super) fn degrees_by(&self, labels: &[u32]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.len()];
+        for (&label, degree) in labels.iter().zip(&self.degrees) {
+            if let Some(sum) = sums.get_mut(label as usize) {
+                *sum += degree;
+            }
+        }
+        sums
+    }
+
+    /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside of them minus what
+    /// chance would put there. A merged network has the modularity of the network it was merged from.
+    pub(in crate::structure) fn modularity(&self, labels: &[u32]) -> f64 {
+        if self.total <= 0.0 {
+            return 0.0;
+        }
+        let label = |node: u32| labels.get(node as usize).copied();
+        let between: f64 = (0..self.len() as u32)
+            .flat_map(|node| self.edges(node).filter(move |(other, _)| label(*other) != label(node)))
+            .map(|(_, weight)| weight)
+            .sum();
+        let chance: f64 = self.degrees_by(labels).iter().map(|degree| (degree / self.total).powi(2)).sum();
+        1.0 - between / self.total - chance
+    }
+
+    /// The network of the parts: each of them one node, the edges between two of them one edge. `parts` has the
+    /// part of every node, below `count`.
+    pub(super) fn merged(&self, parts: &[u32], count: usize) -> Network {
+        let (members, first) = sorted_by_label(parts, count);
+        let part = |node: u32| parts.get(node as usize).copied().unwrap_or(0);
+        let mut merged = Network {
+            starts: Vec::with_capacity(count + 1),
+            targets: Vec::new(),
+            weights: Vec::new(),
+            degrees: self.degrees_by(parts),
+            total: self.total,
+        };
+        merged.degrees.truncate(count);
+        // By part: the position of its edge in the row being built, plus 1.
+        let mut places = vec![0usize; count];
+        for (number, bounds) in (0u32..).zip(first.windows(2)) {
+            let start = merged.targets.len();
+            merged.starts.push(start);
+            let range = bounds.first().zip(bounds.last()).map_or(0..0, |(&start, &end)| start..end);
+            for &node in members.get(range).unwrap_or(&[]) {
+                for (other, weight) in self.edges(node) {
+                    let target = part(other);
+                    let Some(place) = places.get_mut(target as usize).filter(|_| target != number) else {
+                        continue;
+                    };
+                    if *place <= start {
+                        merged.targets.push(target);
+                        merged.weights.push(0.0);
+                        *place = merged.targets.len();
+                    }
+                    if let Some(sum) = merged.weights.get_mut(*place - 1) {
+                        *sum += weight;
+                    }
+                }
+            }
+        }
+        merged.starts.push(merged.targets.len());
+        merged
+    }
+}
+
+/// The nodes by label, ascending within one: those of label `i` are at `first[i]..first[i + 1]`.
+pub(super) fn sorted_by_label(labels: &[u32], count: usize) -> (Vec<u32>, Vec<usize>) {
+    let mut first = vec![0; count + 1];
+    for &label in labels {
+        if let Some(size) = first.get_mut(label as usize + 1) {
+            *size += 1;
+        }
+    }
+    let mut sum = 0;
+    for start in &mut first {
+        sum += *start;
+        *start = sum;
+    }
+    let mut nodes = vec![0; labels.len()];
+    let mut next = first.clone();
+    for (node, &label) in (0..).zip(labels) {
+        let Some(place) = next.get_mut(label as usize) else { continue };
+        if let Some(slot) = nodes.get_mut(*place) {
+            *slot = node;
+        }
+        *place += 1;
+    }
+    (nodes, first)
+}

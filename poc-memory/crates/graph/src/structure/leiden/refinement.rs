@@ -1,0 +1,95 @@
+//! The second step of a level: every community is split into parts that hold together by themselves.
+
+use super::local_moving::{LEAST_MOVE, Sums, shuffled};
+use super::network::Network;
+use crate::rng::{Rng, SeededRng};
+
+/// How random the choice of a part is: a part that raises the objective by a weight of `RANDOMNESS` less is chosen
+/// e times less often (θ in the paper, which uses the same value).
+const RANDOMNESS: f64 = 0.01;
+
+/// The part of every node, below the number of nodes. A part lies within one community. Every node starts as a
+/// part of its own. Nodes that are still alone and well connected with the rest of their community join a
+/// well-connected part of it, so that modularity does not decrease; among these the choice is random, which lets
+/// refinement reach partitions that a greedy choice would miss.
+pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng) -> Vec<u32> {
+    let nodes = network.len();
+    let in_community = network.degrees_by(communities);
+    let community = |node: u32| communities.get(node as usize).copied().unwrap_or(0);
+    let whole = |node: u32| in_community.get(community(node) as usize).copied().unwrap_or(0.0);
+    let mut parts: Vec<u32> = (0..nodes as u32).collect();
+    let mut degrees: Vec<f64> = (0..nodes as u32).map(|node| network.degree(node)).collect();
+    // By part: the weight of the edges to the rest of its community.
+    let mut cuts: Vec<f64> = (0..nodes as u32)
+        .map(|node| {
+            let inside = network.edges(node).filter(|(other, _)| community(*other) == community(node));
+            inside.map(|(_, weight)| weight).sum()
+        })
+        .collect();
+    let mut is_alone = vec![true; nodes];
+    let mut sums = Sums::new(nodes);
+    let mut choices: Vec<(u32, f64)> = Vec::new();
+    for node in shuffled(nodes, random) {
+        let at = node as usize;
+        let (Some(true), Some(&cut)) = (is_alone.get(at).copied(), cuts.get(at)) else { continue };
+        let (degree, whole) = (network.degree(node), whole(node));
+        let well_connected =
+            |cut: f64, degree: f64| cut + LEAST_MOVE >= degree * (whole - degree) / network.total();
+        if !well_connected(cut, degree) {
+            continue;
+        }
+        for (other, weight) in network.edges(node).filter(|(other, _)| community(*other) == community(node)) {
+            if let Some(&part) = parts.get(other as usize) {
+                sums.add(part, weight);
+            }
+        }
+        choices.clear();
+        for &part in sums.labels() {
+            let (Some(&its_cut), Some(&its_degree)) = (cuts.get(part as usize), degrees.get(part as usize))
+            else {
+                continue;
+            };
+            let gain = sums.get(part) - degree * its_degree / network.total();
+            if gain >= 0.0 && well_connected(its_cut, its_degree) {
+                choices.push((part, gain));
+            }
+        }
+        if let Some(part) = chosen(&choices, random) {
+            let to_part = sums.get(part);
+            if let Some(slot) = parts.get_mut(at) {
+                *slot = part;
+            }
+            for alone in [at, part as usize] {
+                if let Some(slot) = is_alone.get_mut(alone) {
+                    *slot = false;
+                }
+            }
+            if let Some(sum) = degrees.get_mut(part as usize) {
+                *sum += degree;
+            }
+            if let Some(sum) = cuts.get_mut(part as usize) {
+                *sum += cut - 2.0 * to_part;
+            }
+        }
+        sums.clear();
+    }
+    parts
+}
+
+/// One of the parts, with a probability proportional to the exponential of its gain. The paper also lets a node stay
+/// alone. Without that, every community of several nodes has a part of several nodes, so that every level shrinks
+/// the network.
+fn chosen(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
+    let most = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
+    let odds = |gain: f64| ((gain - most) / RANDOMNESS).exp();
+    let all: f64 = choices.iter().map(|(_, gain)| odds(*gain)).sum();
+    let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    let mut left = unit * all;
+    for &(part, gain) in choices {
+        left -= odds(gain);
+        if left < 0.0 {
+            return Some(part);
+        }
+    }
+    choices.last().map(|(part, _)| *part)
+}

@@ -1,0 +1,206 @@
+use super::network::Network;
+use super::refinement::refine;
+use super::*;
+use crate::rng::SeededRng;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+type Edges = Vec<(u32, u32, f64)>;
+
+fn network(nodes: u32, edges: &[(u32, u32, f64)]) -> Network {
+    let mut rows: Vec<Vec<(u32, f64)>> = vec![Vec::new(); nodes as usize];
+    for &(a, b, weight) in edges {
+        rows[a as usize].push((b, weight));
+        rows[b as usize].push((a, weight));
+    }
+    Network::new(rows.iter().map(|row| row.iter().copied()))
+}
+
+fn alone(nodes: u32) -> Vec<u32> {
+    (0..nodes).collect()
+}
+
+/// Modularity by its definition: over all pairs of nodes in one community, A_ij − k_i k_j / 2m, divided by 2m.
+fn by_pairs(nodes: u32, edges: &[(u32, u32, f64)], labels: &[u32]) -> f64 {
+    let total: f64 = edges.iter().map(|(_, _, weight)| 2.0 * weight).sum();
+    let degree = |node: u32| -> f64 {
+        edges.iter().filter(|(a, b, _)| *a == node || *b == node).map(|(_, _, weight)| weight).sum()
+    };
+    let degrees: Vec<f64> = (0..nodes).map(degree).collect();
+    let same = |a: u32, b: u32| labels[a as usize] == labels[b as usize];
+    let inside: f64 = edges.iter().filter(|(a, b, _)| same(*a, *b)).map(|(_, _, weight)| 2.0 * weight).sum();
+    let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|&(a, b)| same(a, b));
+    let chance: f64 = pairs.map(|(a, b)| degrees[a as usize] * degrees[b as usize] / total).sum();
+    if total > 0.0 { (inside - chance) / total } else { 0.0 }
+}
+
+fn is_connected(members: &[u32], edges: &[(u32, u32, f64)]) -> bool {
+    let mut reached = vec![members[0]];
+    let mut next = 0;
+    while let Some(&at) = reached.get(next) {
+        next += 1;
+        for &(a, b, _) in edges {
+            let other = if a == at { b } else { a };
+            if (a == at || b == at) && members.contains(&other) && !reached.contains(&other) {
+                reached.push(other);
+            }
+        }
+    }
+    reached.len() == members.len()
+}
+
+fn groups(labels: &[u32]) -> BTreeMap<u32, Vec<u32>> {
+    let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    (0..).zip(labels).for_each(|(node, &label)| groups.entry(label).or_default().push(node));
+    groups
+}
+
+/// The friendships of a karate club (Zachary 1977). Its best communities have a modularity of 0.4198 (Brandes and
+/// others 2008).
+const KARATE: [(u32, &[u32]); 26] = [
+    (0, &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31]),
+    (1, &[2, 3, 7, 13, 17, 19, 21, 30]),
+    (2, &[3, 7, 8, 9, 13, 27, 28, 32]),
+    (3, &[7, 12, 13]),
+    (4, &[6, 10]),
+    (5, &[6, 10, 16]),
+    (6, &[16]),
+    (8, &[30, 32, 33]),
+    (9, &[33]),
+    (13, &[33]),
+    (14, &[32, 33]),
+    (15, &[32, 33]),
+    (18, &[32, 33]),
+    (19, &[33]),
+    (20, &[32, 33]),
+    (22, &[32, 33]),
+    (23, &[25, 27, 29, 32, 33]),
+    (24, &[25, 27, 31]),
+    (25, &[31]),
+    (26, &[29, 33]),
+    (27, &[33]),
+    (28, &[31, 33]),
+    (29, &[32, 33]),
+    (30, &[32, 33]),
+    (31, &[32, 33]),
+    (32, &[33]),
+];
+
+#[test]
+fn the_karate_club_has_its_best_communities() {
+    let edges: Edges = KARATE.iter().flat_map(|(a, others)| others.iter().map(|b| (*a, *b, 1.0))).collect();
+    assert_eq!(edges.len(), 78);
+    let network = network(34, &edges);
+    let found: Vec<f64> =
+        (0..20).map(|seed| network.modularity(&leiden(&network, &alone(34), seed))).collect();
+    assert!(found.iter().all(|modularity| (0.415..0.41979).contains(modularity)), "{found:?}");
+    assert!(found.iter().any(|modularity| *modularity > 0.4197), "{found:?}");
+}
+
+/// Sixteen groups of 32 nodes, each with five edges within its group on average and five to any node. Label
+/// propagation finds one community here.
+#[test]
+fn groups_are_found_where_half_of_the_edges_leave_them() {
+    let random = SeededRng::new(3);
+    let mut edges: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for node in 0u32..512 {
+        for turn in 0..5 {
+            let inside = node / 32 * 32 + random.below(0u32, 32);
+            let other = if turn % 2 == 0 { inside } else { random.below(0u32, 512) };
+            if other != node {
+                edges.insert((node.min(other), node.max(other)), 1.0);
+            }
+        }
+    }
+    let edges: Edges = edges.into_iter().map(|((a, b), weight)| (a, b, weight)).collect();
+    let network = network(512, &edges);
+    let planted: Vec<u32> = (0..512).map(|node| node / 32).collect();
+    for seed in 0..5 {
+        let found = leiden(&network, &alone(512), seed);
+        assert!((8..32).contains(&groups(&found).len()), "{} communities", groups(&found).len());
+        let (ours, planted) = (network.modularity(&found), network.modularity(&planted));
+        assert!(ours > 0.97 * planted, "{ours} is less than that of the planted groups, {planted}");
+    }
+}
+
+#[test]
+fn without_edges_nothing_changes() {
+    assert_eq!(leiden(&network(0, &[]), &[], 1), [0; 0]);
+    assert_eq!(leiden(&network(3, &[]), &[2, 1, 2], 1), [2, 1, 2]);
+}
+
+/// A network of up to 14 nodes with weights from 0.3 to 1.
+fn edges() -> impl Strategy<Value = Edges> {
+    let edges = proptest::collection::btree_map((0u32..14, 0u32..14), 0.3f64..1.0, 0..50);
+    edges.prop_map(|edges| {
+        edges.into_iter().filter(|((a, b), _)| a < b).map(|((a, b), weight)| (a, b, weight)).collect()
+    })
+}
+
+fn labels() -> impl Strategy<Value = Vec<u32>> {
+    proptest::collection::vec(0u32..14, 14)
+}
+
+proptest! {
+    /// Whatever the start, modularity does not decrease, the nodes with edges of every community are connected, and
+    /// no two communities would gain by merging.
+    #[test]
+    fn communities_are_connected_separated_and_no_worse_than_the_start(
+        edges in edges(), start in labels(), seed: u64,
+    ) {
+        let network = network(14, &edges);
+        for start in [start, alone(14)] {
+            let found = leiden(&network, &start, seed);
+            prop_assert!(network.modularity(&found) >= network.modularity(&start) - 1e-9);
+            if edges.is_empty() {
+                continue;
+            }
+            let groups = groups(&found);
+            for members in groups.values() {
+                let members: Vec<u32> =
+                    members.iter().copied().filter(|&node| network.degree(node) > 0.0).collect();
+                prop_assert!(members.is_empty() || is_connected(&members, &edges), "{members:?}");
+            }
+            for (&one, _) in &groups {
+                for (&other, _) in groups.range(one + 1..) {
+                    let merged: Vec<u32> =
+                        found.iter().map(|&label| if label == other { one } else { label }).collect();
+                    prop_assert!(network.modularity(&merged) <= network.modularity(&found) + 1e-8);
+                }
+            }
+            prop_assert_eq!(&found, &leiden(&network, &start, seed));
+        }
+    }
+
+    /// The parts of a refinement lie within communities, are connected, and have at least the modularity of nodes
+    /// that are all alone.
+    #[test]
+    fn parts_are_connected_subsets_of_communities(edges in edges(), communities in labels(), seed: u64) {
+        let network = network(14, &edges);
+        let parts = refine(&network, &communities, &SeededRng::new(seed));
+        for members in groups(&parts).values() {
+            let community = communities[members[0] as usize];
+            prop_assert!(members.iter().all(|&node| communities[node as usize] == community));
+            prop_assert!(is_connected(members, &edges), "{members:?}");
+        }
+        prop_assert!(network.modularity(&parts) >= network.modularity(&alone(14)) - 1e-9);
+    }
+
+    /// Modularity equals its definition, also in the network of merged parts.
+    #[test]
+    fn modularity_is_its_definition(edges in edges(), labels in labels(), parts in labels()) {
+        let network = network(14, &edges);
+        let expected = by_pairs(14, &edges, &labels);
+        prop_assert!((network.modularity(&labels) - expected).abs() < 1e-12);
+        let mut parts: Vec<u32> = labels.iter().zip(parts).map(|(label, part)| label * 14 + part).collect();
+        let known: Vec<u32> = groups(&parts).into_keys().collect();
+        parts.iter_mut().for_each(|part| *part = known.binary_search(part).unwrap() as u32);
+        let merged = network.merged(&parts, known.len());
+        let mut of_parts = vec![0; known.len()];
+        (0..14).for_each(|node| of_parts[parts[node] as usize] = labels[node]);
+        let count = of_parts.len() as u32;
+        let of_parts: Vec<u32> = of_parts.into_iter().map(|label| label % count.max(1)).collect();
+        let of_nodes: Vec<u32> = parts.iter().map(|&part| of_parts[part as usize]).collect();
+        prop_assert!((merged.modularity(&of_parts) - network.modularity(&of_nodes)).abs() < 1e-12);
+    }
+}
