@@ -18,10 +18,10 @@
 //! Example: the path 0 — 1 — 2 with edges of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
 //! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
+mod block;
 mod dense;
 mod eigenpair;
 mod filter;
-mod partial;
 mod spectrum;
 #[cfg(test)]
 mod tests;

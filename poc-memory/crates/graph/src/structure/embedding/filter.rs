@@ -116,10 +116,10 @@ impl Filter {
     }
 
     /// T(N) `x` for `x` orthogonal to the eigenvector of eigenvalue 1.
-    pub(super) fn apply(&self, walk: &Walk, mut x: Vec<f64>) -> Vec<f64> {
+    pub(super) fn apply<const B: usize>(&self, walk: &Walk, mut x: Vec<[f64; B]>) -> Vec<[f64; B]> {
         let (middle, scale) = (self.middle, self.half.recip());
         walk.to_walk_space(&mut x);
-        let (mut before, mut now) = (x, vec![0.0; walk.len()]);
+        let (mut before, mut now) = (x, vec![[0.0; B]; walk.len()]);
         walk.step(&before, &mut now, |step, own, _| (step - middle * own) * scale);
         for _ in 1..self.degree {
             walk.step(&now, &mut before, |step, own, before| 2.0 * scale * (step - middle * own) - before);
@@ -132,10 +132,8 @@ impl Filter {
 
 /// `out` = N `x`.
 pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
-    let mut scaled = x.to_vec();
-    walk.to_walk_space(&mut scaled);
-    walk.step(&scaled, out, |step, _, _| step);
-    walk.out_of_walk_space(out);
+    let image = walk.multiply(x.iter().map(|x| [*x]).collect());
+    out.iter_mut().zip(image).for_each(|(out, [image])| *out = image);
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

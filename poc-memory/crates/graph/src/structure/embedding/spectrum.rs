@@ -1,10 +1,10 @@
 //! The smallest eigenvalues above zero of a component's normalised Laplacian I − N, with their
 //! vectors: those of the largest eigenvalues of N but the first.
 
+use super::block::{self, BLOCK, BlockSearch, TOLERANCE};
 use super::dense;
 use super::eigenpair::Eigenpair;
 use super::filter::{Filter, SpectralDensity};
-use super::partial::{self, FilteredSolver, TOLERANCE};
 use super::walk::Walk;
 
 /// Components of up to this many nodes keep all their eigenvectors.
@@ -31,8 +31,8 @@ const MOST_TURNS: u64 = 100;
 
 /// The first filter amplifies the last wanted eigenvalue by cosh of `GROWTH`, and places its cut so that about
 /// `ROOM` times the wanted number of eigenvalues lie above.
-const GROWTH: f64 = 2.0;
-const ROOM: f64 = 2.5;
+const GROWTH: f64 = 3.0;
+const ROOM: f64 = 2.0;
 
 /// After a search or probe that did not converge, growth, room and the size of the basis are multiplied by these
 /// factors, up to the bounds.
@@ -63,7 +63,7 @@ pub(super) struct Spectrum {
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
 /// `dimensions`. `random` provides the start vectors.
 pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
-    if walk.len() > WHOLE.max(partial::least_basis(dimensions + 1)) {
+    if walk.len() > WHOLE.max(block::least_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
         let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
         let fine = pairs.first().is_some_and(|first| first.value < DISTINCT_FROM_ZERO * TOLERANCE);
@@ -97,26 +97,30 @@ fn same(a: &Eigenpair, b: &Eigenpair) -> bool {
     (a.value - b.value).abs() <= SAME * a.value.max(b.value)
 }
 
-/// Finds the `wanted` smallest pairs. One start vector finds a multiple eigenvalue only once, so the search
-/// repeats until a probe finds no further eigenvalue among them.
+/// Finds the `wanted` smallest pairs. A block finds an eigenvalue as often as it has vectors. When one occurs as often,
+/// and when the first search was not enough, the search repeats until a probe finds no further eigenvalue among them.
 fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     let mut search = EigenSearch { walk, random, basis: 0, turn: 0, work: 0 };
     let density = SpectralDensity::at(walk, &random(0));
     let (mut growth, mut room) = (GROWTH, ROOM);
-    let least = partial::least_basis(wanted);
+    let least = block::least_basis(wanted);
     let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
-    search.basis = least;
+    search.basis = most.min(2 * least);
     let mut pairs: Vec<Eigenpair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
     while !converged && search.work < MOST_WORK && search.turn < MOST_TURNS {
         let filter = Filter::new(&density, wanted, room, growth);
         let asked = if missed { wanted } else { wanted - pairs.len() };
+        let is_first = pairs.is_empty();
         let found = search.find(filter, &pairs, asked);
         let mut ended = found.len() == asked;
         pairs.extend(found);
         pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
         pairs.truncate(wanted);
-        if let Some(last) = pairs.get(wanted - 1) {
+        let is_rare = |run: &[Eigenpair]| run.len() < BLOCK;
+        if is_first && ended && pairs.chunk_by(same).all(is_rare) {
+            converged = true;
+        } else if let Some(last) = pairs.get(wanted - 1) {
             let least = search.probe(filter.weaker(), &pairs);
             ended &= least.is_some();
             missed = least.is_some_and(|least| least < last.value * (1.0 - MISSED));
@@ -146,23 +150,22 @@ impl EigenSearch<'_> {
         if wanted == 0 {
             return Vec::new();
         }
-        let start = self.start();
-        let search = FilteredSolver::new(self.walk, filter, known, &start, self.basis);
-        let found = search.run(wanted);
+        let mut search = BlockSearch::new(self.walk, filter, known, self.start());
+        let found = search.run(wanted, self.basis);
         self.work += search.work();
         found
     }
 
     fn probe(&mut self, filter: Filter, known: &[Eigenpair]) -> Option<f64> {
-        let start = self.start();
-        let search = FilteredSolver::new(self.walk, filter, known, &start, self.basis);
-        let least = search.probe();
+        let mut search = BlockSearch::new(self.walk, filter, known, self.start());
+        let least = search.probe(self.basis);
         self.work += search.work();
         least
     }
 
-    fn start(&mut self) -> Vec<f64> {
+    fn start(&mut self) -> [Vec<f64>; BLOCK] {
         self.turn += 1;
-        (self.random)(self.turn)
+        let first = self.turn * BLOCK as u64;
+        std::array::from_fn(|at| (self.random)(first + at as u64))
     }
 }

@@ -2,6 +2,7 @@
 //! N = D^-1/2 A D^-1/2, and the random walk D^-1 A that has the same eigenvalues.
 
 use super::super::adjacency::{Adjacency, HalfEdge};
+use multiversion::multiversion;
 use std::ops::Range;
 
 /// From this many edge ends on, a step uses two threads; below, starting a thread costs as much.
@@ -60,34 +61,47 @@ impl Walk {
         f64::from(end.strength) / (root(a) * root(end.ix as usize))
     }
 
-    /// Converts a vector for N to one for the random walk: D^-1/2 `x`.
-    pub(super) fn to_walk_space(&self, x: &mut [f64]) {
-        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x /= root);
+    /// Converts vectors for N to vectors for the random walk: D^-1/2 `x`.
+    pub(super) fn to_walk_space<const B: usize>(&self, x: &mut [[f64; B]]) {
+        x.iter_mut().zip(&self.roots).for_each(|(x, root)| x.iter_mut().for_each(|x| *x /= root));
     }
 
-    /// Converts a vector for the random walk back to one for N: D^1/2 `x`.
-    pub(super) fn out_of_walk_space(&self, x: &mut [f64]) {
-        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
+    /// Converts vectors for the random walk back to vectors for N: D^1/2 `x`.
+    pub(super) fn out_of_walk_space<const B: usize>(&self, x: &mut [[f64; B]]) {
+        x.iter_mut().zip(&self.roots).for_each(|(x, root)| x.iter_mut().for_each(|x| *x *= root));
     }
 
-    /// Removes the component along √d, the eigenvector of N with eigenvalue 1, from a vector for N.
+    /// The eigenvector of N with eigenvalue 1, of unit length: √d.
+    pub(super) fn ground_state(&self) -> Vec<f64> {
+        let length = self.volume.sqrt();
+        self.roots.iter().map(|root| root / length).collect()
+    }
+
+    /// Removes the component along [`Walk::ground_state`] from a vector for N.
     pub(super) fn remove_ground_state(&self, x: &mut [f64]) {
         let along = x.iter().zip(&self.roots).map(|(x, root)| x * root).sum::<f64>() / self.volume;
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
     }
 
-    /// One step of the random walk: `out` = `put`(D^-1 A `x`, `x`, `out`), node by node.
-    pub(super) fn step(&self, x: &[f64], out: &mut [f64], put: impl Fn(f64, f64, f64) -> f64 + Sync) {
-        let part = |nodes: Range<usize>, out: &mut [f64]| {
-            let shares = self.shares.get(nodes.clone()).unwrap_or(&[]);
-            let own = x.get(nodes.clone()).unwrap_or(&[]);
-            for (((row, share), own), out) in self.ties.rows_in(nodes).zip(shares).zip(own).zip(out) {
-                let mut sum = 0.0;
-                for end in row {
-                    sum += f64::from(end.strength) * x.get(end.ix as usize).copied().unwrap_or(0.0);
-                }
-                *out = put(sum * share, *own, *out);
-            }
+    /// N `x`.
+    pub(super) fn multiply<const B: usize>(&self, mut x: Vec<[f64; B]>) -> Vec<[f64; B]> {
+        self.to_walk_space(&mut x);
+        let mut out = vec![[0.0; B]; x.len()];
+        self.step(&x, &mut out, |step, _, _| step);
+        self.out_of_walk_space(&mut out);
+        out
+    }
+
+    /// One step of the random walk for some vectors, given row by row: `out` = `put`(D^-1 A `x`, `x`, `out`), number by
+    /// number.
+    pub(super) fn step<const B: usize>(
+        &self,
+        x: &[[f64; B]],
+        out: &mut [[f64; B]],
+        put: impl Fn(f64, f64, f64) -> f64 + Sync,
+    ) {
+        let part = |nodes: Range<usize>, out: &mut [[f64; B]]| {
+            step_rows(&self.ties, &self.shares, nodes, x, out, &put);
         };
         if self.work() < SHARED {
             return part(0..self.len(), out);
@@ -98,5 +112,30 @@ impl Walk {
             scope.spawn(|| part(0..middle, low));
             part(middle..self.len(), high);
         });
+    }
+}
+
+/// [`Walk::step`] for the nodes in a range, whose rows are `out`. Every processor adds up in the same order.
+#[multiversion(targets("x86_64+avx2"))]
+fn step_rows<const B: usize, P: Fn(f64, f64, f64) -> f64>(
+    ties: &Adjacency,
+    shares: &[f64],
+    nodes: Range<usize>,
+    x: &[[f64; B]],
+    out: &mut [[f64; B]],
+    put: &P,
+) {
+    let shares = shares.get(nodes.clone()).unwrap_or(&[]);
+    let own = x.get(nodes.clone()).unwrap_or(&[]);
+    for (((row, share), own), out) in ties.rows_in(nodes).zip(shares).zip(own).zip(out) {
+        let mut sums = [0.0; B];
+        for end in row {
+            let Some(there) = x.get(end.ix as usize) else { continue };
+            let strength = f64::from(end.strength);
+            sums.iter_mut().zip(there).for_each(|(sum, there)| *sum += strength * there);
+        }
+        for ((sum, own), out) in sums.iter().zip(own).zip(out) {
+            *out = put(sum * share, *own, *out);
+        }
     }
 }
