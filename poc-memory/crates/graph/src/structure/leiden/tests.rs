@@ -161,7 +161,7 @@ proptest! {
                     members.iter().copied().filter(|&node| network.degree(node) > 0.0).collect();
                 prop_assert!(members.is_empty() || is_connected(&members, &edges), "{members:?}");
             }
-            for (&one, _) in &groups {
+            for &one in groups.keys() {
                 for (&other, _) in groups.range(one + 1..) {
                     let merged: Vec<u32> =
                         found.iter().map(|&label| if label == other { one } else { label }).collect();

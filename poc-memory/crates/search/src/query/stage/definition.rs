@@ -58,6 +58,10 @@ impl Kind {
     }
 }
 
+/// Computes a new set from the items. Only as many of its first nodes as the number says must be in order.
+pub(in crate::query) type Algorithm =
+    fn(&Arguments, &QueryContext<'_>, &[ScoredNode], usize) -> Result<Vec<ScoredNode>>;
+
 /// The implementation of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) enum Work {
@@ -75,8 +79,8 @@ pub(in crate::query) enum Work {
     Order(fn(&Arguments, &QueryContext<'_>, &mut Vec<ScoredNode>, wanted: usize) -> Result<()>),
     /// Returns which positions of a set of the given length stay.
     Cut(fn(&Arguments, usize) -> Range<usize>),
-    /// Computes a new set from the items. Only its first `wanted` nodes must be in order.
-    Algorithm(fn(&Arguments, &QueryContext<'_>, &[ScoredNode], wanted: usize) -> Result<Vec<ScoredNode>>),
+    /// Computes a new set.
+    Algorithm(Algorithm),
 }
 
 /// Properties of a stage that are known without running it.
