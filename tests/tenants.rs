@@ -69,6 +69,41 @@ fn tenants_are_separate_on_every_surface() {
     world.stop_daemon();
 }
 
+#[test]
+fn agents_work_for_a_tenant_and_say_so() {
+    let world = World::new();
+    let ann = |arguments: &[&str]| world.json(&[&["--tenant", "user=ann"], arguments].concat());
+    let sessions = [("crash", "INC-412: the split lost a key."), ("fix", "INC-412 is fixed by the journal.")];
+    for (key, body) in sessions {
+        ann(&["insert", "--title", key, "--key", key, "--type", "episodic", "--body", body]);
+    }
+    world.json(&["insert", "--title", "Coffee", "--key", "coffee", "--type", "episodic"]);
+    // Without a tenant, the other one is not seen.
+    assert_eq!(world.json(&["agent", "run", "linker"])["nodes"], json!(["coffee"]));
+    let unknown = world.json_with_status(&["--tenant", "user=eve", "agent", "run", "linker"], 1);
+    assert_eq!(unknown["error"]["code"], "not_found", "{unknown}");
+    assert_eq!(world.json(&["stats"])["by_tenant"].get("user=eve"), None);
+    assert_eq!(ann(&["agent", "explain", "linker"])["finds"]["never"], 2);
+    let run = ann(&["agent", "run", "linker"]);
+    assert_eq!((&run["tenant"], &run["status"]), (&json!("user=ann"), &json!("ok")), "{run:#}");
+    let id = run["run"].as_str().unwrap();
+    let links = |tenant: &[&str]| world.json(&[tenant, &["stats"]].concat())["by_edge_kind"]["link"].clone();
+    assert_eq!(links(&["--tenant", "user=ann"]), 1, "{}", world.json(&["--tenant", "user=ann", "stats"]));
+    let history = world.run(&["agent", "history", "linker"]).stdout;
+    let columns = history.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(columns[..3], ["RUN", "AGENT", "TENANT"], "{history}");
+    assert!(history.lines().nth(1).unwrap().contains("user=ann"), "{history}");
+    let night = world.run(&["night"]).stdout;
+    assert!(night.contains("link `crash` to `fix`") || night.contains("link `fix` to `crash`"), "{night}");
+    assert!(night.contains("for user=ann"), "{night}");
+    assert_eq!(world.json(&["agent", "inspect", id])["outcome"]["nodes"], json!(["crash", "fix"]));
+    // Another tenant cannot undo the run.
+    let foreign = ["--tenant", "user=bob", "undo", id];
+    assert_eq!(world.json_with_status(&foreign, 1)["error"]["code"], "not_found");
+    ann(&["undo", id]);
+    assert_eq!(links(&["--tenant", "user=ann"]), Value::Null);
+}
+
 /// Tenants that are rejected, with the error code.
 const REFUSED: &[(&[&str], &str)] = &[
     (&[], "tenant_missing_required"),

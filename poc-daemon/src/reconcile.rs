@@ -128,7 +128,8 @@ impl Reconciler {
             }
         }
         pending.error = !self.unconfirmed.is_empty();
-        let catalog = Catalog { agents, problems, missing: scanned.missing };
+        let housekeeping = scanned.housekeeping;
+        let catalog = Catalog { agents, housekeeping, problems, missing: scanned.missing };
         Reconciliation { events: diff(current, &catalog), catalog: Arc::new(catalog), pending }
     }
 }

@@ -1,6 +1,6 @@
 //! Metrics of each agent: its runs, their cost, and its state.
 
-use poc_agent::{Catalog, ledger, proposal, selection};
+use poc_agent::{Catalog, ledger, proposal, tenant_rotation};
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -81,11 +81,9 @@ impl AgentMetrics {
             let status = entry.status(entry.paused(&state, now).as_ref());
             self.states.get_or_create(&StateLabels { agent: name.clone(), state: status }).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
-            let backlog = entry
-                .definition
-                .as_deref()
-                .and_then(|definition| selection::backlog_at_hand(memory, definition));
-            if let Some(backlog) = backlog {
+            let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
+            let backlog = entry.definition.as_deref().map(backlog).transpose()?;
+            if let Some(backlog) = backlog.flatten() {
                 self.backlog.get_or_create(&agent).set(backlog as i64);
             }
         }

@@ -60,7 +60,7 @@ impl World {
         let agents =
             if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
         let problems = if self.folder_exists { Vec::new() } else { vec!["the folder is gone".to_owned()] };
-        let catalog = Catalog { agents, problems, missing: self.missing.clone() };
+        let catalog = Catalog { agents, problems, missing: self.missing.clone(), ..Catalog::default() };
         ScanResult { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }
     }
 

@@ -159,6 +159,7 @@ fn log(row: &Run) {
     let rejected = row.actions.len().saturating_sub(applied);
     tracing::info!(
         agent = row.agent,
+        tenant = %row.tenant,
         run = %row.id,
         applied,
         rejected,

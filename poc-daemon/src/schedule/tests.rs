@@ -6,7 +6,7 @@ use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
-use poc_graph::time::{ManualClock, Span, Timestamp};
+use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
 use poc_memory::ops::{self, Actor, Ctx};
 use poc_notes::Memory;
 use serde_json::{Value, json};
@@ -260,5 +260,67 @@ fn a_broken_file_keeps_its_slots() {
     world.stop(|_| {});
     world.start();
     more_slots(&world);
+    world.stop(|_| {});
+}
+
+#[test]
+fn housekeeping_runs_by_schedule() {
+    let mut world = World::new();
+    world.settings.push_str("[consolidate]\nschedule = \"every 10s\"\n");
+    world.start();
+    let soon = world.clock.now().plus(Span::SECOND).to_string();
+    world
+        .call("insert", json!({"key": "offer", "title": "Offer", "body": "ends soon", "expires": soon}))
+        .unwrap();
+    (0..10).for_each(|_| world.tick());
+    let history = world.until("consolidate", |history| count(history, "ok") == 1);
+    assert!(history["runs"][0]["message"].as_str().unwrap().starts_with("1 note expired"), "{history:#}");
+    let note = world.call("get", json!({"node": "offer"})).unwrap();
+    assert_eq!(note["state"], "expired", "{note:#}");
+    let list = world.call("agent list", json!({})).unwrap();
+    let task = &list["housekeeping"];
+    assert_eq!((&task["name"], &task["last_status"]), (&json!("consolidate"), &json!("ok")), "{list:#}");
+    assert!(task["next"].is_string(), "{list:#}");
+    let text = |op: &str, answer: &Value| (ops::find(op).unwrap().decode)(answer).unwrap().show();
+    let listed = text("agent list", &list);
+    let line = listed.lines().find(|line| line.starts_with("consolidate")).unwrap();
+    assert!(line.contains("housekeeping  every 10s"), "{listed}");
+    let night = text("night", &world.call("night", json!({})).unwrap());
+    assert!(
+        night.contains("0 agents ran") && night.contains("ok at") && night.contains("1 note expired"),
+        "{night}"
+    );
+    let refused = world.call("agent run", json!({"agent": "consolidate"})).unwrap_err();
+    assert!(refused.to_string().contains("is housekeeping and not an agent"), "{refused}");
+    world.stop(|_| {});
+}
+
+#[test]
+fn a_scheduled_agent_works_for_every_tenant() {
+    let mut world = World::new();
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.start();
+    for user in ["ann", "bob"] {
+        let note = json!({"title": "Tea", "body": format!("{user} drinks tea"), "tenant": {"user": user}});
+        world.call("insert", note).unwrap();
+    }
+    world.tick();
+    let history =
+        world.until("often", |history| count(history, "noop") == 3 && count(history, "running") == 0);
+    let mut tenants: Vec<(&str, &str)> = history["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|run| run["status"] == "noop")
+        .map(|run| (run["tenant"].as_str().unwrap_or("default"), run["occasion"].as_str().unwrap()))
+        .collect();
+    tenants.sort();
+    assert_eq!(
+        tenants,
+        [("default", "schedule"), ("user=ann", "batch"), ("user=bob", "batch")],
+        "{history:#}"
+    );
+    let night = world.call("night", json!({})).unwrap();
+    assert_eq!(night["agents"]["often"]["tenants"], json!({"user=ann": 1, "user=bob": 1}), "{night:#}");
     world.stop(|_| {});
 }

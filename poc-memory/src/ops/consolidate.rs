@@ -1,15 +1,14 @@
 //! `consolidate`
 
-use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::Result;
-use poc_notes::consolidate;
+use poc_notes::consolidate::{self, ConsolidationReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Clean up: expired notes leave retrieval, dangling and faded edges and unused keywords are removed, and the
-/// indexes are rewritten. Nothing in use changes, so it can run every night. It cleans one tenant, by default
-/// the default tenant.
+/// indexes are rewritten. Nothing in use changes. It cleans one tenant, by default the default tenant. The daemon
+/// does the same by schedule for all tenants: `[consolidate] schedule`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Consolidate {
@@ -54,15 +53,9 @@ impl Op for Consolidate {
     }
 
     fn show(output: &ConsolidateOutput) -> String {
-        let ConsolidateOutput { pruned_nodes, deleted_nodes, removed_edges, removed_keywords, dry_run } =
+        let &ConsolidateOutput { pruned_nodes, deleted_nodes, removed_edges, removed_keywords, dry_run } =
             output;
-        let (expired, would) = if *dry_run { ("would expire", "would be ") } else { ("expired", "") };
-        format!(
-            "{} {expired}, {} {would}deleted, {} and {} {would}removed\n",
-            plural(*pruned_nodes, "note"),
-            plural(*deleted_nodes, "note"),
-            plural(*removed_edges, "edge"),
-            plural(*removed_keywords, "keyword"),
-        )
+        let report = ConsolidationReport { pruned_nodes, deleted_nodes, removed_edges, removed_keywords };
+        report.line(dry_run) + "\n"
     }
 }

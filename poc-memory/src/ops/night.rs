@@ -1,7 +1,8 @@
 //! `night`
 
 use super::text::{minute, plural};
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, argument, tenancy};
+use poc_agent::housekeeping;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
 use poc_agent::proposal;
 use poc_graph::RunId;
@@ -18,8 +19,8 @@ const PERIOD: Moment = Moment::Ago(Span::DAY);
 /// Actions of an agent in the text; JSON has all.
 const SHOWN: usize = 10;
 
-/// Report what agents did since yesterday: what they changed and why, what it cost, what failed, and what waits for
-/// your decision. `undo RUN` takes one run back, and `undo --since TIME` all of them.
+/// Report what agents and housekeeping did since yesterday: what they changed and why, what it cost, what failed, and
+/// what waits for your decision. `undo RUN` takes one run back, and `undo --since TIME` all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Night {
@@ -36,6 +37,9 @@ pub(crate) struct NightOutput {
     until: Timestamp,
     /// By name. Agents without runs are omitted.
     agents: BTreeMap<String, AgentNight>,
+    /// The scheduled runs of housekeeping, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    housekeeping: Vec<HousekeepingRun>,
     /// US dollars, of all calls that have a price.
     cost: f64,
     /// Proposals that wait for a decision, of any time.
@@ -49,6 +53,9 @@ pub(crate) struct AgentNight {
     runs: Vec<RunId>,
     /// How many notes it visited; a note counts once for each run.
     visited: usize,
+    /// How many notes it visited of each tenant other than the default one, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tenants: BTreeMap<String, usize>,
     /// What it changed, and what was undone since, oldest first.
     actions: Vec<NightAction>,
     /// Number of actions that wait for a decision.
@@ -59,6 +66,9 @@ pub(crate) struct AgentNight {
     /// US dollars.
     cost: f64,
     failures: Vec<NightFailure>,
+    /// Why its latest run found nothing to do, and what would help; absent if it found something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nothing: Option<String>,
     /// Slots that were not run because of a reason, by reason; without those that found nothing to do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     skipped: BTreeMap<String, usize>,
@@ -68,6 +78,9 @@ pub(crate) struct AgentNight {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct NightAction {
     run: RunId,
+    /// The tenant whose notes it changed, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
     /// Its number in the run, from 1, which `agent undo --only` takes.
     number: usize,
     /// As text.
@@ -82,9 +95,23 @@ struct NightAction {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct NightFailure {
     run: RunId,
+    /// The tenant whose notes it worked on, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
     at: Timestamp,
     /// `failed`, `timed-out`, `interrupted` or `reverted`.
     status: String,
+    message: String,
+}
+
+/// A scheduled run of housekeeping, or a slot that was not run.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct HousekeepingRun {
+    run: RunId,
+    at: Timestamp,
+    /// `ok`, `noop` (there was nothing to clean up), `failed`, `missed`, …
+    status: String,
+    /// What it did, or why it did not.
     message: String,
 }
 
@@ -93,6 +120,9 @@ struct NightFailure {
 struct WaitingProposals {
     run: RunId,
     agent: String,
+    /// The tenant of their notes, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
     count: usize,
 }
 
@@ -112,19 +142,29 @@ impl Op for Night {
                 .field("since"));
         }
         let mut agents: BTreeMap<String, AgentNight> = BTreeMap::new();
+        let mut housekeeping = Vec::new();
         for run in ledger::rows_since(ctx.memory, since)? {
             let run = ledger::with_current_status(ctx.memory, run);
-            agents.entry(run.agent.clone()).or_default().add(&run);
+            if run.agent == housekeeping::NAME {
+                housekeeping.push(HousekeepingRun::of(run));
+            } else {
+                agents.entry(run.agent.clone()).or_default().add(&run);
+            }
         }
         let mut waiting: Vec<WaitingProposals> = Vec::new();
         for proposal in proposal::proposals(ctx.memory, None)? {
             match waiting.iter_mut().find(|waiting| waiting.run == proposal.run) {
                 Some(waiting) => waiting.count += 1,
-                None => waiting.push(WaitingProposals { run: proposal.run, agent: proposal.agent, count: 1 }),
+                None => waiting.push(WaitingProposals {
+                    run: proposal.run,
+                    agent: proposal.agent,
+                    tenant: tenancy::name(&proposal.tenant),
+                    count: 1,
+                }),
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
-        Ok(NightOutput { since, until, agents, cost, waiting })
+        Ok(NightOutput { since, until, agents, housekeeping, cost, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
@@ -140,15 +180,38 @@ impl Op for Night {
             text.push('\n');
             agent.write_to(&mut text, name);
         }
+        if !output.housekeeping.is_empty() {
+            text.push_str("\nhousekeeping\n");
+        }
+        for HousekeepingRun { at, status, message, .. } in &output.housekeeping {
+            let _ = writeln!(text, "  {status} at {}: {message}", minute(Some(*at)));
+        }
         if !output.waiting.is_empty() {
             text.push_str("\nwaiting for your decision\n");
         }
-        for WaitingProposals { run, agent, count } in &output.waiting {
+        for WaitingProposals { run, agent, tenant, count } in &output.waiting {
             let proposals = plural(*count as u64, "proposal");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {agent}: {proposals}: `poc-memory agent review {run}`");
+            let _ = writeln!(text, "  {agent}{}: {proposals}: `poc-memory agent review {run}`", of(tenant));
         }
         text
+    }
+}
+
+/// ` for user=ann`, or nothing for the default tenant.
+fn of(tenant: &Option<String>) -> String {
+    tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"))
+}
+
+impl HousekeepingRun {
+    fn of(run: Run) -> HousekeepingRun {
+        let reason = run.reason.map_or("", Reason::meaning);
+        HousekeepingRun {
+            run: run.id,
+            at: run.started,
+            status: run.status.name().to_owned(),
+            message: run.message.unwrap_or_else(|| reason.to_owned()),
+        }
     }
 }
 
@@ -160,8 +223,12 @@ impl AgentNight {
             *self.skipped.entry(reason.to_owned()).or_default() += 1;
             return;
         }
+        self.nothing = run.message.clone().filter(|_| nothing_to_do);
         self.runs.push(run.id);
         self.visited += run.visited.len();
+        if let Some(tenant) = tenancy::name(&run.tenant) {
+            *self.tenants.entry(tenant).or_default() += run.visited.len();
+        }
         self.tokens = self.tokens.saturating_add(run.tokens_in.unwrap_or(0) + run.tokens_out.unwrap_or(0));
         self.cost += run.cost.unwrap_or(0.0);
         self.refused += run.left_out as usize;
@@ -171,6 +238,7 @@ impl AgentNight {
                 ActionState::Refused => self.refused += 1,
                 ActionState::Applied | ActionState::Undone => self.actions.push(NightAction {
                     run: run.id,
+                    tenant: tenancy::name(&run.tenant),
                     number,
                     action: action.summary.clone(),
                     why: action.why.clone(),
@@ -181,7 +249,8 @@ impl AgentNight {
         }
         if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted | Status::Reverted) {
             let (status, message) = (run.status.name().to_owned(), run.message.clone().unwrap_or_default());
-            self.failures.push(NightFailure { run: run.id, at: run.started, status, message });
+            let tenant = tenancy::name(&run.tenant);
+            self.failures.push(NightFailure { run: run.id, tenant, at: run.started, status, message });
         }
     }
 
@@ -192,6 +261,11 @@ impl AgentNight {
             plural(self.runs.len() as u64, "run"),
             plural(self.visited as u64, "note")
         )];
+        if !self.tenants.is_empty() {
+            let tenants: Vec<String> =
+                self.tenants.iter().map(|(name, visited)| format!("{visited} of {name}")).collect();
+            parts.push(tenants.join(", "));
+        }
         if self.proposed > 0 {
             parts.push(format!("{} proposed", self.proposed));
         }
@@ -205,14 +279,18 @@ impl AgentNight {
         for action in self.actions.iter().take(SHOWN) {
             let undone = if action.undone { " (undone)" } else { "" };
             let why = if action.why.is_empty() { String::new() } else { format!(": {}", action.why) };
-            let _ = writeln!(text, "  {}{undone}{why}", action.action);
+            let _ = writeln!(text, "  {}{}{undone}{why}", action.action, of(&action.tenant));
         }
         if self.actions.len() > SHOWN {
             let more = self.actions.len() - SHOWN;
             let _ = writeln!(text, "  … and {more} more: `poc-memory agent history {name}` lists the runs");
         }
-        for NightFailure { run, at, status, message } in &self.failures {
-            let _ = writeln!(text, "  {status} at {}: {message} (run {run})", minute(Some(*at)));
+        for NightFailure { run, tenant, at, status, message } in &self.failures {
+            let at = minute(Some(*at));
+            let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", of(tenant));
+        }
+        if let Some(why) = &self.nothing {
+            let _ = writeln!(text, "  nothing to do: {why}");
         }
         for (reason, count) in &self.skipped {
             let _ = writeln!(text, "  not run: {reason} ({})", plural(*count as u64, "slot"));

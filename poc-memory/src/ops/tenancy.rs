@@ -44,6 +44,11 @@ fn decode(given: &Value) -> Result<Tuple> {
     Tuple::new(pairs.iter().map(pair).collect::<Result<Vec<_>>>()?)
 }
 
+/// The name of a tenant in answers: `user=ann`; `None` for the default tenant.
+pub(super) fn name(tenant: &Tuple) -> Option<String> {
+    (!tenant.is_default()).then(|| tenant.to_string())
+}
+
 /// Parses texts of the form `key=value` into the argument.
 ///
 /// # Errors

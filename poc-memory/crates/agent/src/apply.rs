@@ -86,7 +86,7 @@ fn plan(
         let permitted = permit.check(&action);
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
             let mut all = proposals(memory, None)?;
-            all.retain(|one| one.agent == definition.name);
+            all.retain(|one| one.agent == definition.name && one.tenant == *memory.store.tuple());
             waiting = Some(all);
             rejected = rejected_proposals(memory, &definition.name)?;
         }
@@ -119,11 +119,14 @@ fn plan(
     Ok((planned, cut_off))
 }
 
-/// The proposals of an agent that a person rejected, by their summary: the run, and when it ended.
+/// The proposals of an agent for the notes of this tenant that a person rejected, by their summary: the run, and when it ended.
 fn rejected_proposals(memory: &Memory, agent: &str) -> Result<HashMap<String, (RunId, Timestamp)>> {
     let mut rejected = HashMap::new();
     // The newest run first.
     for run in ledger::rows(memory, Some(agent), usize::MAX)? {
+        if run.tenant != *memory.store.tuple() {
+            continue;
+        }
         let ended = run.finished.unwrap_or(run.started);
         for action in run.actions {
             if action.state == ActionState::Rejected {
@@ -207,7 +210,7 @@ impl ReplyApplication<'_> {
         if !dry {
             ledger::expect_running(tx, &row)?;
         }
-        let seq = tx.view().seq + 1;
+        let seq = tx.seq();
         let changed = self.changed(tx)?;
         let mut touched = HashSet::new();
         let mut made = Vec::new();
@@ -315,6 +318,7 @@ impl ReplyApplication<'_> {
             read: read.filter(|_| action.permitted.draft().is_some()).collect(),
             part_of: action.part_of.map(place),
             protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
+            tenant: self.memory.store.tuple().clone(),
         }
     }
 

@@ -1,14 +1,14 @@
 //! Runs of one agent, one after another, until nothing is left to do.
 
-use super::ledger::{self, ActionState, Run, Status, TriggerKind};
+use super::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
 use super::run::{self, RunOptions, Trigger};
-use super::{Catalog, Definition, selection};
-use poc_graph::NodeId;
+use super::{Catalog, Definition, selection, tenant_rotation};
 use poc_graph::error::{Code, Result};
 use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, Tenant, Tuple};
 use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// What an agent did in several runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,13 +96,16 @@ pub fn run_until_done(
     }
 }
 
-/// The batches of one slot. A run reads as many notes as its pipeline and prompt allow; the batches after it read the
-/// other notes that were stale when it began.
+/// The batches of one slot. A run reads as many notes of one tenant as its pipeline and prompt allow; the batches after
+/// it read the other notes that were stale when it began. They go round over the tenants, so each gets its turn.
 #[derive(Clone, Debug)]
 pub struct SlotBatches {
     due: Timestamp,
     started: Timestamp,
-    visited: HashSet<NodeId>,
+    /// The nodes that were read, by tenant.
+    visited: HashMap<Tenant, HashSet<NodeId>>,
+    /// The tenants that may have stale nodes left, in turn; `None` before the first batch.
+    left: Option<VecDeque<Tuple>>,
 }
 
 impl SlotBatches {
@@ -110,15 +113,16 @@ impl SlotBatches {
     pub fn after(first: &Run) -> Option<SlotBatches> {
         let is_scheduled = matches!(first.trigger, TriggerKind::Schedule | TriggerKind::Rerun);
         let due = first.scheduled_at.filter(|_| is_scheduled)?;
-        Some(SlotBatches { due, started: first.started, visited: HashSet::new() })
+        Some(SlotBatches { due, started: first.started, visited: HashMap::new(), left: None })
     }
 
-    /// Runs the next batch after `previous`. `None` if nothing is left to do, if the run before visited no further
-    /// note or did not succeed, if the time of the agent is over, or if it was paused, disabled or started by
-    /// someone else.
+    /// Runs the next batch after `previous`. `None` if nothing is left to do for any tenant, if the run before ended
+    /// in a way that further runs cannot mend, if the time of the agent is over, or if it was paused, disabled or
+    /// started by someone else. A tenant gets no further batch in this slot after a run that visited no further note,
+    /// that failed, or for which the pipeline fails.
     ///
     /// # Errors
-    /// Those of [`run::run`] except `conflict`, and of the pipeline.
+    /// Those of [`run::run`] except `conflict`.
     pub fn run_next(
         &mut self,
         memory: &Memory,
@@ -132,26 +136,65 @@ impl SlotBatches {
         else {
             return Ok(None);
         };
-        let succeeded =
-            matches!(previous.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
         let now = memory.now();
         let is_over = now >= self.started.plus(definition.execution.max_duration);
-        let before = self.visited.len();
-        self.visited.extend(&previous.visited);
         let is_paused = entry.paused(&ledger::state(memory, agent)?, now).is_some();
-        if !succeeded || is_over || self.visited.len() == before || !definition.enabled || is_paused {
+        if is_over || ends_the_slot(previous) || !definition.enabled || is_paused {
             return Ok(None);
         }
-        if selection::backlog_of(memory, definition, self.started)? == 0 {
-            return Ok(None);
+        let mut left = match self.left.take() {
+            Some(left) => left,
+            None => tenant_rotation::in_turn(memory, agent)?.into(),
+        };
+        if !self.progressed(previous) {
+            left.retain(|tenant| *tenant != previous.tenant);
         }
-        match run::run(memory, definition, Trigger::Batch(self.due), options) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if error.code == Code::Conflict => {
-                tracing::info!(agent, "no further batch: {error}");
-                Ok(None)
+        while let Some(tenant) = left.pop_front() {
+            let memory = memory.of(&tenant);
+            match selection::backlog_of(&memory, definition, self.started) {
+                Ok(0) => continue,
+                Ok(_) => left.push_back(tenant),
+                Err(error) => {
+                    tracing::warn!(agent, %tenant, "its pipeline fails: {error}");
+                    continue;
+                }
             }
-            Err(error) => Err(error),
+            self.left = Some(left);
+            return match run::run(&memory, definition, Trigger::Batch(self.due), options) {
+                Ok(row) => Ok(Some(row)),
+                Err(error) if error.code == Code::Conflict => {
+                    tracing::info!(agent, "no further batch: {error}");
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            };
         }
+        Ok(None)
+    }
+
+    /// Records the nodes that a run visited. Returns whether it succeeded and visited one for the first time in this
+    /// slot.
+    fn progressed(&mut self, run: &Run) -> bool {
+        let visited = self.visited.entry(run.tenant.id()).or_default();
+        let before = visited.len();
+        visited.extend(&run.visited);
+        let succeeded = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
+        succeeded && visited.len() > before
+    }
+}
+
+/// Whether a run ended so that runs for other tenants would end in the same way, such as over budget or without an
+/// answer of the model.
+fn ends_the_slot(run: &Run) -> bool {
+    match run.status {
+        Status::Missed | Status::Interrupted | Status::TimedOut | Status::Running => true,
+        Status::Skipped => !matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults)),
+        Status::Failed => run.reason != Some(Reason::Unparseable),
+        Status::Ok
+        | Status::Noop
+        | Status::Partial
+        | Status::Proposed
+        | Status::Rejected
+        | Status::Reverted => false,
     }
 }

@@ -3,6 +3,7 @@
 mod folder;
 mod stored_agent;
 
+use super::housekeeping::{self, Housekeeping};
 use super::ledger::AgentState;
 use super::pause::Paused;
 use super::schedule::Schedule;
@@ -106,6 +107,8 @@ pub enum CatalogChange {
 pub struct Catalog {
     /// By name.
     pub agents: BTreeMap<String, CatalogEntry>,
+    /// When the daemon consolidates; `None` in a catalog that was not scanned.
+    pub housekeeping: Option<Housekeeping>,
     /// Agents whose file is missing but may just be in the process of being replaced: their [`GRACE`] period
     /// is not over.
     pub missing: BTreeSet<String>,
@@ -168,7 +171,8 @@ impl CatalogScan {
         }
         let retired = |(name, stored): &(&String, &StoredAgent)| {
             let (there, waits) = (&self.catalog.agents, &self.catalog.missing);
-            stored.retired.is_none() && !there.contains_key(*name) && !waits.contains(*name)
+            let is_listed = there.contains_key(*name) || waits.contains(*name);
+            stored.is_agent() && stored.retired.is_none() && !is_listed
         };
         changes
             .extend(self.before.iter().filter(retired).map(|(name, _)| CatalogChange::Retired(name.clone())));
@@ -231,12 +235,23 @@ impl Catalog {
         Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
     }
 
+    /// The names of the agents, and of housekeeping.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let housekeeping = self.housekeeping.as_ref().map(|_| housekeeping::NAME);
+        self.agents.keys().map(String::as_str).chain(housekeeping)
+    }
+
     /// The entry of the agent with this name.
     ///
     /// # Errors
     /// `not_found` when there is no such agent.
     pub fn entry(&self, name: &str) -> Result<&CatalogEntry> {
         self.agents.get(name).ok_or_else(|| {
+            if name == housekeeping::NAME {
+                return Error::not_found(format!("`{name}` is housekeeping and not an agent"))
+                    .hint("`poc-memory consolidate` runs it now, `[consolidate] schedule` sets when it runs")
+                    .field("agent");
+            }
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
             match poc_graph::similar::closest(name, self.agents.keys().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -269,8 +284,20 @@ struct FolderScan<'a> {
 impl FolderScan<'_> {
     fn catalog(&mut self) -> Catalog {
         let mut catalog = self.in_folder();
+        catalog.housekeeping = self.housekeeping();
         catalog.problems.extend(self.names.problems().iter().map(Error::line));
         catalog
+    }
+
+    /// Housekeeping by the settings, whose schedule was checked when they were loaded.
+    fn housekeeping(&mut self) -> Option<Housekeeping> {
+        let config = &self.memory.config.consolidate;
+        let schedule = config.schedule().ok()?;
+        let before = self.stored.remove(housekeeping::NAME);
+        let stored = StoredAgent::of_housekeeping(before, &config.schedule, self.memory.now());
+        let since = stored.since;
+        self.stored.insert(housekeeping::NAME.to_owned(), stored);
+        Some(Housekeeping::new(schedule, since))
     }
 
     fn in_folder(&mut self) -> Catalog {

@@ -152,7 +152,7 @@ pub struct Execution {
 }
 
 /// `[schedule]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
     /// IANA name, or `None` for the machine's.
     pub timezone: Option<chrono_tz::Tz>,
@@ -173,7 +173,7 @@ pub struct Limits {
     pub max_actions: usize,
     /// Which nodes may be changed.
     pub targets: Targets,
-    /// Filters: a node that matches one may be linked, but never re-weighted or superseded.
+    /// Filters: a node that matches one may be linked and re-weighted, but never superseded.
     pub protect: Vec<Pipeline>,
     /// Maximum new links per run.
     pub link_add_max: usize,

@@ -18,8 +18,8 @@ pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, record_unrun, record_unrun_slots};
 pub use reservation::{Account, BudgetDays, account, record_child_process, reserve};
 pub use rows::{
-    abandon, agents, book_cost, close, find, interrupt_others, rows, rows_since, running, running_since,
-    set_change_mark, update_state, with_current_status,
+    abandon, agents, book_cost, close, find, interrupt_others, is_visible, rows, rows_since, running,
+    running_since, set_change_mark, update_state, with_current_status,
 };
 pub(super) use rows::{end, expect_running, get};
 pub(crate) use rows::{put_reviewed, row, set_reverted};
@@ -31,7 +31,7 @@ pub use trigger::{Trigger, TriggerKind};
 use super::cost::CallCost;
 use super::definition::{ActionKind, Mode};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeId, RunId};
+use poc_graph::{NodeId, RunId, Tuple};
 use poc_notes::Memory;
 use poc_store::{Record, Table};
 use serde::{Deserialize, Serialize};
@@ -159,6 +159,8 @@ pub struct Run {
     pub calls: Vec<Call>,
     /// Number of further refused actions that are not stored.
     pub left_out: u32,
+    /// The tenant whose notes it worked on. Rows of occurrences that were not run have the default tenant.
+    pub tenant: Tuple,
 }
 
 /// A claimed slot or rerun of an agent. Its key in the store ensures that it runs only once.
@@ -176,7 +178,7 @@ impl Run {
     /// A running row of this process, starting now.
     pub fn claimed(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
         let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
-        Run { boot: memory.boot.clone(), ..row }
+        Run { boot: memory.boot.clone(), tenant: memory.store.tuple().clone(), ..row }
     }
 
     /// Like [`Run::claimed`], for a trigger.
@@ -218,6 +220,7 @@ impl Run {
             cost: None,
             calls: Vec::new(),
             left_out: 0,
+            tenant: Tuple::default(),
         }
     }
 

@@ -3,18 +3,21 @@
 use super::Definition;
 use super::selection;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, provenance};
+use poc_graph::{NodeId, Tenant, provenance};
 use poc_notes::Memory;
 use poc_store::{Table, Txn, Write};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Maximum number of transactions to read; a longer range is assumed to contain a change.
 const MAX_SCANNED: u64 = 256;
 
-/// Whether any transaction in `after+1..=until` wrote a note. Unreadable transactions count as changes.
+/// Whether any transaction in `after+1..=until`, of any tenant, wrote a note. Unreadable transactions count as changes.
 pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> bool {
     let writes = |seq: u64| {
-        let txn = memory.store.txn(seq).map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
+        let txn = memory
+            .store
+            .txn_of_any_tenant(seq)
+            .map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
     until.saturating_sub(after) > MAX_SCANNED || (after.saturating_add(1)..=until).any(writes)
@@ -29,7 +32,7 @@ pub(super) enum ChangeAuthor {
     People,
 }
 
-/// Whether notes that were created or edited in `after+1..=until` are stale for an agent.
+/// Whether notes of any tenant that were created or edited in `after+1..=until` are stale for an agent.
 pub(super) fn any_stale_note(
     memory: &Memory,
     definition: &Definition,
@@ -37,10 +40,17 @@ pub(super) fn any_stale_note(
     author: ChangeAuthor,
 ) -> Result<bool> {
     let changed = changed(memory, definition, (after, until), author)?;
-    Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
+    for (tenant, _) in memory.store.tenants()? {
+        if let Some(nodes) = changed.get(&tenant.id())
+            && selection::stale_among(&memory.of(&tenant), definition, nodes)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// The notes written by the transactions, without those written by the agent itself unless its file includes
+/// The notes written by the transactions, by tenant, without those written by the agent itself unless its file includes
 /// them.
 ///
 /// # Errors
@@ -50,23 +60,21 @@ fn changed(
     definition: &Definition,
     (after, until): (u64, u64),
     author: ChangeAuthor,
-) -> Result<HashSet<NodeId>> {
+) -> Result<HashMap<Tenant, HashSet<NodeId>>> {
     let own = definition.provenance();
     let counts = |txn: &Txn| {
         let actor = &txn.cause.actor;
         let by_whom = author == ChangeAuthor::Anyone || !provenance::is_agent(actor);
         by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
     };
-    let mut nodes = HashSet::new();
+    let mut nodes: HashMap<Tenant, HashSet<NodeId>> = HashMap::new();
     for seq in after.saturating_add(1)..=until {
-        match memory.store.txn(seq)? {
-            Some(txn) if counts(&txn) => nodes.extend(written(&txn)),
-            Some(_) => {}
-            None if memory.store.checksum(seq)?.is_some() => {} // A transaction of another tenant.
-            None => {
-                return Err(Error::not_found(format!("the log no longer contains the transaction {seq}")));
-            }
-        }
+        let txn = memory
+            .store
+            .txn_of_any_tenant(seq)?
+            .ok_or_else(|| Error::not_found(format!("the log no longer contains the transaction {seq}")))?;
+        let written = written(&txn).filter(|_| counts(&txn));
+        nodes.entry(txn.tenant).or_default().extend(written);
     }
     Ok(nodes)
 }

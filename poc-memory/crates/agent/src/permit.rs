@@ -44,7 +44,7 @@ pub struct Permit<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
-    /// Number of chosen nodes that are protected: they may only be linked.
+    /// Number of chosen nodes that are protected: they may not be superseded.
     pub fn protected(&self) -> usize {
         self.selection.chosen().filter(|handle| self.protected.contains(&handle.node.id)).count()
     }
@@ -165,7 +165,7 @@ impl<'a> Permit<'a> {
     }
 
     fn weight(&self, action: &Weight) -> Verdict<PermittedAction> {
-        let node = self.changeable(&action.node)?;
+        let node = self.target(&action.node)?;
         let most = self.definition.limits.weight_max_delta;
         if !action.delta.is_finite() || action.delta == 0.0 {
             return Err(
@@ -211,7 +211,10 @@ impl<'a> Permit<'a> {
     }
 
     fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {
-        let old = self.changeable(&action.node)?;
+        let old = self.target(&action.node)?;
+        if self.protected.contains(&old.node.id) {
+            return Err(Rejection::Protected.because(format!("{} is protected", old.name)));
+        }
         if old.shown != Shown::Whole {
             let why = format!("the prompt does not show {} in full", old.name);
             return Err(Rejection::OutOfScope.because(why));
@@ -297,15 +300,12 @@ impl<'a> Permit<'a> {
             .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
     }
 
-    /// The node of a handle, if it may be re-weighted and superseded.
-    fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
+    /// The node of a handle, if it is among the targets.
+    fn target(&self, name: &str) -> Verdict<&'a Handle> {
         let handle = self.handle(name)?;
         if !self.in_targets(handle) {
             let why = format!("{} is not {}", handle.name, self.targets_in_words());
             return Err(Rejection::OutOfScope.because(why));
-        }
-        if self.protected.contains(&handle.node.id) {
-            return Err(Rejection::Protected.because(format!("{} is protected", handle.name)));
         }
         Ok(handle)
     }

@@ -5,7 +5,7 @@
 use super::permit::PermittedAction;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeId, RunId, View};
+use poc_graph::{NodeId, RunId, Tuple, View};
 use poc_notes::Memory;
 use poc_store::{Record, Table, Tx};
 use serde::{Deserialize, Serialize};
@@ -31,19 +31,26 @@ pub struct Proposal {
     pub versions: Vec<(NodeId, u32)>,
     /// Index of the superseding action whose part this is; both are applied or neither.
     pub part_of: Option<u16>,
-    /// Filters of the agent's file: a node that matches one at approval is not changed.
+    /// Filters of the agent's file: a node that matches one at approval is not superseded.
     pub protect: Vec<String>,
     /// For actions that write a note: all nodes the prompt showed.
     pub read: Vec<NodeId>,
+    /// The tenant of its notes.
+    pub tenant: Tuple,
 }
 
 impl Record for Proposal {
     const TABLE: Table = Table::Proposals;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 had no `read` list: an empty list is a zero byte at the end.
+    /// Version 1 had no `read` list, and version 2 no tenant. Each of them is a zero byte if it is empty.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Proposal>> {
-        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+        let empty: &[u8] = match version {
+            1 => &[0, 0],
+            2 => &[0],
+            _ => return None,
+        };
+        Some(postcard::from_bytes(&[body, empty].concat()))
     }
 }
 

@@ -4,7 +4,7 @@ use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
 use super::apply;
 use super::ledger::{self, ActionState, Run};
-use super::permit::{PermittedAction, Refusal, Rejection};
+use super::permit::{Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
 use poc_graph::error::{Error, Result};
@@ -21,7 +21,9 @@ use poc_store::{Cause, Records, Tx};
 /// # Errors
 /// `invalid_argument` when an action with one of the numbers has no open proposal.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
-    let (chosen, view) = (select_proposals(memory, run, only)?, memory.store.view());
+    let chosen = select_proposals(memory, run, only)?;
+    let memory = &of_tenant(memory, &chosen);
+    let view = memory.store.view();
     let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
         proposal.permitted = proposal.with_current_trust(&view);
@@ -31,7 +33,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
     decide(memory, (agent, run), "agent apply", |tx, row| {
         let executor = ActionExecutor { memory, agent, max_per_source: None, now: memory.now() };
-        let seq = tx.view().seq + 1;
+        let seq = tx.seq();
         let mut steps = Vec::new();
         for (proposal, note) in &ready {
             let stale = stale_since(memory, tx, tx.view(), proposal)?;
@@ -78,6 +80,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
 /// Like [`approve`].
 pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<Vec<String>> {
     let chosen = select_proposals(memory, run, only)?;
+    let memory = &of_tenant(memory, &chosen);
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
     decide(memory, (agent, run), "agent reject", |tx, row| {
         for proposal in &chosen {
@@ -111,6 +114,11 @@ fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Pro
     Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
 }
 
+/// The memory of the tenant of a run's proposals.
+fn of_tenant(memory: &Memory, proposals: &[Proposal]) -> Memory {
+    memory.of(&proposals.first().map(|proposal| proposal.tenant.clone()).unwrap_or_default())
+}
+
 /// Writes a decision, and updates the run's row if it is still stored.
 fn decide<T>(
     memory: &Memory,
@@ -136,7 +144,8 @@ fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut le
     row.as_mut()?.actions.get_mut(usize::from(proposal.index))
 }
 
-/// Why a proposal can no longer be applied: a note it names has changed or is protected. `None` when it can.
+/// Why a proposal can no longer be applied: a note it names has changed or is protected. `None` when it can. `memory`
+/// is that of the proposal's tenant.
 pub fn stale_since<R: Records + ?Sized>(
     memory: &Memory,
     records: &R,
@@ -153,11 +162,8 @@ pub fn stale_since<R: Records + ?Sized>(
             return Ok(Some(format!("`{key}` was edited, superseded or deleted since")));
         }
     }
-    let changed = match &proposal.permitted {
-        PermittedAction::Weigh { node, .. } => Some(*node),
-        permitted => permitted.replaced_node(),
-    };
-    let nodes: Vec<Ix> = changed.and_then(|id| view.find(id)).into_iter().collect();
+    let replaced = proposal.permitted.replaced_node();
+    let nodes: Vec<Ix> = replaced.and_then(|id| view.find(id)).into_iter().collect();
     for text in &proposal.protect {
         let filter = Pipeline::parse(text, &memory.names.load())?;
         if let Some(ix) = filter.filter_nodes(&memory.sources(view), &nodes)?.first() {

@@ -129,7 +129,8 @@ pub fn run_among(
     })
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
+/// The message of a panic.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }

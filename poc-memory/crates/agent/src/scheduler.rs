@@ -1,12 +1,13 @@
-//! The scheduler: keeps the next due time of each agent, so that polling costs nothing in between, and runs
+//! The scheduler: keeps the next due time of each agent and of housekeeping, so that polling costs nothing in between, and runs
 //! slots when their turn comes. The time is an argument; threads and waiting are left to the daemon.
 
 use super::batches::SlotBatches;
+use super::housekeeping::{self, Housekeeping};
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
-use super::slot_planner::{self, Decision, Obstacle, RunHistory, Tick};
-use super::{Catalog, CatalogEntry};
+use super::slot_planner::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
+use super::{Catalog, CatalogEntry, tenant_rotation};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod change_watcher;
+mod housekeeping_run;
 
 use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
@@ -70,20 +72,21 @@ impl Scheduler {
         let definitions = catalog.clone();
         let mut due = self.take_due(memory, catalog, &tick);
         let history: BTreeMap<String, RunHistory> = due
-            .agents
-            .keys()
-            .filter_map(|agent| {
-                Some((agent.clone(), load_history(memory, agent, self.pending(agent, pending))?))
+            .names()
+            .filter_map(|name| {
+                Some((name.to_owned(), load_history(memory, name, self.pending(name, pending))?))
             })
             .collect();
-        due.agents.retain(|agent, _| {
-            let known = history.contains_key(agent);
+        let mut is_known = |name: &str| {
+            let known = history.contains_key(name);
             if !known {
                 // Its slots are found again at the next poll.
-                self.next.insert(agent.clone(), tick.now.plus(RETRY_DELAY));
+                self.next.insert(name.to_owned(), tick.now.plus(RETRY_DELAY));
             }
             known
-        });
+        };
+        due.agents.retain(|agent, _| is_known(agent));
+        due.housekeeping = due.housekeeping.take().filter(|_| is_known(housekeeping::NAME));
         for (agent, entry) in &due.agents {
             // A slot takes precedence: it makes a rerun unnecessary.
             let rerun =
@@ -112,10 +115,9 @@ impl Scheduler {
                 ScanResult::Due(slot) => slots.push(slot),
             }
         }
-        let definition = |agent: &str| definitions.agents.get(agent)?.definition.as_deref();
         slots.retain(|slot| {
-            let wait = definition(&slot.agent).filter(|_| slot.late);
-            let wait = wait.map_or(Span(0), |definition| slot_planner::catch_up_delay(definition, spread));
+            let wait = slot_planner::timing(&definitions, &slot.agent).filter(|_| slot.late);
+            let wait = wait.map_or(Span(0), |agent| slot_planner::catch_up_delay(agent, spread));
             if wait > Span(0) {
                 self.delayed.insert(slot.agent.clone(), (tick.now.plus(wait), slot.clone()));
             }
@@ -179,19 +181,20 @@ impl Scheduler {
             .filter(|(agent, _)| come(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
+        let housekeeping = catalog.housekeeping.clone().filter(|_| come(&housekeeping::NAME.to_owned()));
         // Also drops the entries of removed agents.
         self.next.retain(|_, next| !all && *next > tick.now);
-        for (agent, entry) in &agents {
-            let definition = entry.definition.as_ref();
-            match definition
-                .and_then(|definition| slot_planner::next_start(agent, definition, tick.now, tick.zone))
-            {
-                Some(next) => self.next.insert(agent.clone(), next),
-                None => self.next.remove(agent),
+        let due = Catalog { agents, housekeeping, ..Catalog::default() };
+        for name in due.names() {
+            let next = slot_planner::timing(&due, name)
+                .and_then(|task| slot_planner::next_start(task, tick.now, tick.zone));
+            match next {
+                Some(next) => self.next.insert(name.to_owned(), next),
+                None => self.next.remove(name),
             };
         }
         (self.last_poll, self.catalog) = (tick.now, Some(catalog));
-        Catalog { agents, ..Catalog::default() }
+        due
     }
 
     fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
@@ -214,10 +217,16 @@ pub fn next(
         Some(paused) => Timestamp(paused.until()?.0 - 1),
     };
     let rerun = slot_planner::rerun_at(name, definition, entry.since, state).map(|rerun| rerun.max(from));
-    slot_planner::next_start(name, definition, from, zone).into_iter().chain(rerun).min()
+    let slot = slot_planner::next_start(TaskTiming::of(name, definition, entry.since), from, zone);
+    slot.into_iter().chain(rerun).min()
 }
 
-/// The agent that runs next, and the time.
+/// When housekeeping runs next; `None` while it is on demand.
+pub fn next_housekeeping(task: &Housekeeping, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    slot_planner::next_start(TaskTiming::of_housekeeping(task), now, zone)
+}
+
+/// The agent that runs next, or housekeeping, and the time.
 pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
     for (name, entry) in &catalog.agents {
@@ -226,10 +235,15 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
             first = Some((name.clone(), next));
         }
     }
+    let housekeeping = catalog.housekeeping.as_ref();
+    let next = housekeeping.and_then(|task| next_housekeeping(task, memory.now(), zone));
+    if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
+        first = Some((housekeeping::NAME.to_owned(), next));
+    }
     Ok(first)
 }
 
-/// Runs a slot with the current definition of its agent. If something blocks it by now, or it fails before
+/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks it by now, or it fails before
 /// the run has a row, a row is written instead. `None` when the slot already has a row or has to wait.
 ///
 /// # Errors
@@ -243,7 +257,7 @@ pub fn run_slot(
 ) -> Result<Option<Run>> {
     let (agent, trigger) = (&slot.agent, slot.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
-    let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
+    let Some(timing) = slot_planner::timing(catalog, agent) else {
         let (reason, message) = (Some(Reason::InvalidConfig), Some("its file was deleted".to_owned()));
         return ledger::record_unrun(
             memory,
@@ -253,7 +267,7 @@ pub fn run_slot(
         );
     };
     let history = RunHistory::from(ledger::state(memory, agent)?);
-    if let Some(obstacle) = slot_planner::obstacle(definition, &history, trigger, slot.late, tick) {
+    if let Some(obstacle) = slot_planner::obstacle(timing, &history, trigger, slot.late, tick) {
         let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
         if waits && by_changes {
             // The changes can be handled afterwards.
@@ -262,7 +276,12 @@ pub fn run_slot(
         return ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None));
     }
     let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
-    match run::run(memory, definition, trigger, &options) {
+    let ran = match catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) {
+        Some(definition) => tenant_rotation::first(memory, definition)
+            .and_then(|memory| run::run(&memory, definition, trigger, &options)),
+        None => housekeeping_run::run(memory, trigger),
+    };
+    match ran {
         Ok(row) => Ok(Some(row)),
         // Another claim was first. The changes can be handled afterwards.
         Err(error) if error.code == Code::Conflict && by_changes => {

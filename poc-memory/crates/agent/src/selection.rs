@@ -4,9 +4,11 @@ mod choose;
 mod excerpt;
 mod link_candidates;
 mod neighborhood;
+mod nothing;
 mod protection;
 
 pub(crate) use choose::backlog_of;
+pub(crate) use choose::has_work;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
 pub(super) use excerpt::Excerpt;
@@ -31,7 +33,7 @@ pub struct Handle {
     pub reach: Targets,
     /// How much of it the prompt shows.
     pub shown: Shown,
-    /// Whether it is protected, as of selection: it may only be linked.
+    /// Whether it is protected, as of selection: it may be linked and re-weighted, but not superseded.
     pub protected: bool,
     /// Its weight at selection.
     pub weight: f64,

@@ -1,4 +1,4 @@
-//! Decides which agents are due: a pure function of definitions, run histories and time.
+//! Decides which agents are due, and whether housekeeping is: a pure function of definitions, run histories and time.
 //!
 //! A slot is due when its time plus the agent's jitter has passed and the agent's state has no outcome for
 //! it. Only the latest such slot runs; earlier ones share one row with their number. Slots are compared by
@@ -20,7 +20,7 @@ use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
 use std::collections::BTreeMap;
 use std::fmt;
-use timing::AgentTiming;
+pub(crate) use timing::TaskTiming;
 
 /// Maximum number of slots counted; beyond it the message says "more than".
 const COUNTED: usize = 1000;
@@ -98,14 +98,25 @@ pub struct SlotRange {
 pub fn plan(catalog: &Catalog, history: &BTreeMap<String, RunHistory>, tick: Tick) -> Vec<Decision> {
     let unknown = RunHistory::default();
     let mut decisions = Vec::new();
-    for (name, entry) in &catalog.agents {
-        if let Some(definition) = &entry.definition {
-            let agent = AgentTiming::of(name, definition, entry.since);
-            let history = history.get(name).unwrap_or(&unknown);
-            SlotCheck { agent, history, tick }.plan(&mut decisions);
-        }
+    for agent in timings(catalog) {
+        let history = history.get(agent.name).unwrap_or(&unknown);
+        SlotCheck { agent, history, tick }.plan(&mut decisions);
     }
     decisions
+}
+
+/// When the agents with a definition run, and housekeeping.
+fn timings(catalog: &Catalog) -> impl Iterator<Item = TaskTiming<'_>> {
+    let agents = catalog
+        .agents
+        .iter()
+        .filter_map(|(name, entry)| Some(TaskTiming::of(name, entry.definition.as_deref()?, entry.since)));
+    agents.chain(catalog.housekeeping.as_ref().map(TaskTiming::of_housekeeping))
+}
+
+/// When an agent with a definition, or housekeeping, runs.
+pub(crate) fn timing<'a>(catalog: &'a Catalog, name: &str) -> Option<TaskTiming<'a>> {
+    timings(catalog).find(|task| task.name == name)
 }
 
 /// Why an agent cannot run.
@@ -129,29 +140,28 @@ impl Obstacle {
 
 /// Why a due trigger cannot run now; `None` when it can. Called when a slot comes, and again when its turn
 /// comes.
-pub fn obstacle(
-    definition: &Definition,
+pub(crate) fn obstacle(
+    agent: TaskTiming<'_>,
     history: &RunHistory,
     trigger: Trigger,
     late: bool,
     tick: Tick,
 ) -> Option<Obstacle> {
     let due = trigger.due()?;
-    let agent = AgentTiming::of(&definition.name, definition, due);
     let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
     SlotCheck { agent, history, tick }.obstacle(due, start, late)
 }
 
 /// End of the agent's cooldown, if it is in one.
 pub fn cooldown_until(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
-    AgentTiming::of(&definition.name, definition, now).cooldown_until(state, now)
+    TaskTiming::of(&definition.name, definition, now).cooldown_until(state, now)
 }
 
 /// Delay of the agent's catch-up runs, so that agents do not all start together: derived from its name, at
 /// most `spread` and at most its own period.
-pub fn catch_up_delay(definition: &Definition, spread: Span) -> Span {
-    let longest = definition.execution.schedule.period().map_or(spread, |period| period.min(spread));
-    Span(schedule::pick(&[&definition.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
+pub(crate) fn catch_up_delay(agent: TaskTiming<'_>, spread: Span) -> Span {
+    let longest = agent.schedule.period().map_or(spread, |period| period.min(spread));
+    Span(schedule::pick(&[agent.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
 }
 
 /// When a failed run of an agent is repeated, if one is pending.
@@ -161,17 +171,17 @@ pub fn rerun_at(
     since: Timestamp,
     state: &AgentState,
 ) -> Option<Timestamp> {
-    AgentTiming::of(name, definition, since).rerun(state).map(|(_, at)| at)
+    TaskTiming::of(name, definition, since).rerun(state).map(|(_, at)| at)
 }
 
 /// When an agent is due next, including jitter; `None` for agents without slots.
-pub fn next_start(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    AgentTiming::of(name, definition, now).next(now, zone)
+pub(crate) fn next_start(agent: TaskTiming<'_>, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    agent.next(now, zone)
 }
 
 /// Planning for one agent at one time.
 struct SlotCheck<'a> {
-    agent: AgentTiming<'a>,
+    agent: TaskTiming<'a>,
     history: &'a RunHistory,
     tick: Tick,
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
+    let memory = &memory.of(&run.tenant);
     let replayed = run.replays.0 < run.replays.1;
     if !replayed && run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
@@ -77,8 +78,8 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     Ok(committed.value)
 }
 
-/// Undoes the runs that started at an instant or later, of one agent or all agents, the latest first. Runs without
-/// anything to undo are skipped. Returns each undone run with its items.
+/// Undoes the runs that started at an instant or later, of one agent or all agents, the latest first: for the default
+/// tenant those of all tenants, for any other its own. Runs without anything to undo are skipped. Returns each undone run with its items.
 ///
 /// # Errors
 /// Those of [`undo`] except that there is nothing to undo. The runs undone before the error stay undone.
@@ -89,7 +90,9 @@ pub fn undo_since(
 ) -> Result<Vec<(RunId, Vec<UndoItem>)>> {
     let mut undone = Vec::new();
     for run in ledger::rows_since(memory, since)?.into_iter().rev() {
-        let is_meant = agent.is_none_or(|agent| run.agent == agent) && run.finished.is_some();
+        let is_meant = agent.is_none_or(|agent| run.agent == agent)
+            && run.finished.is_some()
+            && ledger::is_visible(memory, &run);
         let replayed = run.replays.0 < run.replays.1;
         if is_meant && (replayed || run.applied().any(|action| !action.undone())) {
             undone.push((run.id, undo(memory, &run, &[])?));

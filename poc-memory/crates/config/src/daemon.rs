@@ -52,6 +52,12 @@ section!(
         candidates: usize,
         /// Characters of a candidate's text in a prompt.
         candidate_chars: usize,
+        /// A model with at most this many tokens of context counts as small.
+        small_context: usize,
+        /// The most nodes in a prompt for a small model.
+        small_nodes: usize,
+        /// Link candidates shown with each node of such a prompt.
+        small_candidates: usize,
         /// How long rendering a prompt may take.
         render_timeout: Span,
         /// Bytes a rendered prompt may have.

@@ -15,6 +15,7 @@ mod pattern;
 mod rest;
 mod retrieval;
 mod saved_pipeline;
+pub mod schedule;
 mod schema;
 mod section;
 mod sections;

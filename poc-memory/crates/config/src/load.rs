@@ -94,6 +94,7 @@ impl Config {
             }
         }
         bounds::check(self)?;
+        self.consolidate.schedule()?;
         self.tenant_schema.check()?;
         self.edges.check()?;
         self.weight.check()?;
@@ -127,6 +128,23 @@ mod tests {
     fn a_file_changes_only_what_it_names() {
         let config = with("[text]\nk1 = 1.2\n").unwrap();
         assert_eq!((config.text.k1, config.text.b), (1.2, 0.4));
+    }
+
+    #[test]
+    fn the_schedule_of_housekeeping_is_checked() {
+        let report = |schedule: &str| match with(&format!("[consolidate]\nschedule = \"{schedule}\"\n")) {
+            Ok(config) => config.consolidate.schedule().unwrap().to_string(),
+            Err(error) => error.line(),
+        };
+        let all: Vec<String> =
+            ["weekly on monday", "on-demand", "dialy", "on-change", "every 1ms"].map(report).into();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        weekly on monday
+        on-demand
+        config.toml:2:1: `consolidate.schedule`: `dialy` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
+        config.toml:2:1: `consolidate.schedule`: `on-change` is for agents only; write a schedule such as `daily`, or `on-demand` for never
+        config.toml:2:1: `consolidate.schedule`: the period of `every 1ms` is too short; the shortest is `every 1s`
+        ");
     }
 
     #[test]

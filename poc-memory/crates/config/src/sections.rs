@@ -6,6 +6,7 @@ use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
 use super::rest::RestConfig;
 use super::retrieval::{QueryConfig, RerankConfig, RetrieveConfig};
 use super::saved_pipeline::SavedPipeline;
+use super::schedule::Schedule;
 use super::section::section;
 use super::tenants::TenantSchema;
 use poc_graph::StructureOptions;
@@ -241,10 +242,32 @@ section!(
 section!(
     /// The op `consolidate`.
     ConsolidateConfig {
+        /// When the daemon consolidates all tenants, as the schedule of an agent; `on-demand` disables it.
+        schedule: String,
         /// How long expired notes are kept before they are deleted for good.
         keep_expired: Span,
     }
 );
+
+impl ConsolidateConfig {
+    /// Derives the times that the schedule leaves open, as the name of an agent does for the agent.
+    pub const NAME: &str = "consolidate";
+
+    /// The parsed schedule.
+    ///
+    /// # Errors
+    /// `invalid_config` when it is no schedule, or `on-change`.
+    pub fn schedule(&self) -> Result<Schedule> {
+        let field = "consolidate.schedule";
+        match Schedule::parse(&self.schedule, Self::NAME).map_err(|error| error.field(field))? {
+            Schedule::OnChange => Err(Error::config("`on-change` is for agents only")
+                .hint("write a schedule such as `daily`, or `on-demand` for never")
+                .field(field)),
+            schedule => Ok(schedule),
+        }
+    }
+}
+
 section!(
     /// The op `changes`.
     ChangesConfig {

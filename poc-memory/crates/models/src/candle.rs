@@ -170,6 +170,12 @@ impl Candle {
 }
 
 impl Model for Candle {
+    fn context(&self) -> Option<usize> {
+        // The file says how much the model can read; reading its head takes a moment.
+        let head = Gguf::open(&self.file, &Deadline::never()).ok()?;
+        Some(head.context().min(self.model.context.unwrap_or(usize::MAX)))
+    }
+
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         // When the settings name prices, the cost is only known after the call.
         self.model.input_price.is_none().then_some(0.0)

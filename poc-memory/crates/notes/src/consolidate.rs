@@ -34,6 +34,29 @@ pub struct ConsolidationReport {
     pub removed_keywords: u64,
 }
 
+impl ConsolidationReport {
+    /// Adds what another consolidation did.
+    pub fn add(&mut self, other: ConsolidationReport) {
+        self.pruned_nodes += other.pruned_nodes;
+        self.deleted_nodes += other.deleted_nodes;
+        self.removed_edges += other.removed_edges;
+        self.removed_keywords += other.removed_keywords;
+    }
+
+    /// The report as one line, in the conditional for a dry run.
+    pub fn line(&self, dry_run: bool) -> String {
+        let (expired, would) = if dry_run { ("would expire", "would be ") } else { ("expired", "") };
+        let count = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        format!(
+            "{} {expired}, {} {would}deleted, {} and {} {would}removed",
+            count(self.pruned_nodes, "note"),
+            count(self.deleted_nodes, "note"),
+            count(self.removed_edges, "edge"),
+            count(self.removed_keywords, "keyword"),
+        )
+    }
+}
+
 /// The phase of a consolidation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsolidationPhase {

@@ -76,6 +76,11 @@ impl CommitQueue {
         self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()
     }
 
+    /// The last transaction in the published views.
+    pub(super) fn published_seq(&self) -> u64 {
+        self.published.read().seq
+    }
+
     /// The newest published views, and the last transaction in them.
     pub(super) fn views(&self) -> (u64, Views) {
         let published = self.published.read();

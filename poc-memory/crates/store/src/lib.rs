@@ -196,9 +196,9 @@ impl Store {
         writer.overlay.remove_up_to(visible);
         let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
-        let mut tx = Tx::new(engine.as_ref(), self.tenant, &writer.overlay, &view);
-        let value = build(&mut tx)?;
         let last = writer.seq;
+        let mut tx = Tx::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
+        let value = build(&mut tx)?;
         if !tx.changes() {
             return Ok((last, value));
         }
@@ -244,10 +244,21 @@ impl Store {
         Ok(found.filter(|txn| txn.tenant == self.tenant))
     }
 
+    /// The transaction with a sequence number, of any tenant; `None` when the log does not hold it. For decisions about
+    /// all tenants, such as which agents are due: no answer for a tenant may contain what it returns.
+    pub fn txn_of_any_tenant(&self, seq: u64) -> Result<Option<Txn>> {
+        Ok(self.shared.log.read(seq)?.map(|(txn, _)| txn))
+    }
+
     /// The checksum of a past transaction's record, for any tenant. It distinguishes the transaction from one with
     /// the same number in another log.
     pub fn checksum(&self, seq: u64) -> Result<Option<u32>> {
         Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
+    }
+
+    /// The sequence number of the last transaction of any tenant that readers see; 0 when there is none.
+    pub fn published_seq(&self) -> u64 {
+        self.shared.commits.published_seq()
     }
 
     /// The sequence number of the last durable transaction of any tenant; 0 when there is none.

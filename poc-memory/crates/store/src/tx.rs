@@ -41,14 +41,21 @@ pub struct Tx<'a> {
     tenant: Tenant,
     overlay: &'a Overlay,
     view: &'a View,
+    seq: u64,
     writes: Vec<Write>,
     // Index in `writes` by the engine's key.
     places: BTreeMap<Vec<u8>, usize>,
 }
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(engine: &'a dyn Engine, tenant: Tenant, overlay: &'a Overlay, view: &'a View) -> Self {
-        Tx { engine, tenant, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
+    /// A transaction that gets the sequence number `seq`.
+    pub(super) fn new(
+        engine: &'a dyn Engine,
+        (tenant, seq): (Tenant, u64),
+        overlay: &'a Overlay,
+        view: &'a View,
+    ) -> Self {
+        Tx { engine, tenant, overlay, view, seq, writes: Vec::new(), places: BTreeMap::new() }
     }
 
     /// The writes so far.
@@ -69,6 +76,11 @@ impl<'a> Tx<'a> {
     /// The tenant.
     pub fn tenant(&self) -> Tenant {
         self.tenant
+    }
+
+    /// The sequence number that this transaction gets if it changes anything.
+    pub fn seq(&self) -> u64 {
+        self.seq
     }
 
     /// The graph as of the last transaction built before this one. It does not contain this

@@ -109,7 +109,8 @@ impl Op for AgentDiff {
         let (first, first_transcript) = find_run(&self.first, "first")?;
         let (second, second_transcript) = find_run(&self.second, "second")?;
         let both = first_transcript.as_ref().zip(second_transcript.as_ref());
-        let key = |id: &NodeId| key(ctx.memory, *id);
+        let memory = ctx.memory.of(&first.tenant);
+        let key = |id: &NodeId| key(&memory, *id);
         let (nodes, edited) = diff::nodes(&first, &second);
         let edited = edited.iter().map(|(id, first, second)| EditedNote {
             key: key(id),

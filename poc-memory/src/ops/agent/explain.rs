@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Past runs listed.
 const TOLD: usize = 5;
 
-/// Explain whether an agent would run now, and if not, why: its schedule, what each stage of its pipeline
+/// Explain whether an agent would run now on the notes of one tenant, and if not, why: its schedule, what each stage of its pipeline
 /// returns, which notes are stale, what it may do, what a run would cost, and how the last runs ended.
 /// Nothing is written and no model is called.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -94,7 +94,7 @@ struct PermitSummary {
     /// Maximum actions of one run, of all kinds.
     max_actions: usize,
     actions: Vec<ActionLimit>,
-    /// Filters of protected notes, which may be linked but not changed otherwise.
+    /// Filters of protected notes, which are never superseded.
     protect: Vec<String>,
     /// Protected notes in the next prompt.
     protected: usize,
@@ -151,7 +151,6 @@ struct ModelRow {
 impl Op for AgentExplain {
     const NAME: &'static str = "agent explain";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}/explain");
     type Output = AgentExplainOutput;
 
@@ -171,6 +170,7 @@ impl Op for AgentExplain {
             pause_after: 0,
             past: ledger::rows(memory, Some(name), TOLD)?
                 .into_iter()
+                .filter(|run| ledger::is_visible(memory, run))
                 .map(|run| history::row(memory, run))
                 .collect(),
         };

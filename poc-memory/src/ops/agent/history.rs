@@ -1,7 +1,8 @@
 //! `agent history`
 
 use crate::ops::text::{minute, table};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use poc_agent::housekeeping;
 use poc_agent::ledger::{self, ActionState, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
@@ -14,7 +15,8 @@ use std::collections::BTreeMap;
 /// Runs listed by default.
 const SHOWN: usize = 20;
 
-/// List past runs, newest first, including skipped ones with the reason.
+/// List past runs, newest first, including skipped ones with the reason. `consolidate` names the scheduled runs of
+/// housekeeping.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentHistory {
@@ -38,7 +40,11 @@ pub(crate) struct AgentHistoryOutput {
 pub(super) struct RunRow {
     run: RunId,
     agent: String,
-    /// What triggered it: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    /// The tenant whose notes it worked on, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
+    /// What triggered it: `asked`, `schedule`, `batch` (a scheduled run left stale notes), `rerun` (an earlier run had
+    /// failed) or `change`.
     occasion: String,
     /// The slot it was for, or when it was due; absent for a manual run.
     scheduled_at: Option<Timestamp>,
@@ -83,7 +89,8 @@ impl Op for AgentHistory {
                 .field("limit"));
         }
         let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
-        if let (Some(agent), true) = (&self.agent, runs.is_empty()) {
+        let agent = self.agent.as_ref().filter(|agent| *agent != housekeeping::NAME);
+        if let (Some(agent), true) = (agent, runs.is_empty()) {
             // An agent without runs is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
@@ -97,7 +104,11 @@ impl Op for AgentHistory {
         }
         let mut rows =
             vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
-        // The column is omitted if nothing was paid.
+        // These columns are omitted if there is nothing in them.
+        let tenants = output.runs.iter().any(|run| run.tenant.is_some());
+        if let Some(head) = rows.first_mut().filter(|_| tenants) {
+            head.insert(2, "TENANT".to_owned());
+        }
         let costs = output.runs.iter().any(|run| run.cost.is_some_and(|cost| cost > 0.0));
         if let Some(head) = rows.first_mut().filter(|_| costs) {
             head.push("COST".to_owned());
@@ -122,6 +133,9 @@ impl Op for AgentHistory {
                 tokens,
             ];
             row.extend(costs.then_some(cost));
+            if tenants {
+                row.insert(2, run.tenant.clone().unwrap_or_else(|| "-".to_owned()));
+            }
             rows.push(row);
         }
         table(&rows)
@@ -137,6 +151,7 @@ pub(super) fn row(memory: &Memory, run: Run) -> RunRow {
     let applied = run.applied().count();
     RunRow {
         run: run.id,
+        tenant: tenancy::name(&run.tenant),
         occasion: run.trigger.name().to_owned(),
         scheduled_at: run.scheduled_at,
         rerun_of: run.rerun_of,
@@ -165,6 +180,7 @@ impl RunRow {
         let again = if self.rerun_of.is_some() { ", again" } else { "" };
         let cost = self.cost.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
         let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-        format!("{} {}{reason}{again}{cost}{message}", minute(Some(self.started)), self.status)
+        let tenant = self.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
+        format!("{} {}{tenant}{reason}{again}{cost}{message}", minute(Some(self.started)), self.status)
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::housekeeping::{self, Housekeeping};
 use poc_agent::ledger::{AgentState, PendingRerun};
 use poc_agent::schedule::local_zone;
-use poc_agent::{CatalogEntry, ledger, scheduler, selection, slot_planner};
+use poc_agent::{CatalogEntry, ledger, scheduler, slot_planner, tenant_rotation};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// List the agents: the state of their files, when they run next, how their last run ended, and how many
-/// notes wait for them.
+/// notes wait for them. The last line is housekeeping (`consolidate`), which the daemon runs by schedule.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentList {}
@@ -23,6 +24,9 @@ pub(crate) struct AgentList {}
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentListOutput {
     agents: Vec<AgentRow>,
+    /// The consolidation that the daemon runs by schedule. It is not an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    housekeeping: Option<HousekeepingRow>,
     /// Problems of the agents folder as a whole.
     problems: Vec<String>,
     as_of: AsOf,
@@ -57,7 +61,7 @@ pub(super) struct AgentRow {
     /// When its last, failed run is repeated; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rerun: Option<String>,
-    /// Notes it would process now.
+    /// Notes of all tenants that it would process now.
     pub(super) stale: Option<usize>,
     /// Its model.
     pub(super) model: Option<String>,
@@ -65,6 +69,40 @@ pub(super) struct AgentRow {
     pub(super) error: Option<String>,
     /// All errors in its file.
     pub(super) errors: Vec<FileDiagnostic>,
+}
+
+/// Housekeeping.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct HousekeepingRow {
+    name: String,
+    description: String,
+    /// `[consolidate] schedule`; `on-demand` if the daemon never runs it.
+    schedule: String,
+    /// When it is due next.
+    next: Option<Timestamp>,
+    /// When the current run started; absent if none is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    running: Option<Timestamp>,
+    /// When its last scheduled run ended. Skipped and missed slots do not count.
+    last: Option<Timestamp>,
+    /// The status of that run.
+    last_status: Option<String>,
+}
+
+impl HousekeepingRow {
+    fn of(memory: &Memory, task: &Housekeeping) -> Result<HousekeepingRow> {
+        let state = ledger::state(memory, housekeeping::NAME)?;
+        let last = state.last();
+        Ok(HousekeepingRow {
+            name: housekeeping::NAME.to_owned(),
+            description: housekeeping::DESCRIPTION.to_owned(),
+            schedule: task.schedule.to_string(),
+            next: scheduler::next_housekeeping(task, memory.now(), local_zone()),
+            running: ledger::running_since(memory, housekeeping::NAME, &state)?,
+            last: last.map(|last| last.ended),
+            last_status: last.map(|last| last.status.name().to_owned()),
+        })
+    }
 }
 
 impl Op for AgentList {
@@ -79,14 +117,22 @@ impl Op for AgentList {
         let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
         let Freshness { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
-        Ok(AgentListOutput { agents, problems, as_of, lag, degraded })
+        let housekeeping = catalog.housekeeping.as_ref();
+        let housekeeping = housekeeping.map(|task| HousekeepingRow::of(ctx.memory, task)).transpose()?;
+        Ok(AgentListOutput { agents, housekeeping, problems, as_of, lag, degraded })
     }
 
     fn show(output: &AgentListOutput) -> String {
         let mut rows =
             vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
+        let last = |at, status: &Option<String>| {
+            format!(
+                "{}{}",
+                minute(at),
+                status.as_ref().map_or_else(String::new, |status| format!(" {status}"))
+            )
+        };
         for agent in &output.agents {
-            let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
             let broken = if agent.errors.is_empty() { "" } else { " !" };
             let running = if agent.running.is_some() { ", running" } else { "" };
             rows.push(vec![
@@ -94,8 +140,19 @@ impl Op for AgentList {
                 format!("{}{broken}{running}", agent.state),
                 agent.schedule.clone().unwrap_or_else(|| "-".into()),
                 minute(agent.next),
-                format!("{}{last}", minute(agent.last)),
+                last(agent.last, &agent.last_status),
                 agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()),
+            ]);
+        }
+        if let Some(task) = &output.housekeeping {
+            let running = if task.running.is_some() { ", running" } else { "" };
+            rows.push(vec![
+                task.name.clone(),
+                format!("housekeeping{running}"),
+                task.schedule.clone(),
+                minute(task.next),
+                last(task.last, &task.last_status),
+                "-".to_owned(),
             ]);
         }
         let mut text = table(&rows);
@@ -126,7 +183,8 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
     let (state, now) = (ledger::state(memory, name)?, memory.now());
     let (last, paused) = (state.last(), entry.paused(&state, now));
     let next = scheduler::next(name, entry, &state, now, local_zone());
-    let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
+    let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
+    let stale = definition.map(backlog).transpose()?.flatten();
     let model = definition.map(|definition| definition.execution.model.clone());
     // One callable model is enough.
     let missing = || {

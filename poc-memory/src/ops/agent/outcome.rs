@@ -1,5 +1,6 @@
 //! The result of a run in answers.
 
+use crate::ops::tenancy;
 use crate::ops::text::{minute, one_line, plural};
 use poc_agent::ledger::{self, ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
@@ -15,6 +16,9 @@ use std::fmt::Write as _;
 pub(crate) struct AgentRunOutput {
     pub(super) run: RunId,
     pub(super) agent: String,
+    /// The tenant whose notes it worked on, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tenant: Option<String>,
     /// Whether nothing was written.
     pub(super) dry_run: bool,
     /// `ok`, `noop` (no actions), `proposed` (all actions wait for approval), `rejected` (a person rejected
@@ -42,7 +46,8 @@ pub(crate) struct AgentRunOutput {
     pub(super) left_out: u32,
     /// Keys of the notes that count as visited.
     pub(super) visited: Vec<String>,
-    /// What triggered it: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    /// What triggered it: `asked`, `schedule`, `batch` (a scheduled run left stale notes), `rerun` (an earlier run had
+    /// failed) or `change`.
     pub(super) occasion: String,
     pub(super) scheduled_at: Option<Timestamp>,
     /// The failed run that it repeats.
@@ -112,7 +117,7 @@ pub(super) struct RejectedAction {
 impl AgentRunOutput {
     pub(super) fn of(memory: &Memory, run: &Run) -> AgentRunOutput {
         let run = &ledger::with_current_status(memory, run.clone());
-        let view = memory.store.view();
+        let view = memory.of(&run.tenant).store.view();
         let key = |id: &NodeId| match view.find(*id) {
             Some(ix) => view.key(ix).to_owned(),
             None => id.to_string(),
@@ -120,6 +125,7 @@ impl AgentRunOutput {
         AgentRunOutput {
             run: run.id,
             agent: run.agent.clone(),
+            tenant: tenancy::name(&run.tenant),
             dry_run: false,
             status: run.status.name().to_owned(),
             reason: run.reason.map(|reason| reason.name().to_owned()),
@@ -165,7 +171,8 @@ impl AgentRunOutput {
     pub(super) fn summary(&self) -> String {
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
-        let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
+        let tenant = self.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
+        let mut text = format!("{dry}{}{tenant}: {}{reason}", self.agent, self.status);
         if self.selected > 0 {
             let read = plural(self.selected as u64, "note");
             let _ = write!(text, ", {read} read, {} visited", self.visited.len());

@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, tenancy};
 use poc_agent::permit::PermittedAction;
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::stale_since;
@@ -41,6 +41,9 @@ struct ProposalRow {
     /// Its number in the run, from 1.
     number: u16,
     agent: String,
+    /// The tenant of its notes, as `user=ann`; absent for the default tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
     made: Timestamp,
     /// As text.
     action: String,
@@ -71,7 +74,8 @@ impl Op for AgentReview {
             // An agent without proposals is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
-        let proposals = waiting.into_iter().map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?;
+        let proposals =
+            waiting.into_iter().map(|one| shown(&ctx.memory.of(&one.tenant), one)).collect::<Result<_>>()?;
         Ok(AgentReviewOutput { proposals })
     }
 
@@ -83,7 +87,8 @@ impl Op for AgentReview {
         for group in output.proposals.chunk_by(|a, b| a.run == b.run) {
             let Some(first) = group.first() else { continue };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} in run {}, {}", first.agent, first.run, first.made);
+            let tenant = first.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
+            let _ = writeln!(text, "{}{tenant} in run {}, {}", first.agent, first.run, first.made);
             for one in group {
                 let with = one.with.map_or_else(String::new, |with| format!(" (with {with})"));
                 let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one.why);
@@ -114,6 +119,7 @@ fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
     Ok(ProposalRow {
         run: one.run,
         number: one.number(),
+        tenant: tenancy::name(&one.tenant),
         agent: one.agent,
         made: one.made,
         action: one.summary,

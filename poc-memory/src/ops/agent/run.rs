@@ -2,7 +2,7 @@
 
 use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{Reason, Status};
 use poc_agent::permit::Rejection;
@@ -10,10 +10,11 @@ use poc_agent::run::{self, RunOptions, Trigger};
 use poc_agent::test_runner;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, Exit, Result};
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Run an agent now, regardless of its schedule. In a daemon it waits for a free place (`[agents]
+/// Run an agent now, regardless of its schedule, on the notes of one tenant. In a daemon it waits for a free place (`[agents]
 /// max-concurrent-runs`) ahead of scheduled runs. If no note is stale, it does nothing and the exit status is
 /// 3; if its budget is used up, the exit status is 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -47,10 +48,21 @@ pub(crate) struct AgentRun {
     set: ParameterValues,
 }
 
+/// Refuses a tenant that has never written: a run would make it known.
+fn check_tenant(memory: &Memory) -> Result<()> {
+    let tenant = memory.store.tuple();
+    let is_known = memory.store.tenants()?.iter().any(|(known, _)| known == tenant);
+    let unknown = || {
+        Error::not_found(format!("there are no notes of the tenant `{tenant}`"))
+            .hint("`poc-memory stats` lists the tenants")
+            .field(tenancy::FIELD)
+    };
+    if is_known { Ok(()) } else { Err(unknown()) }
+}
+
 impl Op for AgentRun {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
-    const PER_TENANT: bool = false;
     const LONG_RUNNING: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = AgentRunOutput;
@@ -59,6 +71,7 @@ impl Op for AgentRun {
         let catalog = ctx.host.catalog()?;
         let outdated = catalog.entry(&self.agent)?.errors.first().map(FileDiagnostic::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
+        check_tenant(ctx.memory)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         if propose && definition.mode == Mode::Observe {
             let error =

@@ -87,7 +87,7 @@ struct LimitsSection {
     weight_max_delta: f64,
     /// Maximum characters of a new note's body.
     insert_max_chars: usize,
-    /// Filters of protected notes, which may be linked but not changed otherwise.
+    /// Filters of protected notes, which are never superseded.
     protect: Vec<String>,
 }
 

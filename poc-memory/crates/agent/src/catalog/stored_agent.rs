@@ -1,4 +1,4 @@
-//! The stored record of each agent: when it was first seen, and its last valid version.
+//! The stored record of each agent and of housekeeping: when it was first seen, and its last valid version.
 
 use crate::Context;
 
@@ -13,12 +13,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Origin of an agent.
+// Variants are stored by index: add new ones at the end and never remove any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum AgentOrigin {
     /// From a file in the folder.
     File,
     /// Bundled in the binary.
     Bundled,
+    /// Not an agent, but housekeeping. The source of its last valid version is its schedule.
+    Housekeeping,
 }
 
 /// The stored record of one agent.
@@ -68,10 +71,15 @@ const SAVED: &str = "/@";
 
 impl Record for StoredAgent {
     const TABLE: Table = Table::Agents;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
+    /// Version 2 knew only agents.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<StoredAgent>> {
-        (version == 1).then(|| postcard::from_bytes(body).map(StoredAgentV1::into))
+        match version {
+            1 => Some(postcard::from_bytes(body).map(StoredAgentV1::into)),
+            2 => Some(postcard::from_bytes(body)),
+            _ => None,
+        }
     }
 }
 
@@ -86,9 +94,29 @@ impl StoredAgent {
         self.origin == AgentOrigin::File && self.is_present()
     }
 
-    /// Whether it existed at the last scan.
+    /// Whether it is an agent that existed at the last scan.
     pub(super) fn is_present(&self) -> bool {
-        self.retired.is_none() && self.missing.is_none()
+        self.is_agent() && self.retired.is_none() && self.missing.is_none()
+    }
+
+    /// Whether it is an agent.
+    pub(super) fn is_agent(&self) -> bool {
+        self.origin != AgentOrigin::Housekeeping
+    }
+
+    /// The record of housekeeping with a schedule. With another schedule than before, it counts as new.
+    pub(super) fn of_housekeeping(
+        before: Option<StoredAgent>,
+        schedule: &str,
+        now: Timestamp,
+    ) -> StoredAgent {
+        let is_same = |before: &StoredAgent| {
+            !before.is_agent() && before.last_good.as_ref().is_some_and(|good| good.source == schedule)
+        };
+        before.filter(is_same).unwrap_or_else(|| {
+            let last_good = Some(LastGoodVersion { source: schedule.to_owned(), texts: BTreeMap::new() });
+            StoredAgent { last_good, ..StoredAgent::new(now, AgentOrigin::Housekeeping) }
+        })
     }
 
     /// Records that its file is missing. The agent is retired when the file has been missing for [`GRACE`],

@@ -236,7 +236,7 @@ pub const KEYS: &[KeySpec] = &[
     key(
         "limits.protect",
         ValueType::Filters,
-        "Notes that match one of these filters may be linked, but never re-weighted or superseded",
+        "Notes that match one of these filters are never superseded. They may be linked, and their weight may change within `limits.weight`",
     ),
     table("limits.link-add", "New links"),
     key("limits.link-add.max", ValueType::Count(0, ANY), "Maximum per run"),

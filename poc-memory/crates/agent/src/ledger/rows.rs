@@ -113,7 +113,12 @@ pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
 }
 
-/// The row with this id or unique id prefix.
+/// Whether a tenant may see a run: the default tenant sees all runs, others see their own.
+pub fn is_visible(memory: &Memory, run: &Run) -> bool {
+    memory.store.tenant().is_default() || run.tenant == *memory.store.tuple()
+}
+
+/// The row with this id or unique id prefix, if the tenant may see it.
 pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     let wanted = id.to_ascii_lowercase();
     let mut found = keys(memory, None)?;
@@ -121,7 +126,7 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
         read_key(key).is_some_and(|(_, id)| !wanted.is_empty() && id.to_string().starts_with(&wanted))
     });
     let row = match found.as_slice() {
-        [key] => memory.store.get::<Run>(key)?,
+        [key] => memory.store.get::<Run>(key)?.filter(|row| is_visible(memory, row)),
         [] => None,
         several => {
             return Err(Error::invalid(format!("`{id}` is the prefix of {} run ids", several.len()))

@@ -4,20 +4,22 @@ use super::status::{Reason, Status};
 use super::trigger::TriggerKind;
 use super::{ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
-use poc_graph::{NodeId, RunId};
+use poc_graph::{NodeId, RunId, Tuple};
 use poc_store::{Record, Table};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 impl Record for Run {
     const TABLE: Table = Table::Runs;
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
 
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
         match version {
             1 => Some(postcard::from_bytes(body).map(RunV1::into)),
-            // Version 2 stored every action, so `left_out`, the last field, is 0.
-            2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
+            // Version 2 stored every action, so `left_out` is 0.
+            2 => Some(postcard::from_bytes(&[body, &[0, 0]].concat())),
+            // Version 3 had only runs for the default tenant. An empty tuple, the last field, is a zero byte.
+            3 => Some(postcard::from_bytes(&[body, &[0]].concat())),
             _ => None,
         }
     }
@@ -88,6 +90,7 @@ impl From<RunV1> for Run {
             cost: row.cost,
             calls: Vec::new(),
             left_out: 0,
+            tenant: Tuple::default(),
         }
     }
 }

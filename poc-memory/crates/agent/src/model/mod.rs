@@ -142,6 +142,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// The number of tokens that the model can read and write in a call, if it knows better than the settings.
+    fn context(&self) -> Option<usize> {
+        None
+    }
+
     /// Why the provider is suspended at `now`; `None` when it is not.
     fn suspension(&self, _now: Timestamp) -> Option<String> {
         None

@@ -9,7 +9,7 @@ pub enum Rejection {
     UnknownHandle,
     /// It changes a node outside the agent's targets, or supersedes a node that the prompt did not show in full.
     OutOfScope,
-    /// It re-weights or supersedes a protected node.
+    /// It supersedes a protected node.
     Protected,
     /// It exceeds a limit on number or size.
     OverLimit,
@@ -89,7 +89,7 @@ impl Rejection {
             Rejection::OutOfScope => {
                 "it changes a note outside `limits.targets`, or replaces a note that the prompt did not show in full"
             }
-            Rejection::Protected => "it re-weights or replaces a note that `limits.protect` protects",
+            Rejection::Protected => "it replaces a note that `limits.protect` protects",
             Rejection::OverLimit => "it exceeds a limit on the number or the size of actions",
             Rejection::SelfLink => "it links a note to itself",
             Rejection::ChangedSinceRead => {

@@ -6,9 +6,13 @@ use crate::action;
 use crate::definition::ActionKind;
 use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, Selection, Shown, hubs, siblings};
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, NodeId, Trust, View};
+use poc_graph::{EdgeKind, Ix, NodeId, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
+
+/// Existing links shown with a node, and characters of the title of a note at their other end.
+const LINKS_SHOWN: usize = 5;
+const TITLE_CHARS: usize = 80;
 
 /// Notes shown without a handle, with their trust.
 pub(super) type NotesShown = Vec<(NodeId, Trust)>;
@@ -25,7 +29,7 @@ pub(super) fn value(
 ) -> Option<String> {
     let view = &selection.view;
     Some(match name {
-        "NODES" => nodes(memory, definition, selection, fence),
+        "NODES" => nodes(memory, definition, selection, fence, read),
         "TOPOLOGY" => topology(selection, memory, fence, read),
         "PAIRS" => pairs(selection),
         "HUBS" => most_linked(selection, fence, read),
@@ -43,11 +47,17 @@ pub(super) fn value(
 }
 
 /// The selected nodes in full, then the candidates in short.
-fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence: &Fence) -> String {
+fn nodes(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    fence: &Fence,
+    read: &mut NotesShown,
+) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
         if handle.is_chosen() {
-            text.push_str(&node(definition, selection, handle, fence));
+            text.push_str(&node(memory, definition, selection, handle, fence, read));
             if handle.shown == Shown::Cut {
                 let most = definition.prompt.max_node_chars;
                 let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
@@ -62,13 +72,57 @@ fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence:
 }
 
 /// One chosen node.
-pub(super) fn node(definition: &Definition, selection: &Selection, handle: &Handle, fence: &Fence) -> String {
+pub(super) fn node(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    fence: &Fence,
+    read: &mut NotesShown,
+) -> String {
     let mut text = head(definition, selection, handle, "");
+    let _ = writeln!(text, "chosen because {}", why_chosen(definition, selection, handle));
     if !handle.candidates.is_empty() {
         let near: Vec<String> = handle.candidates.iter().map(describe_candidate).collect();
         let _ = writeln!(text, "candidates: {}", near.join(", "));
     }
-    text + &fence.enclose(&content(handle, definition.prompt.max_node_chars))
+    let links = match definition.execution.actions.contains(&ActionKind::LinkAdd) {
+        true => existing_links(memory, selection, handle, read),
+        false => String::new(),
+    };
+    text + &fence.enclose(&content(handle, definition.prompt.max_node_chars, &links))
+}
+
+/// Why the pipeline selected a node.
+fn why_chosen(definition: &Definition, selection: &Selection, handle: &Handle) -> String {
+    match selection.view.visit(&definition.name, handle.ix) {
+        None => "you have not read it yet".to_owned(),
+        Some(visit) if visit.version < handle.node.version => {
+            format!("it was edited after you read it on {}", date(visit.at))
+        }
+        Some(visit) => format!("you read it last on {}", date(visit.at)),
+    }
+}
+
+/// The strongest links of a node with the titles of the notes at the other end, as a line of its content.
+fn existing_links(memory: &Memory, selection: &Selection, handle: &Handle, read: &mut NotesShown) -> String {
+    let view = &selection.view;
+    let is_linked = |ix: Ix| {
+        view.edges(handle.ix).iter().any(|edge| edge.target() == ix && edge.kind() == EdgeKind::Link)
+    };
+    let linked = siblings(view, handle.ix).into_iter().filter(|edge| is_linked(edge.ix)).take(LINKS_SHOWN);
+    let named: Vec<String> = linked
+        .filter_map(|edge| {
+            if let Some(known) = selection.by_index(edge.ix) {
+                return Some(format!("{} ({:.2})", known.name, edge.strength));
+            }
+            let node = memory.store.node(view.id(edge.ix)?).ok()??;
+            read.push((node.id, node.trust));
+            let title: String = line(&node.title).chars().take(TITLE_CHARS).collect();
+            Some(format!("\"{title}\" ({:.2})", edge.strength))
+        })
+        .collect();
+    if named.is_empty() { String::new() } else { format!("linked with: {}\n", named.join(", ")) }
 }
 
 /// Why a node is a candidate. Names are text of notes, but only letters and digits of single words.
@@ -88,14 +142,13 @@ fn candidate(
     fence: &Fence,
 ) -> String {
     let head = head(definition, selection, handle, " (to link to)");
-    head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars))
+    head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars, ""))
 }
 
 fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
-    // Protection only matters to agents that may re-weight or supersede.
-    let changes = [ActionKind::Weight, ActionKind::Supersede];
-    let told = handle.protected && definition.execution.actions.iter().any(|kind| changes.contains(kind));
-    let protected = if told { ", protected: it may be linked and nothing else" } else { "" };
+    // Protection only matters to agents that may supersede.
+    let told = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
+    let protected = if told { ", protected: it may not be superseded" } else { "" };
     let node = &handle.node;
     format!(
         "{}{role}\ntype: {}, created: {}, weight: {:.2}, links: {}{protected}\n",
@@ -107,8 +160,8 @@ fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &
     )
 }
 
-/// The text of a node, cut to a number of characters.
-fn content(handle: &Handle, most: usize) -> String {
+/// The text of a node, cut to a number of characters, with a line about its links.
+fn content(handle: &Handle, most: usize, links: &str) -> String {
     let node = &handle.node;
     let Excerpt { title, keywords, body, .. } = Excerpt::of(node, most);
     let more = |shown: &str, all: &str| if shown.len() < all.len() { "…" } else { "" };
@@ -118,7 +171,8 @@ fn content(handle: &Handle, most: usize) -> String {
     };
     let (title, body) = (title.clone() + more(&title, &node.title), body.clone() + more(&body, &node.body));
     // A title that was taken from the text would only repeat it.
-    let title = match body.trim_start().starts_with(title.trim_end_matches('…')) {
+    let start = body.trim_start().trim_start_matches('#').trim_start();
+    let title = match start.starts_with(title.trim_end_matches('…')) {
         true => String::new(),
         false => format!("title: {}\n", line(&title)),
     };
@@ -127,7 +181,7 @@ fn content(handle: &Handle, most: usize) -> String {
         None => String::new(),
     };
     let (author, source) = (about("author", &node.author), about("source", &node.source));
-    format!("key: {}\n{title}{author}{source}{keywords}\n{body}", line(&node.key))
+    format!("key: {}\n{title}{author}{source}{keywords}{links}\n{body}", line(&node.key))
 }
 
 /// A text without line breaks and control characters.
@@ -139,13 +193,14 @@ fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut No
     let view = &selection.view;
     let (communities, _) = view.communities(&memory.config.structure.options());
     let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
+    let alone = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.degree(ix) == 0).count();
     format!(
-        "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",
+        "notes in use: {}; edges: {}; notes without edges: {alone}\ncommunities: {}; notes in the largest: {}\n\
+         most linked:\n{}",
         view.live_count(),
         view.edge_count(),
         communities.count(),
         if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
-        health(view, memory),
         most_linked(selection, fence, read),
     )
 }

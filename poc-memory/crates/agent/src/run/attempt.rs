@@ -56,11 +56,12 @@ impl RunAttempt<'_> {
         if let Some(why) = self.budget_status(row)?.refuses_a_run() {
             return Err(RunEnd::Skipped(Reason::OverBudget, Some(why)));
         }
-        let mut selection = match selection::choose(memory, definition, self.scope)? {
+        let context = self.context();
+        let mut selection = match selection::choose(memory, definition, self.scope, context)? {
             Choice::Chosen(selection) => selection,
-            Choice::Nothing(reason) => return Err(RunEnd::Skipped(reason, None)),
+            Choice::Nothing(reason, why) => return Err(RunEnd::Skipped(reason, Some(why))),
         };
-        let prompt = prompt::render(memory, definition, &mut selection)?;
+        let prompt = prompt::render(memory, definition, &mut selection, context)?;
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
         let mut turns = Vec::new();
         let answer = self.request_reply(&selection, &prompt, row, &mut turns);
@@ -77,6 +78,13 @@ impl RunAttempt<'_> {
         let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry);
         let row = row.map_err(RunEnd::Broken)?;
         if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
+    }
+
+    /// The context of the model that is tried first, in tokens. A fallback with a shorter one refuses a prompt that it
+    /// cannot read.
+    pub(super) fn context(&self) -> Option<usize> {
+        let (name, model) = self.models.first()?;
+        model.context().or_else(|| self.memory.config.models.get(*name)?.context)
     }
 
     /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may

@@ -19,7 +19,7 @@ pub struct Forecast {
     pub nodes: usize,
     /// Nodes among them whose text would be cut; they would not count as visited.
     pub cut: usize,
-    /// Nodes among them that are protected: they may only be linked.
+    /// Nodes among them that are protected: they may not be superseded.
     pub protected: usize,
     /// Tokens of the prompt, at four characters each.
     pub tokens: usize,
@@ -52,32 +52,30 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
     forecast.obstacles.extend(attempt.all_suspended().map(|why| (Reason::ProviderDown, why)));
     forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
-    match selection::choose(memory, definition, scope) {
-        Ok(Choice::Chosen(mut selection)) => match prompt::render(memory, definition, &mut selection) {
-            Ok(prompt) => {
-                forecast.nodes = selection.chosen().count();
-                forecast.cut = selection.chosen().filter(|handle| handle.shown == Shown::Cut).count();
-                forecast.protected =
-                    Permit::new(memory, definition, definition.mode, &selection)?.protected();
-                forecast.tokens = prompt.tokens();
-                let schema = action::schema(&definition.execution.actions);
-                let request = attempt.request(&selection, &prompt, &schema);
-                let most = opened.first().and_then(|(_, model)| model.max_cost(&request));
-                forecast.most = most.filter(|most| *most > 0.0);
-                if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
-                    let known = forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
-                    forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
+    let context = attempt.context();
+    match selection::choose(memory, definition, scope, context) {
+        Ok(Choice::Chosen(mut selection)) => {
+            match prompt::render(memory, definition, &mut selection, context) {
+                Ok(prompt) => {
+                    forecast.nodes = selection.chosen().count();
+                    forecast.cut = selection.chosen().filter(|handle| handle.shown == Shown::Cut).count();
+                    forecast.protected =
+                        Permit::new(memory, definition, definition.mode, &selection)?.protected();
+                    forecast.tokens = prompt.tokens();
+                    let schema = action::schema(&definition.execution.actions);
+                    let request = attempt.request(&selection, &prompt, &schema);
+                    let most = opened.first().and_then(|(_, model)| model.max_cost(&request));
+                    forecast.most = most.filter(|most| *most > 0.0);
+                    if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
+                        let known =
+                            forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
+                        forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
+                    }
                 }
+                Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
             }
-            Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
-        },
-        Ok(Choice::Nothing(reason)) => {
-            let why = match reason {
-                Reason::NotStale => "the results of the pipeline were visited recently and have not changed",
-                _ => "the pipeline has too few results",
-            };
-            forecast.obstacles.push((reason, why.to_owned()));
         }
+        Ok(Choice::Nothing(reason, why)) => forecast.obstacles.push((reason, why)),
         Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
     }
     Ok(forecast)

@@ -9,7 +9,7 @@ use crate::Definition;
 use crate::ledger::{self, Reason, Status, Trigger, TriggerKind};
 use crate::log_changes::{self, ChangeAuthor};
 use crate::schedule::Schedule;
-use crate::slot_planner::{self, RunHistory, Tick};
+use crate::slot_planner::{self, RunHistory, TaskTiming, Tick};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
@@ -91,7 +91,7 @@ impl ChangeWatcher {
         if self.agents.is_empty() {
             return false;
         }
-        let last = memory.store.view().seq;
+        let last = memory.store.published_seq();
         if log_changes::any_note_written(memory, (self.seen, last)) {
             self.note_change(now);
         }
@@ -129,7 +129,7 @@ impl ChangeWatcher {
             self.deferred.retain(|agent| self.agents.contains(agent));
             self.scanned_until.clear();
             // A restart of the watch must not delay earlier changes further.
-            self.seen = memory.store.view().seq;
+            self.seen = memory.store.published_seq();
             self.note_change(now);
         }
         let quiet = self.is_quiet(memory, now);
@@ -153,7 +153,7 @@ impl ChangeWatcher {
     fn try_scan(&mut self, scan: &ChangeScan<'_>) -> Result<ScanResult> {
         let ChangeScan { memory, definition, since, history, tick, busy } = *scan;
         let (agent, now) = (&definition.name, tick.now);
-        let until = memory.store.view().seq;
+        let until = memory.store.published_seq();
         let Some(done) =
             history.state().changes(since).map(|changes| changes.done).filter(|done| *done <= until)
         else {
@@ -165,7 +165,8 @@ impl ChangeWatcher {
             return Ok(ScanResult::Nothing);
         }
         let trigger = Trigger::Change { after, until, found: now };
-        let obstacle = slot_planner::obstacle(definition, history, trigger, false, tick);
+        let timing = TaskTiming::of(agent, definition, since);
+        let obstacle = slot_planner::obstacle(timing, history, trigger, false, tick);
         let rested = history.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
         let settings = &memory.config.agents;
         let held = DeferredChange::of(memory, agent)?;

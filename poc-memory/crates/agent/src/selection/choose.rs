@@ -2,6 +2,7 @@
 
 use super::excerpt::Excerpt;
 use super::link_candidates::{self, FoundCandidate};
+use super::nothing::NothingFound;
 use super::protection::{self, may_be_read};
 use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood};
 use crate::Definition;
@@ -21,8 +22,8 @@ use std::sync::Arc;
 pub enum Choice {
     /// The selected nodes.
     Chosen(Selection),
-    /// Nothing to do, for this reason.
-    Nothing(Reason),
+    /// Nothing to do, for this reason, with a message that says what would help.
+    Nothing(Reason, String),
 }
 
 /// Which nodes a run selects.
@@ -36,43 +37,80 @@ pub enum Scope {
     Only(NodeId),
 }
 
-/// Selects the nodes of a run.
-pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<Choice> {
+/// Whether a run of stale nodes would select any.
+///
+/// # Errors
+/// Those of the pipeline.
+pub(crate) fn has_work(memory: &Memory, definition: &Definition) -> Result<bool> {
+    memory.store.settle();
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let found = set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count();
+    let enough = set.items.len() >= definition.query.min_results.max(1);
+    Ok(enough && found >= definition.freshness.min_stale.max(1))
+}
+
+/// Selects the nodes of a run. `context` is the number of tokens that the model can read and write, if known: a small
+/// model gets fewer nodes and candidates.
+pub fn choose(
+    memory: &Memory,
+    definition: &Definition,
+    scope: Scope,
+    context: Option<usize>,
+) -> Result<Choice> {
     // Wait for indexes that are being built, so that the run does not use incomplete results.
     memory.store.settle();
     let view = memory.store.view();
     let now = memory.now();
-    let set = match scope {
-        Scope::Only(id) => only(&view, id)?,
-        Scope::Forced => {
-            query(memory, definition, &view, &definition.query.pipeline.without_visits_of(&definition.name))?
-        }
-        Scope::Stale => query(memory, definition, &view, &definition.query.pipeline)?,
+    let agent = definition.name.as_str();
+    let pipeline = match scope {
+        Scope::Forced => &definition.query.pipeline.without_visits_of(agent),
+        Scope::Stale | Scope::Only(_) => &definition.query.pipeline,
     };
-    let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results };
-    let enough = |set: &ResultSet| set.items.len() >= least.max(1);
-    if !enough(&set) {
+    let (mut set, stages) = match scope {
+        Scope::Only(id) => (only(&view, id)?, Explanation::default()),
+        Scope::Forced | Scope::Stale => ran(memory, definition, &view, pipeline)?,
+    };
+    let results = set.items.len();
+    set.items.retain(|item| may_be_read(&view, item.ix));
+    let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
+    let hidden = results - set.items.len();
+    let nothing = NothingFound { agent, stages: &stages, results, hidden, least };
+    let not_stale = |fresh: usize| {
+        let window = definition.window().map(|window| window.to_string());
+        Ok(Choice::Nothing(Reason::NotStale, nothing.not_stale(fresh, window)))
+    };
+    if set.items.len() < least {
         // Nodes that the pipeline itself excludes because of visits count as fresh.
-        let widened = scope == Scope::Stale
-            && definition.query.pipeline.not_visited(&definition.name).is_some()
-            && enough(&query(
-                memory,
-                definition,
-                &view,
-                &definition.query.pipeline.without_visits_of(&definition.name),
-            )?);
-        return Ok(Choice::Nothing(if widened { Reason::NotStale } else { Reason::TooFewResults }));
+        if scope == Scope::Stale && pipeline.not_visited(agent).is_some() {
+            let widened = query(memory, definition, &view, &pipeline.without_visits_of(agent))?.items.len();
+            if widened >= least {
+                return not_stale(widened);
+            }
+        }
+        return Ok(Choice::Nothing(Reason::TooFewResults, nothing.too_few()));
     }
     let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
     if scope == Scope::Stale {
         let stale = Staleness::of(definition, now);
-        chosen.retain(|&ix| stale.is_stale(&view, ix));
-        if chosen.len() < definition.freshness.min_stale.max(1) {
-            return Ok(Choice::Nothing(Reason::NotStale));
+        let stale: HashSet<Ix> = chosen.iter().copied().filter(|&ix| stale.is_stale(&view, ix)).collect();
+        if stale.len() < definition.freshness.min_stale.max(1) {
+            return not_stale(chosen.len() - stale.len());
         }
+        // A pair is read as a whole.
+        let half_stale = set.pairs.iter().filter(|pair| stale.contains(&pair.a) || stale.contains(&pair.b));
+        let beside: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
+        chosen.retain(|ix| stale.contains(ix) || beside.contains(ix));
     }
-    chosen.truncate(definition.query.max_results);
-    build(memory, definition, view, &chosen, &set.pairs, now).map(Choice::Chosen)
+    let settings = &memory.config.agents;
+    let is_small = context.is_some_and(|context| context <= settings.small_context);
+    let (most, candidates) = match is_small {
+        true => (settings.small_nodes, settings.candidates.min(settings.small_candidates)),
+        false => (usize::MAX, settings.candidates),
+    };
+    chosen.truncate(definition.query.max_results.min(most));
+    build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
 /// Number of stale results of an agent now.
@@ -314,8 +352,8 @@ fn build(
     memory: &Memory,
     definition: &Definition,
     view: Arc<View>,
-    chosen: &[Ix],
-    pairs: &[Pair],
+    (chosen, pairs): (&[Ix], &[Pair]),
+    candidates: usize,
     now: Timestamp,
 ) -> Result<Selection> {
     let mut handles =
@@ -328,13 +366,15 @@ fn build(
     let uses = |kind| definition.execution.actions.contains(&kind);
     let found: Vec<Vec<FoundCandidate>> = if uses(ActionKind::LinkAdd) {
         let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
-        chosen.map(|handle| link_candidates::find(memory, &view, handle.ix)).collect::<Result<_>>()?
+        chosen
+            .map(|handle| link_candidates::find(memory, &view, handle.ix, candidates))
+            .collect::<Result<_>>()?
     } else {
         Vec::new()
     };
     let some = Some(memory.config.agents.candidate_chars);
     for pair in pairs {
-        // The fresh member of a pair whose other member is stale.
+        // The other member of a pair of which only one fits into `query.max-results`.
         let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
         for ix in [pair.a, pair.b] {
             if one_chosen && may_be_read(&view, ix) {

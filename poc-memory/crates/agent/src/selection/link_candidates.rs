@@ -26,12 +26,11 @@ pub(super) struct FoundCandidate {
 }
 
 /// The candidates of a note that it has no edge to: those that share the rarest names, then the most similar, at
-/// most `[agents] candidates` together. At least one place is for a similar note.
-pub(super) fn find(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<FoundCandidate>> {
-    let most = memory.config.agents.candidates;
+/// most `most` together. At least one place is for a similar note.
+pub(super) fn find(memory: &Memory, view: &View, ix: Ix, most: usize) -> Result<Vec<FoundCandidate>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: Ix| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other);
-    let similar = similar(memory, view, id, &|id| view.find(id).is_some_and(fits))?;
+    let similar = similar(memory, view, (id, most), &|id| view.find(id).is_some_and(fits))?;
     let retriever = memory.retriever(view);
     let sharing = retriever.notes_sharing_names(id).into_iter().filter_map(|id| view.find(id));
     let room = most.saturating_sub(usize::from(!similar.is_empty()));
@@ -66,10 +65,9 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<FoundCand
 fn similar(
     memory: &Memory,
     view: &View,
-    id: NodeId,
+    (id, most): (NodeId, usize),
     fits: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<(Ix, f64)>> {
-    let most = memory.config.agents.candidates;
     let least = memory.config.cosines()?.candidate;
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
     for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {

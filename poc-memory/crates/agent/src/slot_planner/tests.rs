@@ -40,10 +40,10 @@ fn world(schedule: &str) -> World {
 }
 
 impl World {
-    fn agent(&self) -> AgentTiming<'_> {
+    fn agent(&self) -> TaskTiming<'_> {
         let World { schedule, rules, enabled, pause_after, reruns, since, .. } = self;
         let (enabled, pause_after, since) = (*enabled, *pause_after, *since);
-        AgentTiming { name: "linker", enabled, schedule, rules, pause_after, reruns, since }
+        TaskTiming { name: "linker", enabled, schedule, rules, pause_after, reruns, since }
     }
 
     fn decide(&self, now: Timestamp) -> Vec<Decision> {

@@ -1,16 +1,17 @@
-//! When the slots, reruns and cooldown of an agent begin and end.
+//! When the slots, reruns and cooldown of an agent, and the slots of housekeeping, begin and end.
 
 use crate::definition::{Definition, ScheduleRules};
+use crate::housekeeping::{self, Housekeeping};
 use crate::ledger::AgentState;
 use crate::schedule::{self, Schedule};
 use chrono_tz::Tz;
 use poc_graph::RunId;
 use poc_graph::time::{Span, Timestamp};
 
-/// The timing rules of one agent.
+/// The timing rules of one agent, or of housekeeping.
 #[derive(Clone, Copy)]
-pub(super) struct AgentTiming<'a> {
-    pub(super) name: &'a str,
+pub(crate) struct TaskTiming<'a> {
+    pub(crate) name: &'a str,
     pub(super) enabled: bool,
     pub(super) schedule: &'a Schedule,
     pub(super) rules: &'a ScheduleRules,
@@ -19,11 +20,19 @@ pub(super) struct AgentTiming<'a> {
     pub(super) since: Timestamp,
 }
 
-impl<'a> AgentTiming<'a> {
-    pub(super) fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> AgentTiming<'a> {
+impl<'a> TaskTiming<'a> {
+    /// Of an agent that was first seen at `since`.
+    pub(crate) fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> TaskTiming<'a> {
         let Definition { enabled, execution, schedule: rules, failure, retry, .. } = definition;
         let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
-        AgentTiming { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
+        TaskTiming { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
+    }
+
+    /// Of housekeeping: it is not repeated after a failure, and failures do not pause it.
+    pub(crate) fn of_housekeeping(task: &'a Housekeeping) -> TaskTiming<'a> {
+        let Housekeeping { schedule, rules, since } = task;
+        let (name, since) = (housekeeping::NAME, *since);
+        TaskTiming { name, enabled: true, schedule, rules, pause_after: 0, reruns: &[], since }
     }
 
     pub(super) fn zone(&self, otherwise: Tz) -> Tz {

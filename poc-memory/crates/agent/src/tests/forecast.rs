@@ -66,3 +66,57 @@ fn a_forecast_reports_a_prompt_that_is_too_long() {
     assert_eq!(reasons(&told), [Reason::InvalidConfig]);
     assert!(told.obstacles[0].1.contains("more than `prompt.max-tokens` (10)"), "{told:?}");
 }
+
+/// The message of a run that finds nothing, which the forecast predicts word by word.
+#[track_caller]
+fn nothing_to_do(fleet: &Fleet) -> String {
+    let told = looked(fleet).obstacles.into_iter().map(|(_, why)| why).next().unwrap();
+    let definition = fleet.definition("linker");
+    let ran = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
+    assert_eq!(ran.message.as_deref(), Some(told.as_str()));
+    told
+}
+
+#[test]
+fn an_agent_that_finds_nothing_says_which_stage_left_nothing() {
+    let with = |pipeline: &str, more: &str| {
+        let file = format!(
+            "[query]\npipeline = \"{pipeline}\"\n{more}[prompt]\ninline = \"{{{{ NODES }}}}\"\n\
+             placeholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+        );
+        Fleet::new(&[("linker", &file)], |_| nothing())
+    };
+    let mut all: Vec<String> = [
+        ("all | type:daily | limit:20", ""),
+        ("all | !type:episodic", ""),
+        ("all | keyword:harbour | sort:weight", ""),
+        ("all | age:>7d | type:semantic", ""),
+        ("interference-pairs,min_sim=0.99 | limit:5", ""),
+        ("all | limit:20", "min-results = 3\n"),
+        ("all | type:episodic | degree:>5", ""),
+    ]
+    .iter()
+    .map(|(pipeline, more)| nothing_to_do(&with(pipeline, more)))
+    .collect();
+    let fleet = with("all | type:episodic | not-visited:linker", "");
+    let definition = fleet.definition("linker");
+    run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
+    all.push(nothing_to_do(&fleet));
+    let fleet = with("all | type:episodic", "[freshness]\nwindow = \"7d\"\n");
+    run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap();
+    all.push(nothing_to_do(&fleet));
+    let world = super::world::World::new();
+    all.push(nothing_to_do(&Fleet::over(world, &[("linker", LINKER)], |_| nothing())));
+    insta::assert_snapshot!(all.join("\n"), @r"
+    `type:daily` left 0 of 2 notes; import notes with `type: daily`, or change the pipeline
+    `!type:episodic` left 0 of 2 notes; change the pipeline: `poc-memory agent explain` shows what each stage leaves
+    `keyword:harbour` left 0 of 2 notes; give notes the keyword `harbour`, or change the pipeline
+    `age:>7d` left 0 of 2 notes; wait until notes have that age, or change the pipeline
+    `interference-pairs,min_sim=0.99` found 0 notes; no two notes are alike enough; that is good, or lower `min_sim` in the pipeline
+    `all` found 2 notes, and a run needs 3 (`query.min-results`); `poc-memory insert` and `poc-memory import` add some
+    `degree:>5` left 0 of 2 notes; no note is like that, which may be good; else change the pipeline
+    `linker` has read all 2 notes of its pipeline and they have not changed since; new and edited notes are read in the next run, `--force` reads all again
+    `linker` has read all 2 notes of its pipeline within 1w and they have not changed since; `--force` reads them again
+    the memory has no notes; `poc-memory insert` and `poc-memory import` add some
+    ");
+}

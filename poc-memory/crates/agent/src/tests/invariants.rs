@@ -157,10 +157,10 @@ impl Rules<'_> {
         // Unchanged since it was read.
         let unchanged =
             |id: NodeId| read.nodes.get(&id).is_some_and(|node| then.nodes.get(&id) == Some(node));
-        let free = |id: NodeId| {
-            let node = read.nodes.get(&id);
-            shown(&id) && within(id) && unchanged(id) && node.is_some_and(|node| !(self.protected)(node))
-        };
+        let reached = |id: NodeId| shown(&id) && within(id) && unchanged(id);
+        // The weight of a protected node may change.
+        let free =
+            |id: NodeId| reached(id) && read.nodes.get(&id).is_some_and(|node| !(self.protected)(node));
         let name = |id: &NodeId| after.nodes.get(id).map_or_else(|| id.to_string(), |node| node.key.clone());
         let applied = |kind| {
             run.actions
@@ -220,7 +220,7 @@ impl Rules<'_> {
             }
             let only = Activity { weight: was.weight, touched: was.touched, ..now } == *was;
             refuse(only, format!("more than the weight of `{}` was changed", name(id)))?;
-            refuse(self.may(ActionKind::Weight) && free(*id), format!("`{}` was weighed", name(id)))?;
+            refuse(self.may(ActionKind::Weight) && reached(*id), format!("`{}` was weighed", name(id)))?;
             let delta = (now.weight - was.weight).abs();
             refuse(delta <= limits.weight_max_delta + DECAYED, format!("`{}` moved by {delta}", name(id)))?;
             weighed += 1;

@@ -10,7 +10,7 @@ use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
-use poc_graph::{NodeId, RunId, State, Trust};
+use poc_graph::{NodeId, RunId, State, Trust, Tuple};
 use poc_notes::Draft;
 use poc_store::Record;
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ fn proposal(run: u8, index: u16, permitted: PermittedAction) -> Proposal {
         part_of: None,
         protect: vec!["provenance:manual".into()],
         read: Vec::new(),
+        tenant: Tuple::default(),
     }
 }
 

@@ -152,7 +152,7 @@ fn every_refused_action_has_its_reason() {
             "applied",
             "over-limit",
             "out-of-scope",
-            "protected",
+            "applied",
             "over-limit",
             "invalid-value",
             "applied",
@@ -306,4 +306,41 @@ fn nodes_missing_from_the_prompt_are_not_visited() {
     let definition = parse(text).unwrap();
     assert!(world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"])).visited.is_empty());
     assert_eq!(definition.warnings().len(), 1);
+}
+
+#[test]
+fn the_weight_of_a_note_typed_by_hand_moves_within_its_limit() {
+    let world = World::new();
+    let typed = Draft {
+        provenance: "manual".into(),
+        node_type: Some("episodic".into()),
+        ..draft("by-hand", "A person wrote of the b-tree.")
+    };
+    let id = world.draft(typed);
+    let definition =
+        agent("\"link-add\", \"weight\", \"supersede\"", "[limits.supersede]\nmode = \"apply\"\n");
+    let weigh = |delta: f64| json!({"reason": "", "node": "N1", "delta": delta});
+    let replaced =
+        json!({"reason": "", "node": "N1", "by": "", "key": "other", "title": "Other", "body": "Rewritten."});
+    let reply =
+        json!({"notes": "", "link-add": [], "weight": [weigh(0.5), weigh(-0.2)], "supersede": [replaced]});
+    let model = ScriptedModel::replying(reply);
+    let row = world.run(&definition, &model);
+    assert_eq!(
+        outcomes(&row),
+        [
+            "move the weight of `by-hand` by +0.5: over-limit",
+            "move the weight of `by-hand` by -0.2: applied",
+            "supersede `by-hand` by a new note \"Other\": protected",
+        ]
+    );
+    assert!((world.weight(id) - 0.8).abs() < 1e-9, "{}", world.weight(id));
+    assert!(model.prompts.lock()[0].contains("protected: it may not be superseded"));
+    assert_eq!(world.memory.find("by-hand").unwrap().version, 1);
+    // The heuristic model leaves it alone, however trivial the note is.
+    world.clock.advance(Span(90 * Span::DAY.0));
+    let before = world.weight(id);
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    run(&world.memory, &definition, Trigger::Manual, &forced).unwrap();
+    assert_eq!(world.weight(id), before);
 }

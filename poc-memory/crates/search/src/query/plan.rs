@@ -174,7 +174,13 @@ fn step(
         }
         Work::Filter(_) | Work::Compare(_) => {
             if let Some(mut filter) = filter(call, ctx)? {
-                filter.retain(&mut set.items, !call.negated);
+                let keeps_unvisited =
+                    call.def.hints.keeps_visited.map(|keeps| keeps != call.negated) == Some(false);
+                if keeps_unvisited && !set.pairs.is_empty() {
+                    retain_half_visited_pairs(filter.as_mut(), !call.negated, set);
+                } else {
+                    filter.retain(&mut set.items, !call.negated);
+                }
             }
             *len = set.items.len();
         }
@@ -215,6 +221,21 @@ fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
         range = range.start + inner.start..range.start + inner.end;
     }
     range.end
+}
+
+/// Keeps the nodes that pass a filter for unvisited nodes, and the pairs of which one member passes, with both members:
+/// a new copy of a note can only be recognized beside the note.
+fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
+    let mut passing = set.items.clone();
+    filter.retain(&mut passing, wanted);
+    let passing: FxHashSet<Ix> = passing.iter().map(|item| item.ix).collect();
+    let is_member: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
+    set.pairs.retain(|pair| {
+        let is_complete = is_member.contains(&pair.a) && is_member.contains(&pair.b);
+        is_complete && (passing.contains(&pair.a) || passing.contains(&pair.b))
+    });
+    let beside: FxHashSet<Ix> = set.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    set.items.retain(|item| passing.contains(&item.ix) || beside.contains(&item.ix));
 }
 
 /// Drops the pairs of which a member is no longer in the set.

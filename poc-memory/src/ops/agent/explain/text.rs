@@ -86,7 +86,7 @@ impl PermitSummary {
             let protect: Vec<String> = self.protect.iter().map(|filter| format!("`{filter}`")).collect();
             let _ = writeln!(
                 text,
-                "protected  notes with {}: they may be linked and nothing else ({} of the next prompt)",
+                "protected  notes with {}: they are never superseded ({} of the next prompt)",
                 protect.join(" or "),
                 plural(self.protected as u64, "note")
             );

@@ -15,7 +15,8 @@ pub(super) struct Change<'a> {
 /// Weight changes of chosen nodes. Nodes with many links gain weight up to a limit; short, old nodes without
 /// links lose weight. A node changes again only after its weight has been unchanged for `trivial_age`;
 /// otherwise weights would depend on how often the agent runs. `linked` and `gone` are the handles of nodes
-/// that the same reply links or supersedes.
+/// that the same reply links or supersedes. Protected notes keep their weight: similarity and structure alone do not tell
+/// what a note that a person wrote is worth.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,

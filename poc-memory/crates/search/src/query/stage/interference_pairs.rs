@@ -9,7 +9,7 @@ use crate::query::scan::visible_at;
 use crate::query::set::{Pair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
-use poc_graph::{Ix, NodeId};
+use poc_graph::{EdgeKind, Ix, NodeId, View};
 use poc_index::{VectorHit, VectorReader};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -46,9 +46,11 @@ pub(super) const STAGE: StageDef = StageDef {
            passages (by its title if it has no text, because short titles are similar without meaning much). \
            Results in other communities form pairs. Results in the same community form a pair only from the \
            cosine `twin` of the embedder's `[cosines]` on, because notes that say the same are linked when \
-           they are stored and so end up in one community. The set contains both members of each pair, and a \
+           they are stored and so end up in one community. Where such an automatic edge (`semantic`, perhaps \
+           with `keyword`) is all that joins two notes, the lower cosine applies. The set contains both members of each pair, and a \
            node scores as much as its best pair. The pairs stay with the set: a template prints them with \
-           `PAIRS` as long as both members are in it.\n\n\
+           `PAIRS` as long as both members are in it. `not-visited:` keeps a pair with both members if one of \
+           them is not visited.\n\n\
            Each passage names the `k` nodes most similar to it, so in a large group of similar notes not \
            every pair is named. Stores with up to `probes` nodes are searched for every node. In a larger \
            store only the nodes changed last are searched for, so that the time grows linearly with the \
@@ -96,7 +98,7 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            let probe = Probe { id, community, vector, least, twin };
+            let probe = Probe { view, id, ix, community, vector, least, twin };
             for (other, cosine) in probe.partners(vectors, &members, k)? {
                 let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };
                 let best = found.entry(pair).or_insert(cosine);
@@ -122,9 +124,21 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
     Ok(ResultSet { items, pairs })
 }
 
+/// Whether two nodes are joined by an edge that was made because they are similar, and by no other than automatic edges.
+fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
+    let edges = view.edges(a);
+    let from = edges.partition_point(|edge| edge.target() < b);
+    let between = edges.iter().skip(from).take_while(|edge| edge.target() == b);
+    let kinds: Vec<EdgeKind> = between.map(|edge| edge.kind()).collect();
+    kinds.contains(&EdgeKind::Semantic)
+        && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
+}
+
 /// A passage for which partners of its node are searched.
 struct Probe<'a> {
+    view: &'a View,
     id: NodeId,
+    ix: Ix,
     community: u32,
     vector: &'a [f32],
     /// The least cosine of a partner in another community (`least`) and in the same one (`twin`).
@@ -144,7 +158,8 @@ impl Probe<'_> {
         let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
-            let least = if its == self.community { self.twin } else { self.least };
+            let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);
+            let least = if is_elsewhere { self.least } else { self.twin };
             (hit.cosine >= least).then_some((ix, hit.cosine))
         };
         let count = k * NEIGHBORS_PER_PAIR;

@@ -1,4 +1,4 @@
-//! Schedules of agents and their slots.
+//! Schedules of agents and of housekeeping, and their slots.
 //!
 //! A calendar rule gives local times. Each local time is one instant: the first of two when the clock is set
 //! back, and the end of the gap when the clock is set forward. No slot occurs twice, and slots are strictly
@@ -140,7 +140,7 @@ impl fmt::Display for Schedule {
 
 /// A number below `below` that is derived from some words and never changes: the first eight bytes of their
 /// BLAKE3 hash.
-pub(crate) fn pick(words: &[&str], below: u64) -> u64 {
+pub fn pick(words: &[&str], below: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for word in words {
         hasher.update(word.as_bytes()).update(&[0]);

@@ -1,0 +1,42 @@
+//! Housekeeping: the daemon consolidates every tenant by schedule. It is not an agent: it has no file, no model and no
+//! permit. It has slots, rows in the ledger and a state as agents have.
+
+use super::definition::ScheduleRules;
+use super::schedule::Schedule;
+use poc_config::ConsolidateConfig;
+use poc_graph::time::{Span, Timestamp};
+
+/// Its name in the ledger. No agent may have it.
+pub const NAME: &str = ConsolidateConfig::NAME;
+
+/// What it does, in one sentence.
+pub const DESCRIPTION: &str =
+    "Housekeeping: expires and deletes notes past their dates, and removes faded edges and unused keywords";
+
+/// A missed slot is caught up within this time.
+const CATCH_UP_WINDOW: Span = Span::DAY;
+
+/// When housekeeping runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Housekeeping {
+    /// `[consolidate] schedule`.
+    pub schedule: Schedule,
+    /// Missed slots are caught up once, as those of agents.
+    pub rules: ScheduleRules,
+    /// When it was first seen with this schedule; earlier slots do not count.
+    pub since: Timestamp,
+}
+
+impl Housekeeping {
+    /// A schedule that was first seen at `since`.
+    pub fn new(schedule: Schedule, since: Timestamp) -> Housekeeping {
+        let rules = ScheduleRules {
+            timezone: None,
+            jitter: Span(0),
+            catch_up: true,
+            catch_up_window: CATCH_UP_WINDOW,
+            cooldown: Span(0),
+        };
+        Housekeeping { schedule, rules, since }
+    }
+}

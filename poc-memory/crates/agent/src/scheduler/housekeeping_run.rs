@@ -1,0 +1,47 @@
+//! One scheduled run of housekeeping.
+
+use crate::housekeeping::NAME;
+use crate::ledger::{self, Run, Status, Trigger};
+use crate::run::panic_message;
+use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
+use poc_notes::consolidate::{ConsolidationReport, consolidate};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Consolidates every tenant and writes the row of the slot, whose message says what was done. A row that only says
+/// that a run overlaps is returned as it is.
+///
+/// # Errors
+/// `conflict` when the slot was already claimed, and those of [`consolidate`]; then the row ends as failed.
+pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
+    let mut row = ledger::claim_for(memory, Run::due(memory, NAME, trigger), trigger)?;
+    if row.status != Status::Running {
+        return Ok(row);
+    }
+    // A row that is never ended would block housekeeping in this process.
+    let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory)));
+    let done = done.unwrap_or_else(|panic| {
+        Err(Error::internal(format!("a defect ended the consolidation: {}", panic_message(&*panic))))
+    });
+    let report = done.inspect_err(|error| {
+        let ended = ledger::abandon(memory, |running| running.id == row.id, Status::Failed, &error.line());
+        if let Err(error) = ended {
+            tracing::error!(run = %row.id, "the row of the consolidation could not be ended: {error}");
+        }
+    })?;
+    let status = if report == ConsolidationReport::default() { Status::Noop } else { Status::Ok };
+    row.message = Some(report.line(false));
+    row.finish(memory, status, None);
+    ledger::close(memory, &row)?;
+    Ok(row)
+}
+
+/// Consolidates every tenant, one after the other.
+fn consolidate_all(memory: &Memory) -> Result<ConsolidationReport> {
+    let mut all = ConsolidationReport::default();
+    for (tenant, _) in memory.store.tenants()? {
+        let memory = memory.of(&tenant);
+        all.add(consolidate(&memory, &memory.cause("daemon", "consolidate"), false, &|_, _, _| ())?);
+    }
+    Ok(all)
+}

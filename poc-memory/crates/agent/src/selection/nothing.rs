@@ -1,0 +1,86 @@
+//! Why a pipeline gives an agent nothing to do, and what would help.
+
+use poc_search::query::{Explanation, StageReport};
+
+/// What a message about an agent without work needs.
+pub(super) struct NothingFound<'a> {
+    pub(super) agent: &'a str,
+    pub(super) stages: &'a Explanation,
+    /// Number of results, and of those that agents may not read.
+    pub(super) results: usize,
+    pub(super) hidden: usize,
+    /// Number of results that the run needs.
+    pub(super) least: usize,
+}
+
+impl NothingFound<'_> {
+    /// The first stage that left too few nodes, with its counts, and what would help.
+    pub(super) fn too_few(&self) -> String {
+        let NothingFound { stages, results, hidden, least, .. } = self;
+        let needed = if *least > 1 {
+            format!(", and a run needs {least} (`query.min-results`)")
+        } else {
+            String::new()
+        };
+        if let Some(stage) = stages.stages.iter().find(|stage| stage.output < *least) {
+            return format!("{}{needed}; {}", left_by(stage), help(stage));
+        }
+        let (read, them) = if *hidden == 1 { ("note is", "it") } else { ("notes are", "them") };
+        format!(
+            "{hidden} of {results} {read} quarantined, and agents do not read {them}{needed}; give them a higher \
+             trust or wait for other notes"
+        )
+    }
+
+    /// How many results there would be without visits, and when they count again. `fresh` is their number, and
+    /// `window` how long a visit counts.
+    pub(super) fn not_stale(&self, fresh: usize, window: Option<String>) -> String {
+        let notes = plural(fresh, "note");
+        let agent = self.agent;
+        match window {
+            Some(window) => format!(
+                "`{agent}` has read all {notes} of its pipeline within {window} and they have not changed since; \
+                 `--force` reads them again"
+            ),
+            None => format!(
+                "`{agent}` has read all {notes} of its pipeline and they have not changed since; new and edited \
+                 notes are read in the next run, `--force` reads all again"
+            ),
+        }
+    }
+}
+
+fn left_by(stage: &StageReport) -> String {
+    match (stage.kind.as_str(), stage.stage.as_str(), stage.output) {
+        ("generator", "all", 0) => "the memory has no notes".to_owned(),
+        ("generator", text, output) => format!("`{text}` found {}", plural(output, "note")),
+        (_, text, output) => format!("`{text}` left {output} of {}", plural(stage.input, "note")),
+    }
+}
+
+/// What would give a stage more nodes, by its word.
+fn help(stage: &StageReport) -> String {
+    let text = stage.stage.trim_start_matches('!');
+    let (word, argument) = text.split_once(':').unwrap_or((text.split(',').next().unwrap_or(text), ""));
+    let is_negated = stage.stage.starts_with('!');
+    match word {
+        "all" => "`poc-memory insert` and `poc-memory import` add some".to_owned(),
+        "type" if !is_negated => format!("import notes with `type: {argument}`, or change the pipeline"),
+        "keyword" if !is_negated => format!("give notes the keyword `{argument}`, or change the pipeline"),
+        "provenance" | "key" | "state" => "no note is like that; change the pipeline".to_owned(),
+        "interference-pairs" => {
+            "no two notes are alike enough; that is good, or lower `min_sim` in the pipeline".to_owned()
+        }
+        "age" | "created" => "wait until notes have that age, or change the pipeline".to_owned(),
+        "visited" | "not-visited" => "it reads notes that another agent has, or has not, visited".to_owned(),
+        "content-len" | "key-len" | "weight" | "degree" => {
+            "no note is like that, which may be good; else change the pipeline".to_owned()
+        }
+        "generated-key" => "every key was chosen by somebody; that is good".to_owned(),
+        _ => "change the pipeline: `poc-memory agent explain` shows what each stage leaves".to_owned(),
+    }
+}
+
+fn plural(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,67 @@
+//! Pairs of similar notes.
+
+use super::world::{World, draft};
+use crate::Catalog;
+use crate::ledger::{Run, Status};
+use crate::run::{RunOptions, Trigger, run};
+use poc_graph::EdgeKind;
+
+const POLICY: &str = "A failed request is repeated three times. The pause doubles after every attempt, from one second \
+    on. After the third failure the request is reported to the operator on duty.";
+
+/// Runs the bundled separator with the heuristic model.
+fn separate(world: &World) -> Run {
+    let catalog = Catalog::load(&world.memory).unwrap();
+    run(&world.memory, catalog.get("separator").unwrap(), Trigger::Manual, &RunOptions::default()).unwrap()
+}
+
+fn keys(world: &World, run: &Run) -> Vec<String> {
+    let mut keys: Vec<String> =
+        run.selected.iter().map(|(id, _)| world.memory.store.node(*id).unwrap().unwrap().key).collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn a_new_copy_of_a_visited_note_is_shown_beside_it() {
+    let world = World::new();
+    world.draft(draft("retry-policy", POLICY));
+    world.draft(draft("how-we-retry", &format!("{POLICY} This was decided in May.")));
+    world.draft(draft("lunch", "Soup was served at noon, and nobody wanted dessert."));
+    let first = separate(&world);
+    assert_eq!(keys(&world, &first), ["how-we-retry", "retry-policy"]);
+    assert_eq!(first.visited.len(), 2);
+    assert_eq!(separate(&world).status, Status::Skipped, "both were read");
+
+    let copy = world.draft(draft("what-to-do-on-failure", &format!("{POLICY} Ann wrote this down.")));
+    let second = separate(&world);
+    assert!(
+        keys(&world, &second).contains(&"what-to-do-on-failure".to_owned()),
+        "{:?}",
+        keys(&world, &second)
+    );
+    assert!(keys(&world, &second).len() >= 2, "{:?}", keys(&world, &second));
+    assert!(second.visited.contains(&copy));
+    // Once the pair was read, it is not shown again.
+    assert_eq!(separate(&world).status, Status::Skipped);
+    // Only the edited note and its partners are.
+    world.clock.advance(poc_graph::time::Span::HOUR);
+    super::world::edit(&world.memory, "lunch", "Soup was served at one, and nobody wanted dessert.");
+    assert_eq!(separate(&world).status, Status::Skipped);
+}
+
+#[test]
+fn an_edge_made_on_insertion_does_not_hide_a_copy() {
+    let world = World::new();
+    let old = world.draft(draft("retry-policy", POLICY));
+    assert_eq!(separate(&world).status, Status::Skipped);
+    let more = "This was decided in May, when the harbour office moved its timetable to a new database.";
+    let copy = world.draft(draft("how-we-retry", &format!("{POLICY} {more}")));
+    let edges = world.memory.store.edges(copy).unwrap();
+    assert!(edges.iter().any(|edge| edge.kind == EdgeKind::Semantic), "{edges:?}");
+    let cosine = world.memory.vectors.similarity(old, copy).unwrap();
+    let twin = world.memory.config.cosines().unwrap().twin;
+    assert!(cosine < twin, "{cosine} is no longer below {twin}");
+    let run = separate(&world);
+    assert_eq!(keys(&world, &run), ["how-we-retry", "retry-policy"]);
+}
