@@ -6,11 +6,13 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
 use poc_bench::graph;
-use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, timed};
+use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, median, timed};
+use poc_bench::memory;
 use poc_bench::peers::{self, PeerInput, PeerResult, PeerResults};
 use poc_graph::{Communities, Embedding, Ix, View};
 use poc_rank::activation::{SpreadOptions, spread};
 use poc_rank::spectral::nearest;
+use poc_search::query::Pipeline;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
@@ -47,6 +49,7 @@ fn main() {
         let answers = peers::ask(input).unwrap_or_default();
 
         spreading(&view, &seeds, &answers, &mut report);
+        spreading_from_hits(&view, &mut report);
         near(&view, &embedding, &seeds, &answers, &mut report);
         let peer = answers.get("communities/igraph");
         grouped("communities", &communities, nodes, communities_took, peer, &mut report);
@@ -75,6 +78,25 @@ fn spreading(view: &View, seeds: &[Ix], answers: &PeerResults, report: &mut Repo
     let reached = format!("{} nodes reached", ours.len());
     report.add(line.clone().beside("scipy", theirs(answers, "spread/scipy")).faster(1.0).note(reached));
     report.add(line.beside("networkx", theirs(answers, "spread/networkx")).faster(20.0));
+}
+
+/// The stage `spread` of a pipeline that starts with as many hits as a search has, and shows the best twenty.
+fn spreading_from_hits(view: &View, report: &mut Report) {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory::open(folder.path());
+    let bound = if view.live_count() <= 13_000 { 1.5e-3 } else { 8e-3 };
+    for hits in [50, 500] {
+        let text = format!("all | sort:weight | limit:{hits} | spread | limit:20");
+        let pipeline = Pipeline::parse(&text, &memory.names.load()).unwrap();
+        let stage = || {
+            let (_, explanation) = pipeline.run(&memory.sources(view)).unwrap();
+            explanation.stages.into_iter().find(|stage| stage.stage.starts_with("spread")).unwrap()
+        };
+        let reached = stage().output;
+        let seconds = median((0..25).map(|_| stage().micros / 1e6).collect());
+        let line = Measurement::time(format!("stage `spread` from {hits} hits"), view.live_count(), seconds);
+        report.add(line.within(bound).note(format!("{reached} nodes reached")));
+    }
 }
 
 /// Checks that the nearest nodes and their distances are equal.

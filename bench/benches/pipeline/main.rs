@@ -15,7 +15,7 @@ use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
 use poc_graph::time::Span;
 use poc_graph::{Communities, Ix, Outliers, State, View, clustering};
 use poc_notes::Memory;
-use poc_search::query::Pipeline;
+use poc_search::query::{Pipeline, Sources};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -107,7 +107,9 @@ impl<'a> Bench<'a> {
     fn race(&self, contenders: Contenders<'_>, seconds: f64) -> ([f64; 3], usize) {
         let Contenders { pipeline: text, sql, by_hand } = contenders;
         let pipeline = Pipeline::parse(&text, &self.memory.names.load()).unwrap();
-        let run = || pipeline.run(&self.memory.sources(self.view)).unwrap().0;
+        // As in the query of an agent: a visit counts for the version that was visited.
+        let sources = Sources { revisit_on_change: true, ..self.memory.sources(self.view) };
+        let run = || pipeline.run(&sources).unwrap().0;
         let answer: Vec<Ix> = run().items.iter().map(|item| item.ix).collect();
         assert_eq!(answer, by_hand(), "`{text}` and the loop by hand");
         assert_eq!(answer, self.sqlite.ask(&sql), "`{text}` and SQLite");

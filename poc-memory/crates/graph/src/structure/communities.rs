@@ -151,6 +151,38 @@ mod tests {
         assert_eq!(members(&view(&(0..11).collect::<Vec<_>>(), &edges)), expected);
     }
 
+    /// Twenty groups of 20 nodes in a ring, each node tied to four of its group, and some ties between groups.
+    fn groups() -> Vec<(u64, u64, f64)> {
+        let inside = (0..400u64).flat_map(|node| {
+            let other = move |step: u64| node / 20 * 20 + (node + step) % 20;
+            [1, 3, 7, 8].map(|step| (node.min(other(step)), node.max(other(step)), 0.6))
+        });
+        inside.chain((0..400).step_by(3).map(|node| (node, (node * 7 + 31) % 400, 0.4))).collect()
+    }
+
+    #[test]
+    fn communities_that_hold_together_stay() {
+        let mut view = view(&(0..400).collect::<Vec<_>>(), &groups());
+        let before = Communities::compute(&view);
+        let added =
+            (0..20u64).map(|turn| testing::edge(turn * 19 % 400, turn * 23 % 400 + 400, EdgeKind::Link, 0.5));
+        let mut deltas: Vec<Delta> =
+            (400..800).map(|number| Delta::Node(Arc::new(testing::node(number)))).collect();
+        deltas.extend(added.map(Delta::Edge));
+        view.apply(2, &deltas);
+        let after = Communities::continued(&view, &before);
+        assert_eq!(after.slots(), 800);
+        let stayed = (0..before.count() as u32).filter(|&number| {
+            let mut members = before.members(number).iter();
+            let now = before.members(number).first().and_then(|&ix| after.of(ix));
+            now.is_some() && members.all(|&ix| after.of(ix) == now)
+        });
+        assert_eq!(stayed.count(), before.count());
+        // Started from single nodes, the same graph has communities of nearly the same number.
+        let anew = Communities::compute(&view);
+        assert!(anew.count().abs_diff(after.count()) <= 2, "{} {}", anew.count(), after.count());
+    }
+
     #[test]
     fn weak_edges_are_ignored_and_superseded_nodes_have_no_community() {
         let mut view = view(&[0, 1, 2, 3], &[(0, 1, 0.29), (2, 3, 0.3)]);

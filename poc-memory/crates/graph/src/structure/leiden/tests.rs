@@ -3,7 +3,7 @@ use super::refinement::refine;
 use super::*;
 use crate::rng::SeededRng;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 type Edges = Vec<(u32, u32, f64)>;
 
@@ -97,29 +97,54 @@ fn the_karate_club_has_its_best_communities() {
     assert!(found.iter().any(|modularity| *modularity > 0.4197), "{found:?}");
 }
 
-/// Sixteen groups of 32 nodes, each with five edges within its group on average and five to any node. Label
-/// propagation finds one community here.
+/// A random edge at a node of sixteen groups of 32 nodes: every other edge is to a node of its group.
+fn edge(node: u32, inside: bool, random: &SeededRng) -> Option<(u32, u32)> {
+    let own = node / 32 * 32 + random.below(0u32, 32);
+    let other = if inside { own } else { random.below(0u32, 512) };
+    (other != node).then(|| (node.min(other), node.max(other)))
+}
+
+fn as_network(edges: &BTreeSet<(u32, u32)>) -> Network {
+    network(512, &edges.iter().map(|&(a, b)| (a, b, 1.0)).collect::<Vec<_>>())
+}
+
+/// Three of five edges at a node stay in its group and two lead to any node. Label propagation finds one community
+/// here.
 #[test]
-fn groups_are_found_where_half_of_the_edges_leave_them() {
+fn groups_are_found_where_many_edges_leave_them() {
     let random = SeededRng::new(3);
-    let mut edges: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-    for node in 0u32..512 {
-        for turn in 0..5 {
-            let inside = node / 32 * 32 + random.below(0u32, 32);
-            let other = if turn % 2 == 0 { inside } else { random.below(0u32, 512) };
-            if other != node {
-                edges.insert((node.min(other), node.max(other)), 1.0);
-            }
-        }
-    }
-    let edges: Edges = edges.into_iter().map(|((a, b), weight)| (a, b, weight)).collect();
-    let network = network(512, &edges);
+    let edges = (0..512).flat_map(|node| (0..5).map(move |turn| (node, turn)));
+    let edges: BTreeSet<(u32, u32)> =
+        edges.filter_map(|(node, turn)| edge(node, turn % 2 == 0, &random)).collect();
+    let network = as_network(&edges);
     let planted: Vec<u32> = (0..512).map(|node| node / 32).collect();
     for seed in 0..5 {
         let found = leiden(&network, &alone(512), seed);
         assert!((8..32).contains(&groups(&found).len()), "{} communities", groups(&found).len());
         let (ours, planted) = (network.modularity(&found), network.modularity(&planted));
         assert!(ours > 0.97 * planted, "{ours} is less than that of the planted groups, {planted}");
+    }
+}
+
+/// Starting from earlier communities again and again, while a twentieth of the edges is replaced each time, does not
+/// lead astray.
+#[test]
+fn continued_communities_stay_as_good_as_new_ones() {
+    let random = SeededRng::new(5);
+    let mut edges: BTreeSet<(u32, u32)> =
+        (0..2560).filter_map(|turn| edge(turn % 512, turn % 5 > 1, &random)).collect();
+    let mut found = leiden(&as_network(&edges), &alone(512), 1);
+    for turn in 0..30 {
+        for _ in 0..edges.len() / 20 {
+            let gone = edges.iter().nth(random.below(0, edges.len())).copied();
+            gone.map(|gone| edges.remove(&gone));
+            edges.extend(edge(random.below(0, 512), random.below(0, 5) > 1, &random));
+        }
+        let network = as_network(&edges);
+        found = leiden(&network, &found, 1);
+        let (continued, anew) =
+            (network.modularity(&found), network.modularity(&leiden(&network, &alone(512), 1)));
+        assert!(continued > 0.97 * anew, "{continued} after {turn} rounds, and {anew} from single nodes");
     }
 }
 
