@@ -134,11 +134,18 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         self.arrivals
     }
 
+    /// Whether a node may be reached is checked only the first time.
     fn reach(&mut self, ix: Ix, activation: f64) {
-        if activation > 0.0 && self.view.is_live(ix) && (self.accepts)(ix) {
-            self.total.add(ix, activation);
-            self.front.push((ix, activation));
+        if activation <= 0.0 {
+            return;
         }
+        if !self.total.add_to_known(ix, activation) {
+            if !self.view.is_live(ix) || !(self.accepts)(ix) {
+                return;
+            }
+            self.total.add(ix, activation);
+        }
+        self.front.push((ix, activation));
     }
 }
 

@@ -66,6 +66,16 @@ impl SparseAccumulator {
         }
     }
 
+    /// Adds to the sum of a node that was added before; returns whether it was.
+    pub(super) fn add_to_known(&mut self, ix: Ix, amount: f64) -> bool {
+        let place = match &self.places {
+            Places::Few(places) => places.get(&ix).copied(),
+            Places::Many(places) => places.get(ix as usize).and_then(|place| place.checked_sub(1)),
+        };
+        let sum = place.and_then(|place| self.all.get_mut(place as usize));
+        sum.map(|(_, sum)| *sum += amount).is_some()
+    }
+
     /// Every node added, with its sum, in the order in which they were first added.
     pub(super) fn all(&self) -> &[(Ix, f64)] {
         &self.all
@@ -117,7 +127,11 @@ mod tests {
             for amounts in rounds {
                 let mut expected: Vec<(Ix, f64)> = Vec::new();
                 for (ix, amount) in amounts {
-                    sums.add(ix, f64::from(amount));
+                    let is_known = expected.iter().any(|(other, _)| *other == ix);
+                    prop_assert_eq!(sums.add_to_known(ix, f64::from(amount)), is_known);
+                    if !is_known {
+                        sums.add(ix, f64::from(amount));
+                    }
                     match expected.iter_mut().find(|(other, _)| *other == ix) {
                         Some((_, sum)) => *sum += f64::from(amount),
                         None => expected.push((ix, f64::from(amount))),
