@@ -8,6 +8,7 @@ mod build;
 mod counts;
 mod cursors;
 mod fields;
+mod keyword_nodes;
 mod lookup;
 mod names;
 mod optional_timestamp;
@@ -29,6 +30,7 @@ use super::structure::{self, StructureCell};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use counts::Counts;
+use keyword_nodes::KeywordNodes;
 use lookup::{Lookup, hash, hash_any_case, lowercase_chars};
 use names::Names;
 use optional_timestamp::OptionalTimestamp;
@@ -111,7 +113,7 @@ pub struct MergedEdge {
 
 /// The immutable snapshot.
 ///
-/// A node takes about 140 bytes plus its key and four bytes for each keyword: 190 bytes with a key of 30 bytes
+/// A node takes about 140 bytes plus its key and about nine bytes for each keyword: 215 bytes with a key of 30 bytes
 /// and five keywords. An edge takes 16 bytes, eight at each end. A visit takes 16 bytes, and so does every other
 /// node in the same chunk of 1,024 (fewer in a small graph). A clone shares all data and costs one pointer per
 /// column and some thousand nodes.
@@ -132,6 +134,7 @@ pub struct View {
     provenance_names: Names,
     keywords: Lists<Vec<u32>>,
     keyword_names: Names,
+    keyword_nodes: KeywordNodes,
     // `None` marks the empty index of a deleted node.
     states: Column<Option<State>>,
     categories: Column<Category>,

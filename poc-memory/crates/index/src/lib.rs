@@ -19,4 +19,4 @@ pub use reader::{MentionReader, TextReader, VectorReader};
 pub use tenants::{Index, PerTenant};
 pub use text::{JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores};
 pub use text::{is_name, names, without_possessive};
-pub use vectors::{CosineScores, VectorHit, VectorIndex};
+pub use vectors::{CosineScores, NoteCosines, VectorHit, VectorIndex};

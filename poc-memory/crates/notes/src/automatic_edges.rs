@@ -4,13 +4,15 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View};
-use poc_rank::cosine::cosine;
+use poc_index::NoteCosines;
+use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::WordProfile;
 use poc_rank::mmr::mmr;
-use poc_search::retrieve::nearest::{self, NearestPart};
+use poc_rank::top::{Ranked, Top};
 use poc_store::Tx;
-use rustc_hash::FxHashSet;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// A note of a batch that is being prepared, as the other notes of the batch see it.
@@ -41,155 +43,254 @@ pub(super) struct EdgeCounts {
     pub semantic: usize,
 }
 
-/// The edges of a note to indexed notes and to the notes of the `batch` prepared before it, and the cosines of
-/// the candidates of similar meaning.
+/// The edges of each note of a batch to indexed notes and to the notes before it in the batch, and the cosines of
+/// its candidates of similar meaning.
 pub(super) fn find(
     memory: &Memory,
     view: &View,
-    note: &BatchNote,
     batch: &[BatchNote],
-) -> Result<(Vec<AutomaticEdge>, Histogram)> {
-    let mut edges = keyword_edges(memory, view, note, batch)?;
-    let (semantic, cosines) = semantic_edges(memory, view, note, batch)?;
-    edges.extend(semantic);
-    Ok((edges, cosines))
-}
-
-/// For each keyword, edges to the nearest notes that share it.
-fn keyword_edges(
-    memory: &Memory,
-    view: &View,
-    note: &BatchNote,
-    batch: &[BatchNote],
-) -> Result<Vec<AutomaticEdge>> {
-    let config = &memory.config.insert;
-    let threshold = memory.config.cosines()?.keyword;
-    let mut edges: Vec<AutomaticEdge> = Vec::new();
-    let is_in_batch = in_batch(batch);
-    for keyword in &note.keywords {
-        let number = view.keyword_number(keyword);
-        let shares = |id: NodeId| {
-            number.is_some_and(|number| {
-                id != note.id
-                    && !is_in_batch(id)
-                    && view.find(id).is_some_and(|ix| view.keywords(ix).contains(&number))
-            })
-        };
-        let sharing = batch.iter().filter(|other| other.keywords.contains(keyword));
-        let nearest = match number {
-            Some(_) => nearest(memory, note, config.keyword_edges, &shares, sharing)?,
-            None => nearest_in_batch(note, config.keyword_edges, sharing),
-        };
-        for found in nearest.iter().filter(|found| found.cosine >= threshold) {
-            match edges.iter_mut().find(|edge| edge.dst == found.id) {
-                Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
-                None => edges.push(AutomaticEdge {
-                    dst: found.id,
-                    kind: EdgeKind::Keyword,
-                    cosine: found.cosine,
-                    reason: keyword.clone(),
-                }),
-            }
-        }
-    }
-    Ok(edges)
-}
-
-/// Edges to the nearest notes above the threshold, diversified by maximal marginal relevance.
-fn semantic_edges(
-    memory: &Memory,
-    view: &View,
-    note: &BatchNote,
-    batch: &[BatchNote],
-) -> Result<(Vec<AutomaticEdge>, Histogram)> {
-    let config = &memory.config.insert;
-    let threshold = memory.config.cosines()?.semantic;
-    let is_in_batch = in_batch(batch);
-    let is_note = |ix| view.is_live(ix) && !view.is_confirmed_question(ix);
-    let live = |id: NodeId| id != note.id && !is_in_batch(id) && view.find(id).is_some_and(is_note);
-    let pool = nearest(memory, note, config.semantic_pool, &live, batch.iter())?;
-    let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
-    let mut cosines = Histogram::default();
-    relevance.iter().for_each(|&cosine| cosines.add(cosine));
-    let alike = |a: usize, b: usize| match (pool.get(a), pool.get(b)) {
-        (Some(a), Some(b)) => cosine(&a.vector, &b.vector),
-        _ => 0.0,
-    };
-    let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
-    let own = WordProfile::of(&note.text);
-    let mut edges = Vec::new();
-    for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
-        let text = match batch.iter().find(|other| other.id == candidate.id) {
-            Some(other) => Some(Cow::Borrowed(other.text.as_str())),
-            None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
-        };
-        // Texts that only differ in digits are about different things, which cosines do not show.
-        if text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))) {
-            edges.push(AutomaticEdge {
-                dst: candidate.id,
-                kind: EdgeKind::Semantic,
-                cosine: candidate.cosine,
-                reason: String::new(),
+) -> Result<Vec<(Vec<AutomaticEdge>, Histogram)>> {
+    let prepared = Batch::new(batch);
+    let groups: Vec<Result<Vec<_>>> = (0..batch.len())
+        .collect::<Vec<usize>>()
+        .par_chunks(GROUP)
+        .map(|group| {
+            let parts = group.iter().filter_map(|&at| batch.get(at)).map(|note| note.parts.as_slice());
+            let cosines = memory.vectors.note_cosines(&parts.collect::<Vec<_>>())?;
+            let candidates = group.iter().enumerate().filter_map(|(new, &at)| {
+                Some(Candidates {
+                    memory,
+                    view,
+                    cosines: &cosines,
+                    new,
+                    batch: &prepared,
+                    at,
+                    note: batch.get(at)?,
+                })
             });
-        }
-    }
-    Ok((edges, cosines))
-}
-
-/// Whether a note is in the batch: the indexes may have its previous text.
-fn in_batch(batch: &[BatchNote]) -> impl Fn(NodeId) -> bool {
-    let batch: FxHashSet<NodeId> = batch.iter().map(|other| other.id).collect();
-    move |id| batch.contains(&id)
-}
-
-/// The `k` notes nearest to any part of `note`, best first; equal cosines are ordered by id.
-fn nearest<'a>(
-    memory: &Memory,
-    note: &BatchNote,
-    k: usize,
-    keep: &dyn Fn(NodeId) -> bool,
-    batch: impl Iterator<Item = &'a BatchNote>,
-) -> Result<Vec<NearestPart>> {
-    let mut found = nearest_in_batch(note, k, batch);
-    for part in nonzero_parts(&note.parts) {
-        for near in nearest::nearest(&*memory.vectors, part, k, keep)? {
-            match found.iter_mut().find(|other| other.id == near.id) {
-                Some(other) if other.cosine >= near.cosine => {}
-                Some(other) => *other = near,
-                None => found.push(near),
-            }
-        }
-    }
-    best(&mut found, k);
-    Ok(found)
-}
-
-fn nearest_in_batch<'a>(
-    note: &BatchNote,
-    k: usize,
-    batch: impl Iterator<Item = &'a BatchNote>,
-) -> Vec<NearestPart> {
-    let mut found: Vec<NearestPart> = batch
-        .filter(|other| other.id != note.id)
-        .filter_map(|other| {
-            let pairs = nonzero_parts(&note.parts)
-                .flat_map(|own| nonzero_parts(&other.parts).map(move |other| (cosine(own, other), other)));
-            let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(NearestPart { id: other.id, cosine, vector: vector.into() })
+            candidates.map(|candidates| candidates.edges()).collect()
         })
         .collect();
-    best(&mut found, k);
-    found
+    Ok(groups.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-fn best(found: &mut Vec<NearestPart>, k: usize) {
-    found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
-    found.truncate(k);
+/// The notes whose cosines are computed in one pass over the vector index.
+const GROUP: usize = 8;
+
+/// If more notes than this have a keyword and the vector index uses HNSW, a new note is compared only with those
+/// that got the keyword last, and with its candidates of similar meaning. A keyword on every note would otherwise
+/// make an insert as slow as a scan of all vectors.
+const KEYWORD_NOTES: usize = 1024;
+
+/// The notes of a batch, prepared for comparisons with each other.
+struct Batch<'a> {
+    notes: &'a [BatchNote],
+    /// The parts of each note whose vectors are not zero.
+    parts: Vec<Vec<MeasuredVector<'a>>>,
+    /// The first position of each note.
+    positions: FxHashMap<NodeId, usize>,
 }
 
-/// The parts whose vectors are not zero.
-fn nonzero_parts(parts: &[Vec<f32>]) -> impl Iterator<Item = &[f32]> {
-    parts.iter().map(Vec::as_slice).filter(|part| part.iter().any(|&value| value != 0.0))
+impl<'a> Batch<'a> {
+    fn new(notes: &'a [BatchNote]) -> Batch<'a> {
+        let parts = notes.iter().map(|note| {
+            let parts = note.parts.iter().map(|part| MeasuredVector::of(part));
+            parts.filter(|part| !part.is_zero()).collect()
+        });
+        let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
+        Batch { notes, parts: parts.collect(), positions: positions.collect() }
+    }
+
+    /// The first note with this id, if it comes before position `at`.
+    fn before(&self, at: usize, id: NodeId) -> Option<&BatchNote> {
+        let position = self.positions.get(&id).filter(|position| **position < at)?;
+        self.notes.get(*position)
+    }
+
+    /// The cosines of note `at` with all notes before it that have another id.
+    fn cosines(&self, at: usize) -> Vec<NearNote<'_>> {
+        let Some((note, own)) = self.notes.get(at).zip(self.parts.get(at)) else { return Vec::new() };
+        let before = self.notes.iter().zip(&self.parts).take(at).filter(|(other, _)| other.id != note.id);
+        let near = before.filter_map(|(other, parts)| {
+            let pairs = own.iter().flat_map(|own| parts.iter().map(|part| (own.cosine(part), part.values())));
+            let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
+            Some(NearNote { id: other.id, cosine, vector: NearVector::Batch(vector), batch: Some(other) })
+        });
+        near.collect()
+    }
+}
+
+/// A note near a new note.
+#[derive(Clone, Copy)]
+struct NearNote<'a> {
+    id: NodeId,
+    cosine: f64,
+    vector: NearVector<'a>,
+    /// Set if it is in the batch; otherwise it is in the index.
+    batch: Option<&'a BatchNote>,
+}
+
+/// Its part that is nearest.
+#[derive(Clone, Copy)]
+enum NearVector<'a> {
+    Batch(&'a [f32]),
+    Indexed(u16),
+}
+
+/// What a new note is compared with.
+struct Candidates<'a> {
+    memory: &'a Memory,
+    view: &'a View,
+    cosines: &'a NoteCosines<'a>,
+    /// The number of the note in `cosines`.
+    new: usize,
+    batch: &'a Batch<'a>,
+    /// Its position in the batch.
+    at: usize,
+    note: &'a BatchNote,
+}
+
+impl Candidates<'_> {
+    fn edges(&self) -> Result<(Vec<AutomaticEdge>, Histogram)> {
+        let batch = self.batch.cosines(self.at);
+        let pool = self.similar(&batch);
+        let mut edges = self.keyword_edges(&batch, &pool)?;
+        edges.extend(self.semantic_edges(&pool)?);
+        let mut cosines = Histogram::default();
+        pool.iter().for_each(|near| cosines.add(near.cosine));
+        Ok((edges, cosines))
+    }
+
+    /// Whether a note is another one whose current text is in the index.
+    fn is_indexed(&self, id: NodeId) -> bool {
+        id != self.note.id && self.batch.before(self.at, id).is_none()
+    }
+
+    /// The notes nearest in meaning, best first; equal cosines are ordered by id.
+    fn similar<'a>(&'a self, batch: &[NearNote<'a>]) -> Vec<NearNote<'a>> {
+        let k = self.memory.config.insert.semantic_pool;
+        let is_note = |ix| self.view.is_live(ix) && !self.view.is_confirmed_question(ix);
+        let keep = |id: NodeId| self.is_indexed(id) && self.view.find(id).is_some_and(is_note);
+        let indexed = self.cosines.best(self.new, k, &keep).into_iter().map(|hit| NearNote {
+            id: hit.id,
+            cosine: hit.cosine,
+            vector: NearVector::Indexed(hit.part),
+            batch: None,
+        });
+        best(indexed.chain(batch.iter().copied()), k)
+    }
+
+    /// For each keyword, edges to the nearest notes that share it.
+    fn keyword_edges(&self, batch: &[NearNote<'_>], pool: &[NearNote<'_>]) -> Result<Vec<AutomaticEdge>> {
+        let threshold = self.memory.config.cosines()?.keyword;
+        let k = self.memory.config.insert.keyword_edges;
+        let mut edges: Vec<AutomaticEdge> = Vec::new();
+        for keyword in &self.note.keywords {
+            let shares =
+                |near: &&NearNote<'_>| near.batch.is_some_and(|note| note.keywords.contains(keyword));
+            let mut top: Top<Ranked<()>> = Top::new(k);
+            batch.iter().filter(shares).for_each(|near| top.offer(ranked(near.id, near.cosine)));
+            if let Some(number) = self.view.keyword_number(keyword) {
+                self.offer_indexed(number, pool, &mut top);
+            }
+            for found in top.into_sorted().into_iter().take_while(|found| found.score >= threshold) {
+                match edges.iter_mut().find(|edge| edge.dst == found.id) {
+                    Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
+                    None => edges.push(AutomaticEdge {
+                        dst: found.id,
+                        kind: EdgeKind::Keyword,
+                        cosine: found.score,
+                        reason: keyword.clone(),
+                    }),
+                }
+            }
+        }
+        Ok(edges)
+    }
+
+    /// Offers the indexed notes with a keyword; of a keyword on many notes, those of which one may be the nearest.
+    fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut Top<Ranked<()>>) {
+        let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
+        let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);
+        let many = self.view.keyword_uses(keyword) as usize > KEYWORD_NOTES;
+        if many && self.cosines.is_exact() {
+            let nearest = self.cosines.best(self.new, self.memory.config.insert.keyword_edges, &shares);
+            return nearest.iter().for_each(|hit| top.offer(ranked(hit.id, hit.cosine)));
+        }
+        let with_keyword = self.view.nodes_with_keyword(keyword).take(KEYWORD_NOTES);
+        let ids = with_keyword.filter_map(|ix| self.view.id(ix)).filter(|&id| self.is_indexed(id));
+        let mut seen = FxHashSet::default();
+        for id in ids {
+            if many {
+                seen.insert(id);
+            }
+            if let Some(cosine) = self.cosines.of(self.new, id) {
+                top.offer(ranked(id, cosine));
+            }
+        }
+        if many {
+            let others = pool.iter().filter(|near| near.batch.is_none() && shares(near.id));
+            let others = others.filter(|near| !seen.contains(&near.id));
+            others.for_each(|near| top.offer(ranked(near.id, near.cosine)));
+        }
+    }
+
+    /// Edges to the nearest notes above the threshold, diversified by maximal marginal relevance.
+    fn semantic_edges(&self, pool: &[NearNote<'_>]) -> Result<Vec<AutomaticEdge>> {
+        let (memory, config) = (self.memory, &self.memory.config.insert);
+        let threshold = memory.config.cosines()?.semantic;
+        let mut edges = Vec::new();
+        // The candidate chosen first is the nearest one.
+        if pool.first().is_none_or(|nearest| nearest.cosine < threshold) {
+            return Ok(edges);
+        }
+        let relevance: Vec<f64> = pool.iter().map(|near| near.cosine).collect();
+        let vectors: Vec<Cow<'_, [f32]>> = pool.iter().map(|near| self.vector(near)).collect();
+        let vectors: Vec<MeasuredVector<'_>> =
+            vectors.iter().map(|vector| MeasuredVector::of(vector)).collect();
+        let alike = |a: usize, b: usize| match (vectors.get(a), vectors.get(b)) {
+            (Some(a), Some(b)) => a.cosine(b),
+            _ => 0.0,
+        };
+        let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
+        let own = WordProfile::of(&self.note.text);
+        for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
+            let text = match candidate.batch {
+                Some(other) => Some(Cow::Borrowed(other.text.as_str())),
+                None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
+            };
+            // Texts that only differ in digits are about different things, which cosines do not show.
+            if text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))) {
+                edges.push(AutomaticEdge {
+                    dst: candidate.id,
+                    kind: EdgeKind::Semantic,
+                    cosine: candidate.cosine,
+                    reason: String::new(),
+                });
+            }
+        }
+        Ok(edges)
+    }
+
+    /// The vector of the part of a note that is nearest.
+    fn vector<'a>(&self, near: &NearNote<'a>) -> Cow<'a, [f32]> {
+        match near.vector {
+            NearVector::Batch(vector) => Cow::Borrowed(vector),
+            NearVector::Indexed(part) => Cow::Owned(self.cosines.vector(near.id, part).unwrap_or_default()),
+        }
+    }
+}
+
+fn ranked(id: NodeId, score: f64) -> Ranked<()> {
+    Ranked { score, id, with: () }
+}
+
+/// The `k` nearest notes, best first; equal cosines are ordered by id.
+fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<'a>> {
+    let mut near: Vec<NearNote<'_>> = near.collect();
+    near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+    near.truncate(k);
+    near
 }
 
 /// Creates the edges whose targets are still live.
@@ -202,7 +303,7 @@ pub(super) fn create(
 ) -> Result<EdgeCounts> {
     let mut made = EdgeCounts::default();
     for edge in edges {
-        if !tx.node(edge.dst)?.is_some_and(|node| node.state.is_live()) {
+        if !tx.is_live(edge.dst)? {
             continue;
         }
         tx.put_edge(&Edge {
@@ -232,3 +333,6 @@ pub(super) fn delete(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,6 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeType, Origin, State, Trust, title_of};
 use poc_rank::histogram::Histogram;
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// A node to write.
@@ -153,15 +152,8 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
         parts,
     };
     let batch: Vec<BatchNote> = nodes.into_iter().zip(parts).map(batch_note).collect();
-    // Each note only sees those before it in the batch, so that the searches can run in parallel.
-    let before = |at| batch.get(..at).unwrap_or_default();
-    let found = batch
-        .par_iter()
-        .enumerate()
-        .map(|(at, batch_note)| automatic_edges::find(memory, &view, batch_note, before(at)));
-    let found: Vec<Result<_>> = found.collect();
-    for ((note, batch_note), found) in notes.iter_mut().zip(batch).zip(found) {
-        let (edges, cosines) = found?;
+    let found = automatic_edges::find(memory, &view, &batch)?;
+    for ((note, batch_note), (edges, cosines)) in notes.iter_mut().zip(batch).zip(found) {
         let embedder = memory.embedder.name().to_owned();
         note.text = Some(EmbeddedText { embedder, parts: batch_note.parts, edges, cosines });
     }

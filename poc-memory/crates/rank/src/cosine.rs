@@ -7,9 +7,37 @@ const LANES: usize = 16;
 /// `a·b / (|a|·|b|)`, −1 to 1; 0 when either vector has no direction (all zeros, or not finite).
 /// Values missing in the shorter vector count as 0.
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    let norm = |vector: &[f32]| dot(vector, vector).sqrt();
-    let cosine = dot(a, b) / (norm(a) * norm(b));
-    if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
+    MeasuredVector::of(a).cosine(&MeasuredVector::of(b))
+}
+
+/// A vector with its length, to be compared with many others.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredVector<'a> {
+    values: &'a [f32],
+    length: f64,
+}
+
+impl<'a> MeasuredVector<'a> {
+    /// Measures a vector.
+    pub fn of(values: &'a [f32]) -> MeasuredVector<'a> {
+        MeasuredVector { values, length: dot(values, values).sqrt() }
+    }
+
+    /// The values.
+    pub fn values(&self) -> &'a [f32] {
+        self.values
+    }
+
+    /// Whether all values are 0.
+    pub fn is_zero(&self) -> bool {
+        self.values.iter().all(|&value| value == 0.0)
+    }
+
+    /// The same as [`cosine`] of both vectors.
+    pub fn cosine(&self, other: &MeasuredVector<'_>) -> f64 {
+        let cosine = dot(self.values, other.values) / (self.length * other.length);
+        if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
+    }
 }
 
 /// The dot product over the common length. The number of SIMD lanes decides the last digits of the sum, so

@@ -9,6 +9,7 @@ use super::txn::Write;
 use super::{keys, vector};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Why a transaction cannot contain a write.
@@ -45,6 +46,8 @@ pub struct Tx<'a> {
     writes: Vec<Write>,
     // Index in `writes` by the engine's key.
     places: BTreeMap<Vec<u8>, usize>,
+    // The nodes that did not exist before this transaction.
+    new_nodes: FxHashSet<NodeId>,
 }
 
 impl<'a> Tx<'a> {
@@ -55,7 +58,8 @@ impl<'a> Tx<'a> {
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
-        Tx { engine, tenant, overlay, view, seq, writes: Vec::new(), places: BTreeMap::new() }
+        let (writes, places, new_nodes) = (Vec::new(), BTreeMap::new(), FxHashSet::default());
+        Tx { engine, tenant, overlay, view, seq, writes, places, new_nodes }
     }
 
     /// The writes so far.
@@ -162,6 +166,15 @@ impl<'a> Tx<'a> {
         Records::node(self, id)
     }
 
+    /// Whether there is a live node with this id. Quicker than [`Tx::node`].
+    pub fn is_live(&self, id: NodeId) -> Result<bool> {
+        match self.own_write(Table::Nodes, id.as_bytes()) {
+            Some(None) => Ok(false),
+            Some(Some(bytes)) => Ok(Node::decode(bytes)?.state.is_live()),
+            None => Ok(self.view.find(id).is_some_and(|ix| self.view.is_live(ix))),
+        }
+    }
+
     /// The node with this key.
     pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
         Records::find_key(self, key)
@@ -193,6 +206,9 @@ impl<'a> Tx<'a> {
             return Err(TxError::KeyTaken { key: node.key.clone(), owner }.into());
         }
         let before = self.node(node.id)?;
+        if before.is_none() && self.view.find(node.id).is_none() {
+            self.new_nodes.insert(node.id);
+        }
         self.put(node.id.as_bytes(), node)?;
         // Unchanged entries are not written again.
         let wanted = entries(node);
@@ -334,18 +350,45 @@ impl<'a> Tx<'a> {
     }
 
     fn must_exist(&self, id: NodeId) -> Result<()> {
-        match self.raw(Table::Nodes, id.as_bytes())? {
-            Some(_) => Ok(()),
-            None => Err(TxError::NoNode(id).into()),
+        let exists = match self.own_write(Table::Nodes, id.as_bytes()) {
+            Some(own) => own.is_some(),
+            None => self.view.find(id).is_some(),
+        };
+        if exists { Ok(()) } else { Err(TxError::NoNode(id).into()) }
+    }
+
+    /// The value that this transaction wrote; `Some(None)` when it deleted the record.
+    fn own_write(&self, table: Table, key: &[u8]) -> Option<Option<&[u8]>> {
+        let place = self.places.get(&table.engine_key(self.tenant, key))?;
+        self.writes.get(*place).map(|write| write.after.as_deref())
+    }
+
+    /// Whether no record with this key, or none with this prefix, existed before this transaction, as far as that
+    /// can be told without reading: the records of a node are deleted with it, so a new node has none.
+    fn is_absent(&self, table: Table, key: &[u8]) -> bool {
+        let id = |bytes: Option<&[u8]>| bytes.and_then(|bytes| keys::read_id(bytes).ok());
+        let is_new = |bytes| id(bytes).is_some_and(|id| self.new_nodes.contains(&id));
+        match table {
+            Table::Nodes => id(Some(key)).is_some_and(|id| self.view.find(id).is_none()),
+            Table::Activity | Table::Vectors | Table::Visits => is_new(key.get(..ID)),
+            Table::Edges | Table::EdgesIn => is_new(key.get(..ID)) || is_new(key.get(ID + 1..)),
+            Table::Hashes | Table::Keywords => is_new(key.len().checked_sub(ID).and_then(|at| key.get(at..))),
+            _ => false,
         }
     }
 }
+
+/// Bytes of an id.
+const ID: usize = 16;
 
 impl Records for Tx<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
+        }
+        if self.is_absent(table, key) {
+            return Ok(None);
         }
         match self.overlay.get(&full) {
             Some(value) => Ok(value.map(<[u8]>::to_vec)),
@@ -357,15 +400,19 @@ impl Records for Tx<'_> {
         let full = table.engine_key(self.tenant, prefix);
         let front = full.len() - prefix.len();
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        self.engine.scan(&full, &mut |key, value| {
-            found.insert(key.to_vec(), value.to_vec());
-            Ok(())
-        })?;
+        let by_node = !matches!(table, Table::Hashes | Table::Keywords);
+        let is_absent = by_node && prefix.get(..ID).is_some_and(|id| self.is_absent(table, id));
+        if !is_absent {
+            self.engine.scan(&full, &mut |key, value| {
+                found.insert(key.to_vec(), value.to_vec());
+                Ok(())
+            })?;
+        }
         let own =
             self.places.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
                 |(key, &at)| (key.as_slice(), self.writes.get(at).and_then(|write| write.after.as_deref())),
             );
-        for (key, value) in self.overlay.range(&full).chain(own) {
+        for (key, value) in self.overlay.range(&full).filter(|_| !is_absent).chain(own) {
             match value {
                 Some(value) => found.insert(key.to_vec(), value.to_vec()),
                 None => found.remove(key),

@@ -50,7 +50,15 @@ impl View {
         if was_live && !lives {
             self.leave_graph(ix);
         }
-        let keywords: Vec<u32> = node.keywords.iter().map(|word| self.keyword_names.intern(word)).collect();
+        let mut keywords: Vec<u32> = Vec::with_capacity(node.keywords.len());
+        for word in &node.keywords {
+            let number = self.keyword_names.intern(word);
+            if !keywords.contains(&number) {
+                keywords.push(number);
+            }
+        }
+        let listed = self.listed_keywords(ix).to_vec();
+        self.list_keywords(ix, &listed, if lives { &keywords } else { &[] });
         self.keywords.set(ix as usize, &keywords);
         let fields = Fields {
             key: &node.key,
@@ -116,6 +124,8 @@ impl View {
     fn remove_node(&mut self, id: NodeId) {
         let Some(ix) = self.find(id) else { return };
         self.count_node(ix, -1);
+        let listed = self.listed_keywords(ix).to_vec();
+        self.list_keywords(ix, &listed, &[]);
         if self.is_live(ix) {
             self.leave_graph(ix);
         }

@@ -1,6 +1,6 @@
 //! The serialized form of a view: nodes by id without gaps, and no unused names.
 //!
-//! It leaves out what is quick to recompute (look-up tables, counts). It has no checksum; the caller must
+//! It leaves out what is quick to recompute (look-up tables, counts, the nodes of each keyword). It has no checksum; the caller must
 //! verify the integrity of the bytes.
 
 use super::fields::Fields;
@@ -151,6 +151,7 @@ impl View {
             view.other_edges = Lists::from_rows(&others.starts, &others.items);
         }
         view.count_all();
+        view.list_all_keywords();
         let visits: Vec<SavedVisits> = postcard::from_bytes(bytes).ok()?;
         for (agent, visits) in visits {
             let agent: Arc<str> = agent.into();

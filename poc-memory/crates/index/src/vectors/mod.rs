@@ -7,6 +7,7 @@ mod files;
 mod hit;
 mod hnsw;
 mod nearest_among;
+mod note_cosines;
 mod rows;
 mod state;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use exact::Filter;
 use files::{Files, Image};
 pub use hit::VectorHit;
 use hnsw::Options;
+pub use note_cosines::NoteCosines;
 use parking_lot::{RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId};

@@ -117,16 +117,19 @@ impl CopyJob<'_> {
             payload.parts = parts;
         }
         let view = self.to.store.view();
-        let mut batch: Vec<BatchNote> = Vec::with_capacity(payloads.len());
-        for payload in payloads.iter_mut().filter(|payload| payload.node.state.is_live()) {
+        let mut live: Vec<&mut SyncPayload> =
+            payloads.iter_mut().filter(|payload| payload.node.state.is_live()).collect();
+        let batch = live.iter().map(|payload| {
             let id = match payload.copy.target {
                 CopyTarget::New(id) | CopyTarget::NextVersion(id, _) => id,
             };
             let (text, keywords, parts) =
                 (payload.node.text(), payload.node.keywords.clone(), payload.parts.clone());
-            let note = BatchNote { id, text, keywords, parts };
-            (payload.edges, _) = automatic_edges::find(self.to, &view, &note, &batch)?;
-            batch.push(note);
+            BatchNote { id, text, keywords, parts }
+        });
+        let batch: Vec<BatchNote> = batch.collect();
+        for (payload, (edges, _)) in live.iter_mut().zip(automatic_edges::find(self.to, &view, &batch)?) {
+            payload.edges = edges;
         }
         Ok(payloads)
     }

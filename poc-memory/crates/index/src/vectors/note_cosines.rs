@@ -1,0 +1,231 @@
+//! The cosines of all notes with some new notes, each of which has several vectors.
+
+use super::VectorIndex;
+use super::code::{self, Code};
+use super::exact::{self, Filter};
+use super::hit::VectorHit;
+use super::rows::{Owner, Rows};
+use super::state::State;
+use parking_lot::RwLockReadGuard;
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_rank::top::{Ranked, Top};
+use rustc_hash::FxHashMap;
+
+/// The number of rows that are compared with all queries before the next ones are read. The codes of so many fit
+/// into the first-level cache of a processor.
+const BLOCK: usize = 64;
+
+/// The cosines of live notes with some new notes: of two notes, that of their nearest parts. It holds a read lock
+/// on the index, so do not keep it for long.
+///
+/// Below the threshold for HNSW all cosines are computed at once, and all results are exact. Above it, the cosine
+/// of a single note is computed on demand and is exact as well; [`NoteCosines::best`] searches the graph.
+pub struct NoteCosines<'a> {
+    state: RwLockReadGuard<'a, State>,
+    notes: Vec<NewNote>,
+}
+
+struct NewNote {
+    parts: Vec<Code>,
+    // By slot of the node, −∞ for nodes that have no vector or are not live; `None` if the graph is used.
+    all: Option<Vec<f64>>,
+}
+
+impl VectorIndex {
+    /// The cosines with new notes, given the vectors of each. Zero vectors are ignored.
+    ///
+    /// # Errors
+    /// `invalid_argument` when a vector has the wrong length or values that are not finite.
+    pub fn note_cosines(&self, notes: &[&[Vec<f32>]]) -> Result<NoteCosines<'_>> {
+        let codes =
+            |parts: &&[Vec<f32>]| parts.iter().filter_map(|part| self.code(part).transpose()).collect();
+        let parts: Vec<Vec<Code>> = notes.iter().map(codes).collect::<Result<_>>()?;
+        let state = self.read();
+        let mut notes: Vec<NewNote> = parts.into_iter().map(|parts| NewNote { parts, all: None }).collect();
+        if !state.hnsw.is_ready(&state.rows) {
+            compute_all(&state.rows, &mut notes);
+        }
+        Ok(NoteCosines { state, notes })
+    }
+}
+
+/// Computes the cosines of all live notes with each of the new ones. Each row is read once.
+fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
+    for note in notes.iter_mut() {
+        note.all = Some(vec![f64::NEG_INFINITY; rows.slots().len()]);
+    }
+    let dimensions = rows.code(0).len().max(1);
+    let mut dots = Vec::with_capacity(BLOCK);
+    for (rows, codes) in rows.all().chunks(BLOCK).zip(rows.codes().chunks(BLOCK * dimensions)) {
+        for NewNote { parts, all } in notes.iter_mut() {
+            let Some(cosines) = all else { continue };
+            for part in parts.iter() {
+                dots.clear();
+                code::dots(&part.values, codes, &mut dots);
+                for (row, &dot) in rows.iter().zip(&dots) {
+                    if let Some(best) = cosines.get_mut(row.node as usize) {
+                        *best = best.max(code::cosine(dot, part.inverse, row.inverse));
+                    }
+                }
+            }
+        }
+    }
+    for cosines in notes.iter_mut().filter_map(|note| note.all.as_mut()) {
+        for (cosine, _) in
+            cosines.iter_mut().zip(rows.slots()).filter(|(_, owner)| !owner.is_some_and(|it| it.live))
+        {
+            *cosine = f64::NEG_INFINITY;
+        }
+    }
+}
+
+impl NoteCosines<'_> {
+    /// Whether all cosines are known. Otherwise the graph is used.
+    pub fn is_exact(&self) -> bool {
+        !self.state.hnsw.is_ready(&self.state.rows)
+    }
+
+    /// The unit vector of a part of a note in any state.
+    pub fn vector(&self, id: NodeId, part: u16) -> Option<Vec<f32>> {
+        let rows = &self.state.rows;
+        let (number, row) = rows.of(rows.owner(id)?).find(|(_, row)| row.part == part)?;
+        Some(code::decode(rows.code(number), row.inverse))
+    }
+
+    /// The cosine of a live note with new note number `new`; `None` if either has no vector.
+    pub fn of(&self, new: usize, id: NodeId) -> Option<f64> {
+        let new = self.notes.get(new)?;
+        let Some(all) = &new.all else { return self.nearest_part(new, id).map(|hit| hit.score) };
+        let slot = self.state.rows.slot_of(id)?;
+        all.get(slot as usize).copied().filter(|cosine| cosine.is_finite())
+    }
+
+    /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest part, best first,
+    /// ties by id. `keep` is called only for notes near enough to be among them.
+    pub fn best(&self, new: usize, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
+        let Some(new) = self.notes.get(new).filter(|_| k > 0) else { return Vec::new() };
+        let Some(all) = &new.all else { return self.best_by_graph(new, k, keep) };
+        let mut top: Top<Ranked<()>> = Top::new(k);
+        for (owner, &score) in self.state.rows.slots().iter().zip(all) {
+            // Rejects most notes cheaply.
+            if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
+                continue;
+            }
+            let Some(Owner { id, .. }) = *owner else { continue };
+            let found = Ranked { score, id, with: () };
+            if top.takes(&found) && keep(id) {
+                top.offer(found);
+            }
+        }
+        let found = top.into_sorted().into_iter();
+        found.filter_map(|found| self.nearest_part(new, found.id)).map(VectorHit::from).collect()
+    }
+
+    fn best_by_graph(&self, new: &NewNote, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
+        let filter = Filter { titles: false, keep };
+        let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
+        for part in &new.parts {
+            let found = self.state.approximate(part, k, filter);
+            for found in found.unwrap_or_else(|| exact::search(&self.state.rows, part, k, filter)) {
+                let known = best.entry(found.id).or_insert(found);
+                if found.score > known.score {
+                    *known = found;
+                }
+            }
+        }
+        let mut top = Top::new(k);
+        best.into_values().for_each(|found| top.offer(found));
+        top.into_sorted().into_iter().map(VectorHit::from).collect()
+    }
+
+    /// The part of a live note that is nearest to any part of a new one; of equal ones the first.
+    fn nearest_part(&self, new: &NewNote, id: NodeId) -> Option<Ranked<u16>> {
+        let rows = &self.state.rows;
+        let owner = rows.owner(id).filter(|owner| owner.live)?;
+        let mut best: Option<Ranked<u16>> = None;
+        for part in &new.parts {
+            let mut nearest: Option<Ranked<u16>> = None;
+            for (number, row) in rows.of(owner) {
+                let score =
+                    code::cosine(code::dot(&part.values, rows.code(number)), part.inverse, row.inverse);
+                if nearest.is_none_or(|it| score > it.score || score == it.score && row.part < it.with) {
+                    nearest = Some(Ranked { score, id, with: row.part });
+                }
+            }
+            if let Some(nearest) = nearest.filter(|it| best.is_none_or(|best| it.score > best.score)) {
+                best = Some(nearest);
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tenants::Index;
+    use poc_config::Config;
+    use poc_graph::rng::{Rng, SeededRng};
+    use poc_graph::{Delta, Node, State as NodeState, testing};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// The results equal searches for each part, with and without the graph.
+        #[test]
+        fn it_equals_searches_for_each_part(
+            shapes in proptest::collection::vec((0u16..4, 0u8..6), 0..150),
+            new in proptest::collection::vec(0usize..4, 0..4),
+            exact_below in prop::sample::select(&[0usize, 1000][..]),
+            (k, seed) in (0usize..6, any::<u64>()),
+        ) {
+            let rng = SeededRng::new(seed);
+            // Few values, so that there are equal cosines and zero vectors.
+            let random = || -> Vec<f32> { (0..4).map(|_| (rng.next_u64() % 3) as f32 - 1.0).collect() };
+            let config = poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors };
+            let index = VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", 4).unwrap();
+            let mut deltas = Vec::new();
+            for (number, &(parts, state)) in (0..).zip(&shapes) {
+                let state = if state == 0 { NodeState::Superseded } else { NodeState::Active };
+                let node = Node { state, ..testing::node(number) };
+                deltas.extend((0..parts).map(|part| Delta::Vector(node.id, part, random().into())));
+                deltas.push(Delta::Node(Arc::new(node)));
+            }
+            index.apply(1, &deltas).unwrap();
+            index.finish(&|| false);
+            let new: Vec<Vec<Vec<f32>>> = new.iter().map(|&parts| (0..parts).map(|_| random()).collect()).collect();
+            let parts: Vec<&[Vec<f32>]> = new.iter().map(Vec::as_slice).collect();
+            let cosines = index.note_cosines(&parts).unwrap();
+            let keep = |id: NodeId| id.as_bytes()[15] % 3 != 1;
+            for (at, parts) in new.iter().enumerate() {
+                let mut expected: Vec<VectorHit> = Vec::new();
+                for hit in parts.iter().flat_map(|part| index.search(part, shapes.len(), &|_| true).unwrap()) {
+                    match expected.iter_mut().find(|other| other.id == hit.id) {
+                        Some(other) if other.cosine >= hit.cosine => {}
+                        Some(other) => *other = hit,
+                        None => expected.push(hit),
+                    }
+                }
+                for number in 0..shapes.len() as u64 + 1 {
+                    let id = testing::node(number).id;
+                    let known = expected.iter().find(|hit| hit.id == id);
+                    prop_assert_eq!(cosines.of(at, id), known.map(|hit| hit.cosine));
+                }
+                expected.retain(|hit| keep(hit.id));
+                expected.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+                expected.truncate(k);
+                prop_assert_eq!(cosines.best(at, k, &keep), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_of_another_length_are_an_error() {
+        let config = Config::defaults().unwrap().vectors;
+        let index = VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", 4).unwrap();
+        assert!(index.note_cosines(&[&[vec![1.0]]]).is_err());
+    }
+}
