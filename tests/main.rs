@@ -19,6 +19,7 @@ mod eval;
 mod kill;
 mod mcp;
 mod models;
+mod names;
 mod opening;
 mod refresh;
 mod reload;

@@ -204,6 +204,7 @@ pub fn fields(shape: &Shape, ids: &[NodeId], seed: u64) -> impl Iterator<Item = 
             origin: Origin::Local,
             content_hash: [0; 32],
             version: 1 + random.below(3) as u32,
+            aliases: Vec::new(),
         };
         let activity = Activity {
             weight: 0.2 + random.unit() * 3.0,

@@ -146,6 +146,7 @@ fn node(id: NodeId, note: &NoteText, now: Timestamp) -> Node {
         state: State::Active,
         origin: Origin::Local,
         version: 1,
+        aliases: Vec::new(),
     }
 }
 

@@ -65,6 +65,12 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ),
         ("POST /v1/link", Some(json!({"from": "btree", "to": "btree"})), vec!["link", "btree", "btree"]),
         ("POST /v1/weight", Some(json!({"node": "btree", "value": "2.5"})), vec!["weight", "btree", "2.5"]),
+        ("POST /v1/rename", Some(json!({"node": "old", "key": "older"})), vec!["rename", "old", "older"]),
+        (
+            "POST /v1/rename",
+            Some(json!({"node": "old", "forget": ["nothing"]})),
+            vec!["rename", "old", "--forget", "nothing"],
+        ),
         (
             "POST /v1/supersede",
             Some(json!({"old": "old", "new": "btree"})),

@@ -98,6 +98,7 @@ const GROUPS: &[Group] = &[
             "reinforce",
             "demote",
             "mark",
+            "rename",
             "supersede",
             "visit",
             "forget",

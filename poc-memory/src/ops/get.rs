@@ -42,6 +42,9 @@ pub(crate) struct Get {
 pub(crate) struct GetOutput {
     id: NodeId,
     key: String,
+    /// Former keys, oldest first. They name the note as its key does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
     title: String,
     body: String,
     #[serde(rename = "type")]
@@ -138,6 +141,7 @@ impl Op for Get {
             degraded: freshness.degraded,
             id: node.id,
             key: node.key,
+            aliases: node.aliases,
             title: node.title,
             body: node.body,
             node_type: node.node_type,
@@ -176,6 +180,7 @@ impl Op for Get {
             }
         };
         line("key", &output.key);
+        line("formerly", &output.aliases.join(", "));
         line("id", &output.id);
         line("type", &format!("{}, {}, {}", output.node_type, output.category, output.state));
         line("keywords", &output.keywords.join(", "));

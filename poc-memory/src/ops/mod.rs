@@ -32,6 +32,7 @@ mod profile;
 mod query;
 mod recall;
 mod reinforce;
+mod rename;
 pub(crate) mod request;
 mod retrieve;
 mod schema_defaults;
@@ -127,6 +128,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<reinforce::Reinforce>(),
     OpDef::of::<demote::Demote>(),
     OpDef::of::<mark::Mark>(),
+    OpDef::of::<rename::Rename>(),
     OpDef::of::<supersede::Supersede>(),
     OpDef::of::<delete::Delete>(),
     OpDef::of::<visit::Visit>(),

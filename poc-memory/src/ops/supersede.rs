@@ -43,7 +43,8 @@ impl Op for Supersede {
         let reason = self.reason.as_deref().unwrap_or_default();
         let done = ctx.memory.store.transact(cause, |tx| {
             let (old, new) = (resolve::named(tx, &self.old, "old")?, resolve::named(tx, &self.new, "new")?);
-            let done = supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, now)?;
+            let done =
+                supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, &ctx.memory.config, now)?;
             Ok(SupersedeOutput { old: old.key, new: new.key, links: done.links })
         })?;
         Ok(done.value)

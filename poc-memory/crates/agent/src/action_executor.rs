@@ -6,7 +6,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, provenance};
 use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
-use poc_notes::{Draft, Memory, derivation, supersede, weight};
+use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
 use poc_rank::lookalike::WordProfile;
 use poc_store::Tx;
 
@@ -69,9 +69,22 @@ impl ActionExecutor<'_> {
                 let change = weight::WeightChange::By(*delta);
                 weight::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
             }
-            PermittedAction::Replace { old, new, reason } => {
-                supersede::apply(tx, *old, *new, &provenance::of_agent(self.agent), reason, now)
-                    .map(|_| Vec::new())
+            PermittedAction::Replace { old, new, reason } => supersede::apply(
+                tx,
+                *old,
+                *new,
+                &provenance::of_agent(self.agent),
+                reason,
+                &self.memory.config,
+                now,
+            )
+            .map(|_| Vec::new()),
+            PermittedAction::Rename { node, from, to } => {
+                if tx.node(*node)?.is_none_or(|node| node.key != *from) {
+                    let why = format!("`{from}` was renamed since");
+                    return Ok(Err(Rejection::ChangedSinceRead.because(why)));
+                }
+                rename::apply(tx, *node, Some(to), &[]).map(|_| Vec::new())
             }
             PermittedAction::Rewrite { .. } => {
                 let note = note()?;
@@ -112,6 +125,12 @@ impl ActionExecutor<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Gives the parts of a note that was split what they take over from it.
+    pub(super) fn hand_over_to_parts(&self, tx: &mut Tx<'_>, old: NodeId, parts: &[NodeId]) -> Result<()> {
+        let (embedder, config) = (self.memory.embedder.name(), &self.memory.config);
+        succession::apply_to_parts(tx, old, parts, embedder, config, self.now)
     }
 
     /// Why a new note may not be derived from its sources: one of them has as many derived notes as it may have,

@@ -44,13 +44,17 @@ impl ActionStep<'_> {
         self.part_of.unwrap_or(self.index)
     }
 
-    fn execute(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>) -> Result<Outcome> {
+    /// Executes the action. If it replaces a node, `parts` are the new notes that the node was split into.
+    fn execute(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>, parts: &[NodeId]) -> Result<Outcome> {
         let note = match &self.ready {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
         let from = position(tx)?;
         let made = executor.execute(tx, self.permitted, note, self.part_of.is_some())?;
+        if let Some(old) = self.permitted.replaced_node().filter(|_| made.is_ok() && !parts.is_empty()) {
+            executor.hand_over_to_parts(tx, old, parts)?;
+        }
         let until = position(tx)?;
         Ok(made.map(|made| AppliedAction { made, writes: (from, until) }))
     }
@@ -61,7 +65,7 @@ impl ActionStep<'_> {
 pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
     let node = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
     let retires = |action: &Action| match action {
-        Action::Supersede(supersede) => node(&supersede.node),
+        Action::Supersede(supersede) if !supersede.renames() => node(&supersede.node),
         _ => None,
     };
     let part_of = |action: &Action| match action {
@@ -108,10 +112,15 @@ fn execute_group(
     let done = tx.attempt(|tx| {
         let mut outcomes = Vec::new();
         for (at, step) in &parts {
-            outcomes.push((*at, step.execute(executor, tx)?));
+            outcomes.push((*at, step.execute(executor, tx, &[])?));
         }
+        let made: Vec<NodeId> = outcomes
+            .iter()
+            .filter_map(|(_, outcome)| outcome.as_ref().ok())
+            .flat_map(|done: &AppliedAction| done.made.iter().copied())
+            .collect();
         for (at, step) in &wholes {
-            match step.execute(executor, tx)? {
+            match step.execute(executor, tx, &made)? {
                 Err(refusal) if !parts.is_empty() => return Ok(Err((*step, refusal))),
                 outcome => outcomes.push((*at, outcome)),
             }

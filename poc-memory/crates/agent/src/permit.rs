@@ -27,6 +27,9 @@ pub struct PermitDecision {
     pub proposed: bool,
 }
 
+/// Maximum characters of a key that an agent gives an existing note.
+const MAX_RENAMED_CHARS: usize = 100;
+
 /// The rules of one run and the used part of its limits.
 pub struct Permit<'a> {
     definition: &'a Definition,
@@ -116,8 +119,10 @@ impl<'a> Permit<'a> {
                 self.reweighted.insert(*node);
             }
             PermittedAction::Insert { .. } => {}
-            PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => {
-                self.replaced.insert(*old);
+            PermittedAction::Replace { old: node, .. }
+            | PermittedAction::Rewrite { old: node, .. }
+            | PermittedAction::Rename { node, .. } => {
+                self.replaced.insert(*node);
             }
         }
         match self.mode {
@@ -238,13 +243,16 @@ impl<'a> Permit<'a> {
             }
             (true, true) => {
                 let (was, id) = (&old.node, old.node.id);
-                // Empty fields keep the old value: a new key alone renames the note.
+                // Empty fields keep the old value.
                 let kept = |text: &str, was: &str| {
                     if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
                 };
                 self.fits(&action.title, &[], &action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
+                if let Some(renaming) = PermittedAction::renaming(was, &draft) {
+                    return is_key(action.key.trim()).map(|()| renaming);
+                }
                 // The source of a chunk is its place in a message, which belongs to that chunk only.
                 let source =
                     was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
@@ -338,4 +346,15 @@ impl<'a> Permit<'a> {
         *used += 1;
         Ok(())
     }
+}
+
+/// Checks that a key is a short name. It will stand beside a text that may be trusted more than the agent, so it must
+/// not be a sentence.
+fn is_key(key: &str) -> Verdict<()> {
+    let is_short = key.chars().count() <= MAX_RENAMED_CHARS;
+    if is_short && !key.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Ok(());
+    }
+    let why = format!("a new key has at most {MAX_RENAMED_CHARS} characters and no spaces");
+    Err(Rejection::InvalidValue.because(why))
 }

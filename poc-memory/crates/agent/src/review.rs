@@ -4,7 +4,7 @@ use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
 use super::apply;
 use super::ledger::{self, ActionState, Run};
-use super::permit::{Refusal, Rejection};
+use super::permit::{PermittedAction, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
 use poc_graph::error::{Error, Result};
@@ -26,7 +26,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     let view = memory.store.view();
     let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
-        proposal.permitted = proposal.with_current_trust(&view);
+        proposal.permitted = as_renaming(memory, proposal.with_current_trust(&view))?;
         let note = action_executor::prepare(memory, &proposal.permitted);
         ready.push((proposal, note));
     }
@@ -71,6 +71,13 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         }
         Ok(items)
     })
+}
+
+/// A replacement that only changes the key as a renaming: earlier releases proposed it as a new note.
+fn as_renaming(memory: &Memory, permitted: PermittedAction) -> Result<PermittedAction> {
+    let PermittedAction::Rewrite { old, draft } = &permitted else { return Ok(permitted) };
+    let renaming = memory.store.node(*old)?.and_then(|node| PermittedAction::renaming(&node, draft));
+    Ok(renaming.unwrap_or(permitted))
 }
 
 /// Rejects the proposals of a run: all, or those with the given numbers and the actions in the same groups.

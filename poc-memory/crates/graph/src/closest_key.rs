@@ -3,10 +3,10 @@
 use super::{Ix, Trust, View};
 use crate::similar;
 
-/// The key most similar to `wrong` among the nodes in any state, if any is similar enough. Keys of
+/// The key or former key most similar to `wrong` among the nodes in any state, if any is similar enough. Those of
 /// quarantined nodes are never suggested.
 pub fn closest_key<'a>(view: &'a View, wrong: &str) -> Option<&'a str> {
     let may_be_suggested = |ix: &Ix| view.state(*ix).is_some() && view.trust(*ix) > Trust::Quarantined;
-    let keys = (0..view.slots()).filter(may_be_suggested).map(|ix| view.key(ix));
+    let keys = (0..view.slots()).filter(may_be_suggested).flat_map(|ix| view.names(ix));
     similar::closest(wrong, keys)
 }

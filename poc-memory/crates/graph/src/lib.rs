@@ -32,7 +32,7 @@ pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{IdGenerator, MessageId, NodeId, RunId};
-pub use key::{KEY_MAX_BYTES, normal_key};
+pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{

@@ -185,6 +185,9 @@ pub struct Node {
     pub content_hash: [u8; 32],
     /// The number of changes, starting at 1; the token for compare-and-set.
     pub version: u32,
+    /// Its former keys, oldest first, at most [`MAX_ALIASES`](crate::MAX_ALIASES). They name the node as its key
+    /// does; no other node of the tenant has one of them as key or alias.
+    pub aliases: Vec<String>,
 }
 
 /// BLAKE3 of title, NUL, body, NUL, the sorted keywords joined by `,`.
@@ -198,6 +201,11 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
 }
 
 impl Node {
+    /// Its key, then its aliases.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.key).chain(&self.aliases).map(String::as_str)
+    }
+
     /// The title and the body, separated by a line break.
     pub fn text(&self) -> String {
         format!("{}\n{}", self.title, self.body)

@@ -56,6 +56,7 @@ pub fn node(number: u64) -> Node {
         state: State::Active,
         origin: Origin::Local,
         version: 1,
+        aliases: Vec::new(),
     }
 }
 
@@ -104,9 +105,9 @@ pub fn contents(view: &View) -> Vec<String> {
         let visits: Vec<_> =
             view.visitors().filter_map(|agent| Some((agent, view.visit(agent, ix)?))).collect();
         let node = format!(
-            "{:?} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
+            "{:?} {:?} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
             view.id(ix),
-            view.key(ix),
+            view.names(ix).collect::<Vec<_>>(),
             view.key_len(ix),
             view.body_len(ix),
             view.state(ix),
@@ -128,7 +129,8 @@ pub fn contents(view: &View) -> Vec<String> {
             view.triangles(ix),
             view.type_name(ix),
             view.provenance_name(ix),
-            view.find_key(view.key(ix)) == Some(ix) && view.id(ix).and_then(|id| view.find(id)) == Some(ix),
+            view.names(ix).all(|name| view.find_key(name) == Some(ix))
+                && view.id(ix).and_then(|id| view.find(id)) == Some(ix),
         );
         (view.id(ix), format!("{node} {rest}"))
     };

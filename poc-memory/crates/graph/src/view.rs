@@ -3,6 +3,7 @@
 //! A node has a dense index [`Ix`] within a view and the views derived from it. The index of a deleted node
 //! stays empty until the store is reopened. Bodies and titles are not part of the view.
 
+mod aliases;
 mod apply;
 mod build;
 mod counts;
@@ -29,6 +30,7 @@ use super::node::{Category, State, Trust};
 use super::structure::{self, StructureCell};
 use super::visit::Visit;
 use crate::time::Timestamp;
+use aliases::Aliases;
 use counts::Counts;
 use keyword_nodes::KeywordNodes;
 use lookup::{Lookup, hash, hash_any_case, lowercase_chars};
@@ -126,6 +128,7 @@ pub struct View {
     ids_ascend: bool,
     keys: Texts,
     by_key: Lookup,
+    aliases: Aliases,
     key_lens: Column<u32>,
     body_lens: Column<u32>,
     types: Column<u16>,
@@ -263,14 +266,30 @@ impl View {
         self.keys.get(ix as usize).unwrap_or_default()
     }
 
-    /// The index of a key, in any state.
-    pub fn find_key(&self, key: &str) -> Option<Ix> {
-        self.by_key.find(hash_any_case(key), |ix| self.key(ix) == key)
+    /// The former keys of the node at an index, oldest first.
+    pub fn aliases(&self, ix: Ix) -> impl Iterator<Item = &str> {
+        self.aliases.of(ix)
     }
 
-    /// The indexes of the keys that are equal ignoring case, in any state.
+    /// The key of the node at an index, then its former keys.
+    pub fn names(&self, ix: Ix) -> impl Iterator<Item = &str> {
+        std::iter::once(self.key(ix)).chain(self.aliases(ix))
+    }
+
+    /// The index of the node with a key or a former key, in any state.
+    pub fn find_key(&self, key: &str) -> Option<Ix> {
+        let by_key = self.by_key.find(hash_any_case(key), |ix| self.key(ix) == key);
+        by_key.or_else(|| self.aliases.find(key))
+    }
+
+    /// The indexes of the nodes whose key or a former key is equal ignoring case, in any state, ascending.
     pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
-        self.by_key.find_all(hash_any_case(key), |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key)))
+        let is = |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key));
+        let mut found = self.by_key.find_all(hash_any_case(key), is);
+        found.extend(self.aliases.find_all_any_case(key));
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// When the node expires.

@@ -126,7 +126,7 @@ pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64
 }
 
 /// Removes the questions of a note that were confirmed longest ago until it has `most`.
-fn remove_oldest(tx: &mut Tx<'_>, answer: NodeId, most: usize) -> Result<()> {
+pub(super) fn remove_oldest(tx: &mut Tx<'_>, answer: NodeId, most: usize) -> Result<()> {
     let mut confirmed = Vec::new();
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;

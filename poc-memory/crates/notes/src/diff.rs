@@ -23,6 +23,7 @@ pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
     let texts = |node: &Node| {
         [
             ("key", node.key.clone()),
+            ("aliases", node.aliases.join(", ")),
             ("title", node.title.clone()),
             ("body", node.body.clone()),
             ("type", node.node_type.to_string()),

@@ -3,11 +3,13 @@
 use super::draft::Draft;
 use super::plan::{self, PlannedNote};
 use super::samples::{self, SampleKind};
-use super::{Memory, automatic_edges, derivation, key, resolve, supersede};
+use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede};
+use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
 use poc_store::{Cause, Tx};
+use std::sync::Arc;
 
 /// A note that is validated and embedded and whose edges are determined, but that is not stored yet.
 #[derive(Clone, Debug)]
@@ -15,6 +17,7 @@ pub struct PreparedNote {
     content: Content,
     supersedes: Option<NodeId>,
     provenance: String,
+    config: Arc<Config>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +100,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
         (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
         _ => Content::New(Box::new(planned)),
     };
-    Ok(PreparedNote { content, supersedes, provenance: draft.provenance })
+    Ok(PreparedNote { content, supersedes, provenance: draft.provenance, config: memory.config.clone() })
 }
 
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
@@ -123,10 +126,11 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
         None => node.key = free_key(tx, &node, planned.key_is_made, retired.as_ref())?,
     }
 
-    if let Some(mut old) = retired {
+    if let Some(mut old) = retired.clone() {
         if old.key == node.key {
             old.key = key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
         }
+        old.aliases.retain(|alias| *alias != node.key);
         supersede::retire(tx, old, now)?;
     }
     tx.put_node(&node)?;
@@ -141,8 +145,13 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
             derivation::source_changed(tx, node.id, now)?;
         }
     }
-    if let Some(old) = prepared.supersedes {
-        supersede::link(tx, old, node.id, &prepared.provenance, "", now)?;
+    if let Some(old) = &retired {
+        supersede::link(tx, old, node.id, (&prepared.provenance, ""), &prepared.config, now)?;
+        if let Some(weight) = planned.weight
+            && let Some(activity) = tx.activity(node.id)?
+        {
+            tx.put_activity(node.id, &Activity { weight, touched: now, ..activity })?;
+        }
     }
     Ok(InsertReport {
         id: node.id,
@@ -167,7 +176,7 @@ fn apply_duplicate(
             .hint("try again")
     })?;
     if let Some(old) = prepared.supersedes {
-        supersede::apply(tx, old, id, &prepared.provenance, "", now)?;
+        supersede::apply(tx, old, id, &prepared.provenance, "", &prepared.config, now)?;
     }
     Ok(InsertReport {
         id,
@@ -208,23 +217,21 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
 
 /// The key of a new node: a derived key is made unique, a given key must be free.
 fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
-    let taken = |key: &str| -> Result<bool> {
-        let owner = tx.find_key(key)?;
-        Ok(owner.is_some() && owner != retired.map(|old| old.id))
-    };
     if is_made {
         return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
     }
-    if taken(&node.key)? {
-        return Err(Error::conflict(format!("the key `{}` is taken", node.key))
-            .hint(format!(
-                "give `update` to store it as a new version, `supersedes` with `{}` to retire the old note, or \
-                 another key to keep both",
-                node.key
-            ))
-            .field("key"));
+    let Some(owner) = rename::other_owner(tx, &node.key, retired.map_or(node.id, |old| old.id))? else {
+        return Ok(node.key.clone());
+    };
+    let mut hint = format!(
+        "give `update` to store it as a new version, `supersedes` with `{}` to retire the old note, or another key to \
+         keep both",
+        node.key
+    );
+    if owner.key != node.key {
+        hint += &format!("; `{}` frees the key", rename::freeing(&node.key, &owner));
     }
-    Ok(node.key.clone())
+    Err(rename::taken(&node.key, &owner).hint(hint).field("key"))
 }
 
 fn same_text(node: &Node, other: &Node) -> Error {

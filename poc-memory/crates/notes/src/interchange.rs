@@ -6,12 +6,13 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{
-    Activity, Category, ChunkRef, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
-    Tenant, Trust, View, Visit, VisitOutcome,
+    Activity, Category, ChunkRef, Edge, EdgeKind, MAX_ALIASES, Message, MessageId, Node, NodeId, NodeType,
+    Origin, State, Tenant, Trust, View, Visit, VisitOutcome,
 };
 use poc_store::Records;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// The version of this format; import refuses other versions.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -27,6 +28,9 @@ pub struct Note {
     pub id: NodeId,
     /// Key.
     pub key: String,
+    /// Former keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Title.
     pub title: String,
     /// Type.
@@ -183,6 +187,7 @@ impl Note {
             schema_version: SCHEMA_VERSION,
             id,
             key: node.key,
+            aliases: node.aliases,
             title: node.title,
             node_type: node.node_type,
             category: node.category,
@@ -233,6 +238,7 @@ impl Note {
             origin: self.origin,
             content_hash: [0; 32],
             version: self.version,
+            aliases: self.aliases.clone(),
         };
         node.content_hash = node.hash();
         node
@@ -266,6 +272,15 @@ impl Note {
         };
         if key::checked(&self.key)? != self.key {
             return wrong("key", format!("the key {:?} is not trimmed and in NFC", self.key));
+        }
+        let mut names = HashSet::from([self.key.as_str()]);
+        for alias in &self.aliases {
+            if key::checked(alias)? != *alias || !names.insert(alias) {
+                return wrong("aliases", format!("{alias:?} is not a former key"));
+            }
+        }
+        if self.aliases.len() > MAX_ALIASES {
+            return wrong("aliases", format!("a note has at most {MAX_ALIASES} former keys"));
         }
         if keywords::normalize(&self.keywords)? != self.keywords {
             return wrong("keywords", "the keywords are not normalised".into());

@@ -34,12 +34,14 @@ mod past;
 mod plan;
 mod read_snapshot;
 pub mod recall;
+pub mod rename;
 pub mod rerank;
 pub mod resolve;
 pub mod samples;
 mod sequence;
 pub mod stats;
 pub mod structure;
+pub mod succession;
 pub mod supersede;
 pub mod sync;
 #[doc(hidden)]

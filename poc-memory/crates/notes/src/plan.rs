@@ -93,6 +93,7 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         state: State::Active,
         origin: Origin::Local,
         version: 1,
+        aliases: Vec::new(),
     };
     node.content_hash = node.hash();
     Ok(node)

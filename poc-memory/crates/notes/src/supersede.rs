@@ -1,6 +1,7 @@
 //! Replaces a node by another and keeps the old one in the history.
 
-use super::{derivation, resolve};
+use super::{resolve, succession};
+use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State};
@@ -14,13 +15,14 @@ pub struct SupersedeReport {
 }
 
 /// Replaces one stored node by another: retires the old node, adds a `supersedes` edge from the new one to it,
-/// and copies its explicit links to the new one.
+/// copies its explicit links to the new one, and gives it what a successor takes over ([`succession`]).
 pub fn apply(
     tx: &mut Tx<'_>,
     old: NodeId,
     new: NodeId,
     provenance: &str,
     reason: &str,
+    config: &Config,
     now: Timestamp,
 ) -> Result<SupersedeReport> {
     let successor = resolve::expect(tx, new)?;
@@ -38,8 +40,8 @@ pub fn apply(
         .hint("name a node that is in use")
         .field("new"));
     }
-    retire(tx, retired, now)?;
-    link(tx, old, new, provenance, reason, now)
+    retire(tx, retired.clone(), now)?;
+    link(tx, &retired, new, (provenance, reason), config, now)
 }
 
 /// The node to supersede, if it is live.
@@ -72,16 +74,18 @@ pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<
     tx.put_node(&node)
 }
 
-/// Adds the `supersedes` edge and copies the explicit links of the old node, its sources and its derived notes.
+/// Adds the `supersedes` edge and gives the new node what it takes over from the old one, as that was before it was
+/// retired.
 pub(super) fn link(
     tx: &mut Tx<'_>,
-    old: NodeId,
+    retired: &Node,
     new: NodeId,
-    provenance: &str,
-    reason: &str,
+    (provenance, reason): (&str, &str),
+    config: &Config,
     now: Timestamp,
 ) -> Result<SupersedeReport> {
-    derivation::inherit(tx, old, new, now)?;
+    succession::apply(tx, retired, new, config, now)?;
+    let old = retired.id;
     let mut links = 0;
     for edge in tx.edges(old)? {
         let moved = |end: NodeId| if end == old { new } else { end };

@@ -252,7 +252,8 @@ fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
     assert_eq!(links, [(new, friend), (fan, new)]);
 
     let again =
-        write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", memory.now())).unwrap_err();
+        write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", &memory.config, memory.now()))
+            .unwrap_err();
     insta::assert_snapshot!(describe(again), @r"
     conflict: `old`: `old` is superseded already
     `the-journal-is-gone` replaces it
@@ -262,7 +263,9 @@ fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
     conflict: `old` is superseded and takes no new text
     update `the-journal-is-gone`, which replaces it
     ");
-    let itself = write(&memory, |tx| supersede::apply(tx, new, new, "manual", "", memory.now())).unwrap_err();
+    let itself =
+        write(&memory, |tx| supersede::apply(tx, new, new, "manual", "", &memory.config, memory.now()))
+            .unwrap_err();
     assert_eq!(itself.code, Code::InvalidArgument);
     // The content of a retired note may be stored again.
     assert!(!memory.insert(Draft { key: Some("back".into()), ..draft(JOURNAL) }).unwrap().duplicate);

@@ -55,13 +55,20 @@ fn is_kept(table: Table) -> bool {
 /// Restores records to what they were before the writes: all of them, or none and returns the reason.
 pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     let restored = || writes.iter().filter(|write| !is_kept(write.table));
+    let takes_over = writes.iter().any(is_succession);
     let mut used = Vec::new();
+    let mut learned: HashSet<(Table, Vec<u8>)> = HashSet::new();
     for write in restored() {
         let now = tx.get_raw(write.table, &write.key)?;
         if is_unchanged(write, now.as_deref())? {
             continue;
         }
-        match activity_without_change(tx, write, now.as_deref(), &memory.config)? {
+        if takes_over && is_learning(write, now.as_deref())? {
+            learned.insert((write.table, write.key.clone()));
+            learned.extend(mirror(write)?);
+            continue;
+        }
+        match activity_without_change(tx, write, now.as_deref(), takes_over, &memory.config)? {
             Some(activity) => used.push(activity),
             None => return Ok(Some(format!("{} changed since", record_name(tx, write)?))),
         }
@@ -86,7 +93,8 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
     for node in created {
         tx.delete_node(node.id)?;
     }
-    for write in restored() {
+    let is_learned = |write: &&Write| learned.contains(&(write.table, write.key.clone()));
+    for write in restored().filter(|write| !is_learned(write)) {
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
     restored().try_for_each(|write| delete_dangling(tx, write))?;
@@ -105,18 +113,21 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
 }
 
 /// The activity of a node that was used since the change, without the change's effect on the weight, decayed to
-/// now. `None` if the write is not an activity, or if the activity was changed by anything but uses.
+/// now. `None` if the write is not an activity, or if the activity was changed by anything but uses. What a note took
+/// over from another is subtracted from whatever its activity is now.
 fn activity_without_change(
     tx: &Tx<'_>,
     write: &Write,
     now: Option<&[u8]>,
+    takes_over: bool,
     config: &Config,
 ) -> Result<Option<(NodeId, Activity)>> {
     let (Table::Activity, Some(left), Some(now)) = (write.table, write.after.as_deref(), now) else {
         return Ok(None);
     };
     let (left, now) = (Activity::decode(left)?, Activity::decode(now)?);
-    let Some(node) = node_of(tx, write)?.filter(|_| now.accesses > left.accesses) else { return Ok(None) };
+    let may_differ = takes_over || now.accesses > left.accesses;
+    let Some(node) = node_of(tx, write)?.filter(|_| may_differ) else { return Ok(None) };
     let before = match write.before.as_deref() {
         Some(before) => Activity::decode(before)?,
         None => Activity::born(node.created, 1.0),
@@ -125,7 +136,52 @@ fn activity_without_change(
     let moved = left.weight - weight::current(&before, lambda, bounds, left.touched);
     let remains = decayed(moved, lambda, now.touched.seconds_since(left.touched));
     let weight = (now.weight - remains).clamp(bounds.floor, bounds.cap);
-    Ok(Some((node.id, Activity { weight, ..now })))
+    let own = Activity { weight, ..now };
+    if !takes_over {
+        return Ok(Some((node.id, own)));
+    }
+    let taken = left.accesses.saturating_sub(before.accesses);
+    let is_replayed = (now.replay_interval, now.replayed) != (left.replay_interval, left.replayed);
+    let (replay_interval, replayed) = if is_replayed {
+        (now.replay_interval, now.replayed)
+    } else {
+        (before.replay_interval, before.replayed)
+    };
+    let judged = if now.judged == left.judged { before.judged } else { now.judged };
+    let accesses = now.accesses.saturating_sub(taken);
+    Ok(Some((node.id, Activity { accesses, replay_interval, replayed, judged, ..own })))
+}
+
+/// Whether a write retires a note in favour of another, which took over what agents and recalls knew about it.
+fn is_succession(write: &Write) -> bool {
+    let edge = write.after.as_deref().filter(|_| write.table == Table::Edges).map(Edge::decode);
+    edge.is_some_and(|edge| edge.is_ok_and(|edge| edge.kind == EdgeKind::Supersedes))
+}
+
+/// Whether a record that a note took over was only renewed since: an agent has visited the note again, or a recall
+/// strengthened a learned edge. Such records stay.
+fn is_learning(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+    let (Some(left), Some(_)) = (write.after.as_deref(), now) else { return Ok(false) };
+    Ok(match write.table {
+        Table::Visits => true,
+        Table::Edges => is_learned(Edge::decode(left)?.kind),
+        _ => false,
+    })
+}
+
+/// Whether recalls create and strengthen edges of a kind.
+fn is_learned(kind: EdgeKind) -> bool {
+    matches!(kind, EdgeKind::CoRetrieval | EdgeKind::CoTraversal)
+}
+
+/// The entry of an edge in the index of incoming edges.
+fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
+    let edge =
+        write.after.as_deref().filter(|_| write.table == Table::Edges).map(Edge::decode).transpose()?;
+    Ok(edge.map(|edge| {
+        let key = [edge.dst.as_bytes().as_slice(), &[edge.kind as u8], edge.src.as_bytes()].concat();
+        (Table::EdgesIn, key)
+    }))
 }
 
 /// Whether a record is as the change left it. The origin of a note may differ: pushing a note to another store
@@ -148,11 +204,10 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
         .filter_map(|write| write.after.as_deref().map(Edge::decode))
         .map(|edge| edge.map(|edge| (edge.src, edge.dst)))
         .collect::<Result<_>>()?;
-    let learned = |kind| matches!(kind, EdgeKind::CoRetrieval | EdgeKind::CoTraversal);
     let has_new_edge = tx
         .edges(node.id)?
         .into_iter()
-        .any(|edge| !learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
+        .any(|edge| !is_learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
     Ok(has_new_edge.then(|| format!("`{}` has new links since", node.key)))
 }
 

@@ -137,6 +137,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             origin: Origin::Local,
             content_hash: [0; 32],
             version: 1,
+            aliases: Vec::new(),
         };
         node.content_hash = node.hash();
         Ok(node)

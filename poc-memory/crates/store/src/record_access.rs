@@ -4,7 +4,7 @@ use super::record_encoding::Record;
 use super::records::Records as _;
 use super::table::Table;
 use super::txn::Write;
-use super::{LoggedChange, Store, keys, vector};
+use super::{LoggedChange, Store, keys};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Visit};
@@ -35,7 +35,7 @@ impl Store {
         self.records().activity(id)
     }
 
-    /// The node with a key, in any state.
+    /// The node with a key or alias, in any state.
     pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
         self.records().find_key(key)
     }
@@ -89,12 +89,6 @@ impl Store {
 
     /// The vectors of a node by an embedder, sorted by part.
     pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
-        let mut parts = Vec::new();
-        for (key, bytes) in self.records().raw_range(Table::Vectors, id.as_bytes())? {
-            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
-                parts.push(vector::decode(&bytes)?.to_vec());
-            }
-        }
-        Ok(parts)
+        self.records().vectors(id, embedder)
     }
 }

@@ -56,6 +56,12 @@ pub trait Record: Serialize + DeserializeOwned {
 
 impl Record for poc_graph::Node {
     const TABLE: Table = Table::Nodes;
+    const VERSION: u8 = 2;
+
+    /// The first version had no aliases: an empty list is a zero byte at the end.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
+        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+    }
 }
 impl Record for poc_graph::Edge {
     const TABLE: Table = Table::Edges;

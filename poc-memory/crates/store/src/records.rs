@@ -2,9 +2,9 @@
 //! belongs to one tenant; records of others are invisible.
 
 use super::engine::{Engine, Visitor};
-use super::keys;
 use super::record_encoding::Record;
 use super::table::Table;
+use super::{keys, vector};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
 
@@ -42,7 +42,7 @@ pub trait Records {
         self.record(id.as_bytes())
     }
 
-    /// The node with a key, in any state.
+    /// The node with a key or alias, in any state.
     fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
         let id = self.raw(Table::Keys, &keys::name(key))?;
         id.map(|id| keys::read_id(&id)).transpose()
@@ -88,6 +88,17 @@ pub trait Records {
     /// A message.
     fn message(&self, id: MessageId) -> Result<Option<Message>> {
         self.record(id.as_bytes())
+    }
+
+    /// The vectors of a node by an embedder, sorted by part.
+    fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
+        let mut parts = Vec::new();
+        for (key, bytes) in self.raw_range(Table::Vectors, id.as_bytes())? {
+            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
+                parts.push(vector::decode(&bytes)?.to_vec());
+            }
+        }
+        Ok(parts)
     }
 
     /// The last visit of a node by each agent.

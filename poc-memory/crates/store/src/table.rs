@@ -20,7 +20,7 @@ pub enum Table {
     EdgesIn = 3,
     /// Node id, part (big-endian u16), embedder name → the vector in half precision.
     Vectors = 4,
-    /// Sixteen zero bytes, key → node id.
+    /// Sixteen zero bytes, key or alias → node id.
     Keys = 5,
     /// Sixteen zero bytes, content hash, node id → nothing, for live nodes.
     Hashes = 6,

@@ -175,7 +175,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// The node with this key.
+    /// The node with this key or alias.
     pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
         Records::find_key(self, key)
     }
@@ -192,18 +192,20 @@ impl<'a> Tx<'a> {
         Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
     }
 
-    /// Puts a node and updates its entries for key, content hash and keywords.
+    /// Puts a node and updates its entries for key, aliases, content hash and keywords.
     ///
     /// # Errors
-    /// `conflict` when its key belongs to another node.
+    /// `conflict` when its key or one of its aliases belongs to another node.
     pub fn put_node(&mut self, node: &Node) -> Result<()> {
         if node.tenant != self.tenant {
             return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
         }
-        if let Some(owner) = self.find_key(&node.key)?
-            && owner != node.id
-        {
-            return Err(TxError::KeyTaken { key: node.key.clone(), owner }.into());
+        for name in node.names() {
+            if let Some(owner) = self.find_key(name)?
+                && owner != node.id
+            {
+                return Err(TxError::KeyTaken { key: name.to_owned(), owner }.into());
+            }
         }
         let before = self.node(node.id)?;
         if before.is_none() && self.view.find(node.id).is_none() {
@@ -425,9 +427,10 @@ impl Records for Tx<'_> {
     }
 }
 
-/// The index entries of a node: its key and, when it is live, its content hash and keywords.
+/// The index entries of a node: its key, its aliases and, when it is live, its content hash and keywords.
 fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
-    let mut entries = vec![(Table::Keys, keys::name(&node.key))];
+    let mut entries: Vec<(Table, Vec<u8>)> =
+        node.names().map(|name| (Table::Keys, keys::name(name))).collect();
     if node.state.is_live() {
         entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
         let words = node.keywords.iter();

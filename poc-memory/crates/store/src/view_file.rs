@@ -18,7 +18,7 @@ fn file(store: &Path) -> PathBuf {
 
 /// A change of the meaning or the encoding of views needs another number.
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("view 6")
+    Fingerprint::of("view 7")
 }
 
 /// Precedes the views: the tenant, the last transaction and the length in bytes of each.

@@ -30,6 +30,9 @@ fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -
             json!({"from": {"text": format!("{note}\n{}\n", json!({"body": text, "type": kind}))}}),
         ),
         10 | 11 => ("delete", json!({"node": key})),
+        12 if draw(2) == 0 => {
+            ("rename", json!({"node": key, "key": format!("{other} renamed {}", draw(40))}))
+        }
         12 => ("supersede", json!({"old": key, "new": other})),
         13..=15 => ("link", json!({"from": key, "to": other, "strength": 0.5})),
         16 => ("link", json!({"from": key, "to": other, "kind": "contradicts"})),

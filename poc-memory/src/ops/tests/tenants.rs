@@ -30,6 +30,7 @@ const NAMING: &[(&str, &str)] = &[
     ("link", r#"{"from": "ID", "to": "own"}"#),
     ("link", r#"{"from": "own", "to": "ID"}"#),
     ("weight", r#"{"node": "ID", "value": "3"}"#),
+    ("rename", r#"{"node": "ID", "key": "another"}"#),
     ("supersede", r#"{"old": "ID", "new": "own"}"#),
     ("supersede", r#"{"old": "own", "new": "ID"}"#),
     ("delete", r#"{"node": "ID"}"#),

@@ -4,12 +4,13 @@
 //! - Weights: nodes with many links gain weight, trivial nodes lose weight.
 //! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
-//! The permitted actions determine the task. With only `supersede`, it renames notes after their rarest
-//! words. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
+//! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their
+//! titles. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
 //! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a prompt
 //! that lists derived notes, it does nothing, because extracting facts needs a language model. It writes no text
 //! of its own. The same selection always gives the same reply.
 
+mod filler;
 mod link;
 mod rename;
 mod split;

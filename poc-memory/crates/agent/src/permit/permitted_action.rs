@@ -1,6 +1,6 @@
 //! A permitted action, as proposals store it.
 
-use poc_graph::NodeId;
+use poc_graph::{Node, NodeId};
 use poc_notes::Draft;
 use serde::{Deserialize, Serialize};
 
@@ -51,14 +51,33 @@ pub enum PermittedAction {
         /// Its replacement.
         draft: Box<Draft>,
     },
+    /// Give a node another key.
+    Rename {
+        /// The node.
+        node: NodeId,
+        /// The key that was read.
+        from: String,
+        /// The new key.
+        to: String,
+    },
 }
 
 impl PermittedAction {
+    /// The renaming that a replacement amounts to: it has the title and text of the node that it replaces, and
+    /// another key.
+    pub fn renaming(node: &Node, replacement: &Draft) -> Option<PermittedAction> {
+        let text = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
+        let is_same =
+            text(&replacement.title) == node.title.trim() && text(&replacement.body) == node.body.trim();
+        let key = replacement.key.as_ref().filter(|key| is_same && **key != node.key)?;
+        Some(PermittedAction::Rename { node: node.id, from: node.key.clone(), to: key.clone() })
+    }
+
     /// The nodes it names.
     pub fn nodes(&self) -> Vec<NodeId> {
         match self {
             PermittedAction::Link { from, to, .. } => vec![*from, *to],
-            PermittedAction::Weigh { node, .. } => vec![*node],
+            PermittedAction::Weigh { node, .. } | PermittedAction::Rename { node, .. } => vec![*node],
             PermittedAction::Insert { sources, .. } => sources.clone(),
             PermittedAction::Replace { old, new, .. } => vec![*old, *new],
             PermittedAction::Rewrite { old, .. } => vec![*old],
@@ -84,6 +103,10 @@ impl PermittedAction {
             (PermittedAction::Rewrite { old, draft }, PermittedAction::Rewrite { old: other, draft: by }) => {
                 old == other && text(draft) == text(by)
             }
+            (
+                PermittedAction::Rename { node, to, .. },
+                PermittedAction::Rename { node: other, to: by, .. },
+            ) => (node, to) == (other, by),
             _ => false,
         }
     }
@@ -94,7 +117,8 @@ impl PermittedAction {
             PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
             PermittedAction::Link { .. }
             | PermittedAction::Weigh { .. }
-            | PermittedAction::Replace { .. } => None,
+            | PermittedAction::Replace { .. }
+            | PermittedAction::Rename { .. } => None,
         }
     }
 
@@ -103,14 +127,16 @@ impl PermittedAction {
             PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
             PermittedAction::Link { .. }
             | PermittedAction::Weigh { .. }
-            | PermittedAction::Replace { .. } => None,
+            | PermittedAction::Replace { .. }
+            | PermittedAction::Rename { .. } => None,
         }
     }
 
-    /// The node that it supersedes.
+    /// The node that it supersedes or renames.
     pub fn replaced_node(&self) -> Option<NodeId> {
         match self {
             PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => Some(*old),
+            PermittedAction::Rename { node, .. } => Some(*node),
             PermittedAction::Link { .. } | PermittedAction::Weigh { .. } | PermittedAction::Insert { .. } => {
                 None
             }

@@ -26,7 +26,10 @@ fn superseded(memory: &Memory) {
     let id = |key: &str| memory.find(key).unwrap().id;
     let (old, new) = (id("changed"), id("successor"));
     let cause = memory.cause("manual", "supersede");
-    memory.store.transact(cause, |tx| supersede::apply(tx, old, new, "manual", "", memory.now())).unwrap();
+    memory
+        .store
+        .transact(cause, |tx| supersede::apply(tx, old, new, "manual", "", &memory.config, memory.now()))
+        .unwrap();
 }
 
 fn renamed(memory: &Memory) {

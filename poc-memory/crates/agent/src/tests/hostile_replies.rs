@@ -88,7 +88,15 @@ fn meddle(world: &World, dice: &Dice, notes: &[String]) {
             let other = world.memory.find(other).ok().filter(|other| other.state.is_live());
             if let Some(other) = other.filter(|other| other.id != node.id) {
                 let write = |tx: &mut poc_store::Tx<'_>| {
-                    poc_notes::supersede::apply(tx, node.id, other.id, "manual", "", now)
+                    poc_notes::supersede::apply(
+                        tx,
+                        node.id,
+                        other.id,
+                        "manual",
+                        "",
+                        &world.memory.config,
+                        now,
+                    )
                 };
                 world.memory.store.transact(cause, write).unwrap();
             }
@@ -269,13 +277,23 @@ fn the_invariant_check_detects_planted_violations() {
         tx.put_activity(one, &poc_graph::Activity { weight: 3.0, ..activity }).unwrap();
     });
     assert!(found.as_ref().is_err_and(|why| why.contains("was weighed")), "{found:?}");
+    let found = planted(&|tx, _, other| {
+        poc_notes::rename::apply(tx, other, Some("another-key"), &[]).unwrap();
+    });
+    assert!(found.as_ref().is_err_and(|why| why.contains("was renamed")), "{found:?}");
+    let back = |tx: &mut poc_store::Tx<'_>| {
+        let other = tx.find_key("another-key")?.unwrap();
+        poc_notes::rename::apply(tx, other, Some("note-08-first"), &["another-key".into()]).map(|_| ())
+    };
+    world.memory.store.transact(world.memory.cause("manual", "rename"), back).unwrap();
     let found = planted(&|tx, one, _| {
         let node = tx.node(one).unwrap().unwrap();
         tx.put_node(&Node { trust: Trust::Pinned, ..node }).unwrap();
     });
     assert!(found.as_ref().is_err_and(|why| why.contains("was written over")), "{found:?}");
     let found = planted(&|tx, one, other| {
-        poc_notes::supersede::apply(tx, one, other, "agent:tester", "", now).unwrap();
+        let config = &world.memory.config;
+        poc_notes::supersede::apply(tx, one, other, "agent:tester", "", config, now).unwrap();
     });
     assert!(found.as_ref().is_err_and(|why| why.contains("was superseded")), "{found:?}");
 }

@@ -107,6 +107,12 @@ impl Rules<'_> {
         *mode == Mode::Apply && execution.actions.contains(&kind) && applies
     }
 
+    /// Whether two notes had the same superseded note between them in a session.
+    fn closes_gap(&self, then: &Image, retired: &[NodeId], (src, dst): (NodeId, NodeId)) -> bool {
+        let beside = |a, b| then.edges.contains_key(&(a, EdgeKind::Structural, b));
+        retired.iter().any(|&old| beside(src, old) && beside(old, dst))
+    }
+
     /// Describes the first forbidden change of a run.
     pub(super) fn judge(&self, asked: &Asked, after: &Image, run: &Run) -> Result<(), String> {
         let Asked { prompt, read, then } = asked;
@@ -170,8 +176,8 @@ impl Rules<'_> {
         };
         let refuse = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
 
-        // Existing nodes are unchanged or superseded, or were derived from a superseded one.
-        let (mut retired, mut stale) = (Vec::new(), Vec::new());
+        // Existing nodes are unchanged, superseded or renamed, or were derived from a superseded one.
+        let (mut retired, mut stale, mut renamed) = (Vec::new(), Vec::new(), 0);
         for (id, was) in &then.nodes {
             let Some(now) = after.nodes.get(id) else { return Err(format!("`{}` was deleted", was.key)) };
             if now == was {
@@ -182,6 +188,19 @@ impl Rules<'_> {
                 |state| Node { state, version: was.version + 1, key: key.clone(), modified, ..was.clone() };
             if *now == in_state(State::Stale) {
                 stale.push(*id);
+                continue;
+            }
+            let other_key = Node { key: was.key.clone(), aliases: was.aliases.clone(), ..now.clone() };
+            if other_key == *was && now.key != was.key {
+                let is_kept = now.aliases == [was.aliases.as_slice(), &[was.key.clone()]].concat();
+                refuse(is_kept, format!("`{}` lost a name", was.key))?;
+                refuse(
+                    self.may(ActionKind::Supersede) && free(*id) && whole(was),
+                    format!("`{}` was renamed", was.key),
+                )?;
+                let is_name = now.key.len() <= 512 && !now.key.contains(char::is_whitespace);
+                refuse(is_name, format!("`{}` is no name", now.key))?;
+                renamed += 1;
                 continue;
             }
             let gone = in_state(State::Superseded);
@@ -200,8 +219,19 @@ impl Rules<'_> {
             let is_source_gone = derived.any(|(.., source)| retired.contains(source));
             refuse(is_source_gone, format!("`{}` was made stale", name(&id)))?;
         }
-        refuse(retired.len() <= limits.supersede_max, format!("{} were superseded", retired.len()))?;
-        refuse(retired.len() == applied(ActionKind::Supersede), "supersessions and rows differ".into())?;
+        let replaced = retired.len() + renamed;
+        refuse(replaced <= limits.supersede_max, format!("{replaced} were superseded"))?;
+        refuse(replaced == applied(ActionKind::Supersede), "supersessions and rows differ".into())?;
+
+        // The notes that took the place of superseded ones, and may know what those knew.
+        let heirs: BTreeMap<NodeId, Vec<NodeId>> = after
+            .edges
+            .keys()
+            .filter(|(_, kind, old)| *kind == EdgeKind::Supersedes && retired.contains(old))
+            .fold(BTreeMap::new(), |mut heirs, (new, _, old)| {
+                heirs.entry(*new).or_insert_with(Vec::new).push(*old);
+                heirs
+            });
 
         // Weights.
         let mut weighed = 0;
@@ -216,6 +246,16 @@ impl Rules<'_> {
             };
             let now = replayed(*now);
             if now == *was {
+                continue;
+            }
+            if let Some(olds) = heirs.get(id) {
+                let known = olds.iter().filter_map(|old| then.activity.get(old));
+                let most = known.map(|activity| activity.weight).fold(was.weight, f64::max);
+                let moved = limits.weight_max_delta;
+                refuse(
+                    now.weight <= most + moved + DECAYED,
+                    format!("`{}` weighs {}", name(id), now.weight),
+                )?;
                 continue;
             }
             let only = Activity { weight: was.weight, touched: was.touched, ..now } == *was;
@@ -288,6 +328,11 @@ impl Rules<'_> {
                     refuse(self.may(ActionKind::LinkAdd), said.clone())?;
                     refuse(within(src) || within(dst), format!("{said}: no end is a target"))?;
                 }
+                EdgeKind::Structural if self.closes_gap(then, &retired, (src, dst)) => {}
+                _ if heirs.contains_key(&src) || heirs.contains_key(&dst) => {
+                    let is_due = is_new(&src) || is_new(&dst) || after.carried(kind, (src, dst));
+                    refuse(is_due, format!("{said}: nobody had it"))?;
+                }
                 _ => refuse(is_new(&src) || is_new(&dst), format!("{said}: nobody may make it"))?,
             }
         }
@@ -345,7 +390,11 @@ impl Rules<'_> {
                 visits.retain(|(agent, _)| agent != "tester");
                 visits
             };
-            refuse(others(after) == others(then), format!("`{}`: somebody else's visit", node.key))?;
+            let is_heir = heirs.contains_key(id);
+            refuse(
+                is_heir || others(after) == others(then),
+                format!("`{}`: somebody else's visit", node.key),
+            )?;
         }
         let nothing = retired.is_empty() && weighed == 0 && made.is_empty() && links == 0;
         refuse(answered || nothing, format!("{:?} and yet something was done", run.status))

@@ -23,6 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const NIGHTS: u32 = 30;
+/// Maximum number of batches of an agent in a night.
+const BATCHES: usize = 20;
 const TOP: usize = 10;
 
 /// A question, and a text that only the notes with the answer contain.
@@ -77,20 +79,29 @@ impl Story {
             if weekly && !number.is_multiple_of(7) {
                 continue;
             }
-            let ran = run(&self.world.memory, &agent, Trigger::Manual, &RunOptions::default()).unwrap();
-            assert!(
-                matches!(ran.status, Status::Ok | Status::Noop | Status::Proposed | Status::Skipped),
-                "{}: {ran:#?}",
-                agent.name
-            );
-            for action in &ran.actions {
-                let refused = action.rejected.as_deref().and_then(Rejection::parse);
-                assert!(!refused.is_some_and(Rejection::is_failure), "{}: {action:#?}", agent.name);
+            // A scheduled run continues in batches until everything that was stale is read.
+            let mut first = None;
+            for _ in 0..BATCHES {
+                let ran = run(&self.world.memory, &agent, Trigger::Manual, &RunOptions::default()).unwrap();
+                assert!(
+                    matches!(ran.status, Status::Ok | Status::Noop | Status::Proposed | Status::Skipped),
+                    "{}: {ran:#?}",
+                    agent.name
+                );
+                for action in &ran.actions {
+                    let refused = action.rejected.as_deref().and_then(Rejection::parse);
+                    assert!(!refused.is_some_and(Rejection::is_failure), "{}: {action:#?}", agent.name);
+                }
+                for item in approve(&self.world.memory, ran.id, &[]).unwrap() {
+                    assert!(item.refused.is_none(), "{}: {item:?}", agent.name);
+                }
+                let is_done = ran.visited.is_empty();
+                first.get_or_insert(ran);
+                if is_done {
+                    break;
+                }
             }
-            for item in approve(&self.world.memory, ran.id, &[]).unwrap() {
-                assert!(item.refused.is_none(), "{}: {item:?}", agent.name);
-            }
-            self.last.insert(agent.name.clone(), ran);
+            self.last.extend(first.map(|ran| (agent.name.clone(), ran)));
         }
     }
 
@@ -148,9 +159,11 @@ fn a_month_of_all_agents_does_not_degrade_the_memory() {
         })
         .collect();
     // Every agent that writes has written something.
-    for agent in ["agent:rename", "agent:split", "agent:transfer"] {
+    for agent in ["agent:split", "agent:transfer"] {
         assert!(done.contains(agent), "{agent} among {done:?}");
     }
+    let view = story.world.memory.store.view();
+    assert!((0..view.slots()).any(|ix| view.aliases(ix).next().is_some()), "no note has another key");
 }
 
 #[test]

@@ -147,6 +147,7 @@ mod tests {
                 let mut node = testing::node(number);
                 node.keywords = (0..number % 4).map(|word| format!("w{word}")).collect();
                 node.expires = (number % 3 == 0).then_some(Timestamp(5));
+                node.aliases = (0..number % 3).map(|former| format!("was {number} {former}")).collect();
                 if resting.contains(&number) {
                     node.state = State::Superseded;
                 }

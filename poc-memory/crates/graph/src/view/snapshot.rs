@@ -23,6 +23,8 @@ struct SavedNode<'a> {
     id: NodeId,
     #[serde(borrow)]
     fields: Fields<'a>,
+    #[serde(borrow)]
+    aliases: Vec<&'a str>,
     keywords: Vec<u32>,
     activity: Activity,
     edges: Vec<Neighbor>,
@@ -81,6 +83,7 @@ impl View {
                     provenance: provenances.number(fields.provenance),
                     ..fields
                 },
+                aliases: self.aliases(ix).collect(),
                 keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
                 activity: self.activity(ix),
                 edges: placed(self.edges(ix)),
@@ -131,11 +134,13 @@ impl View {
                 && [&node.edges, &node.other_edges]
                     .into_iter()
                     .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()));
-            if !known || view.find_key(node.fields.key).is_some() {
+            let mut names = std::iter::once(&node.fields.key).chain(&node.aliases);
+            if !known || names.any(|name| view.find_key(name).is_some()) {
                 return None;
             }
             let ix = view.add_slot(node.id, node.activity.touched);
             view.set_fields(ix, &node.fields);
+            view.aliases.set(ix, node.aliases.iter().copied());
             view.put_activity_at(ix, &node.activity);
             view.live += usize::from(node.fields.state.is_live());
             view.degrees.set(ix as usize, node.degree, 0);
@@ -242,6 +247,7 @@ mod tests {
         for &number in order {
             let node = Node {
                 keywords: (0..number % 4).map(|word| format!("w{}", word * number)).collect(),
+                aliases: (0..number % 3).map(|former| format!("was {number} {former}")).collect(),
                 provenance: format!("import:{}", number % 3),
                 expires: (number % 3 == 0).then_some(Timestamp(-7)),
                 state: if number % 5 == 4 { State::Superseded } else { State::Active },

@@ -8,7 +8,7 @@
 //!
 //! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that
 //! is an identifier (`store_open`); no capital is required. A key that is a single plain word is never
-//! mentioned, because such words are too common in texts.
+//! mentioned, because such words are too common in texts. A former key of a note counts like its key.
 //!
 //! Mentions are not stored. The index keeps the names as a trie of words, the words of each body as numbers,
 //! and the bodies that contain each word. Mentions are computed on demand: the notes that a note mentions by
@@ -120,7 +120,7 @@ impl Index for MentionIndex {
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let names_and_body = |node: &Node| {
-            (words::names(node.own_title().unwrap_or_default(), &node.key), Folded::of(&node.body))
+            (words::names(node.own_title().unwrap_or_default(), node.names()), Folded::of(&node.body))
         };
         let put = |postings: &mut MentionPostings, id, (names, body): (Vec<Folded>, Folded)| {
             postings.put(id, &names, &body);

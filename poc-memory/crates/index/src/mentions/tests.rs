@@ -42,7 +42,7 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
 fn stands(node: &Node, text: &str) -> bool {
     let text = Folded::of(text);
     let text: Vec<_> = text.iter().collect();
-    words::names(node.own_title().unwrap_or_default(), &node.key).iter().any(|name| {
+    words::names(node.own_title().unwrap_or_default(), node.names()).iter().any(|name| {
         let name: Vec<_> = name.iter().collect();
         let same =
             |at: &[(&str, Spelling)]| at[0].1.begins_name && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);

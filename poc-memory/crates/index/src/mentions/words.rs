@@ -139,11 +139,12 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || is_combining_mark(c)
 }
 
-/// The names of a note: the words of its title, and its key and title if they are identifiers.
-pub(super) fn names(title: &str, key: &str) -> Vec<Folded> {
+/// The names of a note: the words of its title, and its keys (the present and former ones) and title if they are
+/// identifiers.
+pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> Vec<Folded> {
     let title = without_brackets(title);
     let mut names = vec![of_title(title)];
-    for name in [key, title] {
+    for name in keys.chain([title]) {
         let mut word = Folded::default();
         if identifiers(name).any(|whole| whole == name)
             && name.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_LETTERS
@@ -248,7 +249,7 @@ mod tests {
     fn keys_and_titles_that_are_identifiers_are_names() {
         let check = |title: &str, key: &str, expected: &[&str]| {
             assert_eq!(
-                names(title, key).iter().map(describe).collect::<Vec<_>>(),
+                names(title, std::iter::once(key)).iter().map(describe).collect::<Vec<_>>(),
                 expected,
                 "{title}, {key}"
             );
@@ -265,7 +266,7 @@ mod tests {
         fn any_text_can_be_split(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
             let words = Folded::of(&text);
             prop_assert_eq!(words.iter().count(), words.len());
-            names(&text, &text);
+            names(&text, std::iter::once(text.as_str()));
         }
     }
 }

@@ -77,7 +77,7 @@ fn the_successor_of_a_source_becomes_a_source() {
     let memory = with_fact("agent:facts");
     change(&memory, |tx| {
         tx.put_node(&Node { key: "new".into(), ..testing::node(4) })?;
-        supersede::apply(tx, id(1), id(4), "manual", "", memory.now())
+        supersede::apply(tx, id(1), id(4), "manual", "", &memory.config, memory.now())
     });
     assert_eq!(state(&memory, 3), Some(State::Stale));
     assert_eq!(sources(&memory, 3), [id(1), id(2), id(4)]);
@@ -88,7 +88,7 @@ fn the_successor_of_a_derived_note_inherits_its_sources() {
     let memory = with_fact("agent:facts");
     change(&memory, |tx| {
         tx.put_node(&Node { key: "new".into(), ..testing::node(4) })?;
-        supersede::apply(tx, id(3), id(4), "agent:facts", "", memory.now())
+        supersede::apply(tx, id(3), id(4), "agent:facts", "", &memory.config, memory.now())
     });
     assert_eq!(sources(&memory, 4), [id(1), id(2)]);
 }

@@ -78,7 +78,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The names of each stored note: its key, its aliases, and the last part of its key if that is unique.
+    /// The names of each stored note: its keys, its aliases, and the last part of each key if that is unique.
     fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> Names {
         let mut names = Names::new();
         let view = self.memory.store.view();
@@ -86,9 +86,11 @@ impl Import<'_> {
         for ix in 0..view.slots() {
             if view.is_live(ix)
                 && let Some(id) = view.id(ix)
-                && let Some(last) = view.key(ix).rsplit('/').next()
             {
-                last_parts.entry(last.to_lowercase()).and_modify(|owner| *owner = None).or_insert(Some(id));
+                for last in view.names(ix).filter_map(|name| name.rsplit('/').next()) {
+                    let owner = last_parts.entry(last.to_lowercase()).or_insert(Some(id));
+                    *owner = owner.filter(|owner| *owner == id);
+                }
             }
         }
         names.extend(last_parts.into_iter().filter_map(|(name, id)| Some((name, id?))));

@@ -106,6 +106,9 @@ impl Import<'_> {
             ParsedNote::Foreign(foreign) => foreign.draft.key.clone(),
         };
         if let Some(key) = key {
+            // A former key names the same note as its key.
+            let view = self.memory.store.view();
+            let key = view.find_key(&normal_key(&key)).map_or(key, |ix| view.key(ix).to_owned());
             if let Some(first) = self.locations.get(&key) {
                 return Err(Error::conflict(format!("the key `{key}` was given at {first} already"))
                     .hint("give each note a key of its own"));

@@ -5,9 +5,10 @@ use crate::Memory;
 use crate::automatic_edges::EdgeCounts;
 use crate::interchange::Note;
 use crate::plan;
-use poc_graph::Node;
+use crate::rename;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
+use poc_graph::{MAX_ALIASES, Node};
 use poc_store::Tx;
 
 /// A note that is validated and, if its text is new, embedded.
@@ -68,20 +69,19 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             tx.put_activity(node.id, &note.activity())?;
             Outcome::Inserted
         }
-        Some(stored) if stored == *node || same_but_for_learning(&stored, node) => Outcome::Duplicate,
+        Some(stored) if same_but_for_learning(&stored, &keep_names(node, &stored)) => Outcome::Duplicate,
         Some(stored) if node.version > stored.version => {
-            check_key(tx, node)?;
-            put(tx, restore, node)?;
+            let node = keep_names(node, &stored);
+            check_key(tx, &node)?;
+            put(tx, restore, &node)?;
             tx.put_activity(node.id, &note.activity())?;
             Outcome::Updated
         }
         Some(stored) if node.version == stored.version => {
-            check_key(tx, node)?;
-            put(
-                tx,
-                restore,
-                &Node { version: stored.version.saturating_add(1), modified: now, ..node.clone() },
-            )?;
+            let version = stored.version.saturating_add(1);
+            let node = Node { version, modified: now, ..keep_names(node, &stored) };
+            check_key(tx, &node)?;
+            put(tx, restore, &node)?;
             Outcome::Updated
         }
         Some(stored) => {
@@ -110,8 +110,29 @@ fn same_but_for_learning(stored: &Node, node: &Node) -> bool {
     Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
 }
 
+/// The node of the import with all names that it has here: a note that was renamed since its export keeps its key,
+/// and a key that was changed in the export becomes the key.
+fn keep_names(node: &Node, stored: &Node) -> Node {
+    let mut node = node.clone();
+    if stored.aliases.contains(&node.key) {
+        node.aliases.push(std::mem::replace(&mut node.key, stored.key.clone()));
+    }
+    let mut aliases = stored.aliases.clone();
+    for name in node.aliases.iter().chain([&stored.key]) {
+        if !aliases.contains(name) {
+            aliases.push(name.clone());
+        }
+    }
+    aliases.retain(|alias| *alias != node.key);
+    // The latest are kept.
+    aliases.drain(..aliases.len().saturating_sub(MAX_ALIASES));
+    Node { aliases, ..node }
+}
+
 fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
-    tx.put_node(node)?;
+    let mut node = node.clone();
+    rename::drop_taken_aliases(tx, &mut node)?;
+    tx.put_node(&node)?;
     match &restore.parts {
         Some(parts) => tx.put_vectors(node.id, &restore.embedder, parts),
         None => Ok(()),
@@ -119,12 +140,13 @@ fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
 }
 
 fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
-    match tx.find_key(&node.key)? {
-        Some(owner) if owner != node.id => {
-            Err(Error::conflict(format!("the key `{}` belongs to another node, `{owner}`", node.key))
+    match rename::other_owner(tx, &node.key, node.id)? {
+        Some(owner) if owner.key == node.key => {
+            Err(Error::conflict(format!("the key `{}` belongs to another node, `{}`", node.key, owner.id))
                 .hint("change the key here or in the import")
                 .field("key"))
         }
-        _ => Ok(()),
+        Some(owner) => Err(rename::taken(&node.key, &owner).field("key")),
+        None => Ok(()),
     }
 }

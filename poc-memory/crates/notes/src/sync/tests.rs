@@ -136,7 +136,10 @@ pub(super) fn supersede(memory: &Memory, old: &str, new: &str) {
     let (old, new) = (named(memory, old).id, named(memory, new).id);
     let cause = memory.cause("manual", "supersede");
     let now = memory.now();
-    memory.store.transact(cause, |tx| crate::supersede::apply(tx, old, new, "manual", "", now)).unwrap();
+    memory
+        .store
+        .transact(cause, |tx| crate::supersede::apply(tx, old, new, "manual", "", &memory.config, now))
+        .unwrap();
 }
 
 /// The explicit edges, by the texts of their nodes.

@@ -6,6 +6,7 @@ use crate::automatic_edges::{self, AutomaticEdge, BatchNote};
 use crate::key;
 use crate::message;
 use crate::plan;
+use crate::rename;
 use crate::weight;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Message, Node, NodeId};
@@ -170,7 +171,9 @@ fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyRes
             if key != given.key {
                 renamed = Some((given.key.clone(), key.clone()));
             }
-            Node { id, key, ..given.clone() }
+            let mut node = Node { id, key, ..given.clone() };
+            rename::drop_taken_aliases(tx, &mut node)?;
+            node
         }
         CopyTarget::NextVersion(id, hash) => {
             let Some(stored) = tx.node(id)?.filter(|stored| stored.content_hash == hash) else {
@@ -228,6 +231,7 @@ fn next(stored: &Node, given: &Node) -> Node {
     Node {
         id: stored.id,
         key: stored.key.clone(),
+        aliases: stored.aliases.clone(),
         created: stored.created,
         modified: given.modified.max(stored.modified),
         state: if stored.state.is_live() { given.state } else { stored.state },

@@ -52,6 +52,11 @@ impl Glob {
         &self.text
     }
 
+    /// Whether it has no special characters, so that it matches one text only.
+    pub(super) fn is_literal(&self) -> bool {
+        self.middle.as_ref().is_some_and(Vec::is_empty)
+    }
+
     /// Whether it matches the whole of `text`.
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some(rest) = self.between(text) else { return false };

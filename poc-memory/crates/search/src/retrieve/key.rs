@@ -16,17 +16,21 @@ pub struct KeyMatch<'a> {
 }
 
 /// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the
-/// text and has the form of a name (`people/lin`, `chat-013`); each note once. Other keys count only as the
+/// text and has the form of a name (`people/lin`, `chat-013`); each note once. A former key of a note counts
+/// like its key. Other keys count only as the
 /// whole text, because keys are derived from titles, and many texts contain words such as `follow-up` or
 /// `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file
 /// (`notes/people/lin.md`) or at the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
-    let is_allowed = |note: Ix| view.id(note).is_some_and(is_visible);
+    let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
     let all = owners(view, text, &is_allowed).into_iter();
     let mut found: Vec<KeyMatch<'a>> =
         all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true }).collect();
     let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
-    let is_named = |note: Ix| is_allowed(note) && is_name(view.key(note));
+    let is_named = |note: Ix, tried: &str| {
+        let is_meant = |name: &str| is_name(name) && name.to_lowercase() == tried.to_lowercase();
+        is_allowed(note, tried) && view.names(note).any(is_meant)
+    };
     for spelling in names(text) {
         for note in owners(view, spelling, &is_named) {
             if seen.insert(note) {
@@ -37,14 +41,17 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
-/// The note with exactly this key; if there is none, the notes with one of its other spellings as key.
-fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
-    if let Some(owner) = view.find_key(&normal_key(name)).filter(|owner| may(*owner)) {
+/// The note with exactly this key; if there is none, the notes with one of its other spellings as key. `may`
+/// gets each note with the key that was looked up.
+fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
+    let exact = normal_key(name);
+    if let Some(owner) = view.find_key(&exact).filter(|owner| may(*owner, &exact)) {
         return vec![owner];
     }
     let meant = |name: &str| -> Vec<Ix> {
-        let owners = view.find_keys_any_case(&normal_key(name));
-        owners.into_iter().filter(|owner| may(*owner)).collect()
+        let key = normal_key(name);
+        let owners = view.find_keys_any_case(&key);
+        owners.into_iter().filter(|owner| may(*owner, &key)).collect()
     };
     spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
+mod rename_sample;
 mod scene;
 
+use super::rename::front;
 use super::split::split;
 use super::*;
 use crate::reply;
@@ -172,22 +174,47 @@ fn named(scene: &mut Scene, keys: &[&str]) {
 }
 
 #[test]
-fn a_new_key_is_the_date_and_the_rarest_words() {
+fn a_new_key_is_the_date_and_the_words_of_the_title() {
     let long = "2026-11-07-the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
     let text = "The journal replays the torn split of a page after a crash";
     let mut scene =
         scene(&[(text, ""), (text, ""), ("Soup", "Lentil soup with lemon, bread and butter."), ("x", "")]);
     named(&mut scene, &[long, "work/untitled-2", "b0ab338c-91f2", "note"]);
     insta::assert_snapshot!(rows(&scene.answer(&[ActionKind::Supersede]), "supersede").join("\n"), @r"
-    the key is generated; these are the rarest words of the note | N1 |  | 2026-11-07-journal-replays-torn-split-page
-    the key is generated; these are the rarest words of the note | N2 |  | work/journal-replays-torn-split-page
-    the key is generated; these are the rarest words of the note | N3 |  | soup-lentil-lemon-bread-butter
+    the key is generated; these words name what the note is about | N1 |  | 2026-11-07-journal-replays-torn-split-page
+    the key is generated; these words name what the note is about | N2 |  | work/journal-replays-torn-split-page
     ");
-    // Chosen keys stay, and with pairs in the selection all keys stay.
+    // One word says too little. Chosen keys stay, and with pairs in the selection all keys stay.
     named(&mut scene, &["journal-replay", "page-split", "soup", "x"]);
     assert!(scene.supersedes().is_empty());
     named(&mut scene, &[long]);
     assert!(scene.pair(1, 2, 0.3).supersedes().is_empty());
+}
+
+#[test]
+fn everything_in_front_of_the_generated_part_of_a_key_stays() {
+    let check = |key: &str, kept: Option<&str>| assert_eq!(front(key).as_deref(), kept, "{key}");
+    check("untitled-3", Some(""));
+    check("work/untitled-2", Some("work/"));
+    check("people/lin/3f9a1c0b7d2e", Some("people/lin/"));
+    check("2026-11-07-b0ab338c", Some("2026-11-07-"));
+    check("daily/2026-11-07-untitled", Some("daily/2026-11-07-"));
+    check("inc-90412-b0ab338c-91f2", Some("inc-90412-"));
+    check("recipe-b0ab338c", Some("recipe-"));
+    check("note-b0ab338c", Some(""));
+    check("session#7f3e9d2c4b1a", Some("session#"));
+    check("550e8400-e29b-41d4-a716-446655440000", Some(""));
+    let long = "the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
+    check(long, Some(""));
+    check(&format!("notes/{long}"), Some("notes/"));
+    // Words behind an id, chosen keys, dates alone, and keys that are long because of their folders.
+    for key in
+        ["b0ab338c-retry-policy", "journal-replay", "people/lin", "journal/2026-03-14", "2026-11-07", ""]
+    {
+        check(key, None);
+    }
+    check("log:20260412093000", None);
+    check(&format!("{}/readme", "folder/".repeat(9)), None);
 }
 
 const SECTION: &str = "Enough is said here about one thing alone that somebody could look for it by itself, \
@@ -365,8 +392,12 @@ proptest! {
             let key = row["key"].as_str().unwrap();
             prop_assert!(keys.insert(key.to_owned()), "{key} twice");
             prop_assert!(key.chars().count() < 60 && !scene.nodes.iter().any(|node| node.key == key), "{key}");
-            let words = key.trim_start_matches("2026-11-07-").split('-').count();
-            prop_assert!((3..=5).contains(&words), "{key}");
+            // An identifier such as `brk-4021` is one word.
+            let name = key.trim_start_matches("2026-11-07-").replace("brk-", "brk");
+            let words = name.split('-').count();
+            prop_assert!((2..=7).contains(&words), "{key}");
+            prop_assert!(words >= 3 || dated || name.contains(|c: char| c.is_ascii_digit()), "{key}");
+            prop_assert!(!name.split('-').any(|word| ["the", "not"].contains(&word)), "{key}");
             prop_assert_eq!(key.starts_with("2026-11-07-"), dated);
         }
     }

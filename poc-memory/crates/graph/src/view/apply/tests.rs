@@ -52,6 +52,49 @@ fn keys_are_found_ignoring_case() {
     assert!(found(&view).is_empty());
 }
 
+/// A node with a key and aliases.
+fn named(number: u64, key: &str, aliases: &[&str]) -> Delta {
+    let aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
+    Delta::Node(Arc::new(Node { key: key.into(), aliases, ..testing::node(number) }))
+}
+
+#[test]
+fn a_former_key_finds_its_node_until_it_is_given_up() {
+    let mut view = View::new();
+    let find = |view: &View, name: &str| view.find_key(name).map(|ix| view.key(ix).to_owned());
+    let any_case = |view: &View, name: &str| {
+        let found = view.find_keys_any_case(name).into_iter();
+        found.map(|ix| view.key(ix).to_owned()).collect::<Vec<_>>()
+    };
+    view.apply(1, &[named(1, "soup", &[]), named(2, "SOUP", &[])]);
+    view.apply(2, &[named(1, "lentils", &["soup"])]);
+    assert_eq!(find(&view, "soup").as_deref(), Some("lentils"));
+    assert_eq!(find(&view, "SOUP").as_deref(), Some("SOUP"));
+    assert_eq!(any_case(&view, "Soup"), ["lentils", "SOUP"]);
+    let before = view.clone();
+    // Back to the former key, which is then no alias.
+    view.apply(3, &[named(1, "soup", &["lentils"])]);
+    assert_eq!(
+        (find(&view, "soup").as_deref(), find(&view, "lentils").as_deref()),
+        (Some("soup"), Some("soup"))
+    );
+    // Another node takes over a name in the same transaction, in either order.
+    for deltas in [
+        [named(1, "pot", &[]), named(2, "SOUP", &["soup", "lentils"])],
+        [named(2, "SOUP", &["soup", "lentils"]), named(1, "pot", &[])],
+    ] {
+        let mut view = view.clone();
+        view.apply(4, &deltas);
+        for (name, key) in [("soup", "SOUP"), ("lentils", "SOUP"), ("pot", "pot")] {
+            assert_eq!(find(&view, name).as_deref(), Some(key), "{name}");
+        }
+    }
+    view.apply(5, &[Delta::NodeDeleted(testing::node(1).id)]);
+    assert_eq!((find(&view, "soup"), find(&view, "lentils")), (None, None));
+    assert_eq!(any_case(&view, "soup"), ["SOUP"]);
+    assert_eq!(find(&before, "soup").as_deref(), Some("lentils"));
+}
+
 #[test]
 fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     let mut view = View::new();

@@ -14,7 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "a glob for the whole key",
     }],
     doc: "Keeps nodes whose key matches a glob",
-    more: "`*` matches any run of characters, `?` one character, and `[abc]`, `[a-z]` and `[!a]` one \
+    more: "A glob without special characters also matches a former key. `*` matches any run of characters, `?` one character, and `[abc]`, `[a-z]` and `[!a]` one \
            character of a set. Letter case matters. A glob with `|`, `,` or spaces needs quotes.",
     example: Example { pipeline: "key:session#*", output: &["session#1", "session#2"] },
     describe: |call| match call.glob("GLOB") {
@@ -24,7 +24,10 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let glob = call.glob("GLOB")?;
-        Ok(Box::new(move |ix| glob.matches(view.key(ix))))
+        let is_literal = glob.is_literal();
+        Ok(Box::new(move |ix| {
+            glob.matches(view.key(ix)) || is_literal && view.aliases(ix).any(|alias| glob.matches(alias))
+        }))
     }),
     hints: Hints::NONE,
 };

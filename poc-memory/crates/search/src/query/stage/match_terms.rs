@@ -50,7 +50,8 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {
-        let score = terms.score(view.key(ix), || is_live(ix));
+        // A former key counts like the key.
+        let score = view.names(ix).map(|name| terms.score(name, || is_live(ix))).fold(0.0, f64::max);
         if score > 0.0 {
             scores.insert(ix, score);
         }

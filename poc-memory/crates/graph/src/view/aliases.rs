@@ -1,0 +1,81 @@
+//! Former keys of nodes.
+//!
+//! Few nodes have any, so a former key takes an entry of its own instead of a column.
+
+use super::Ix;
+use super::lookup::{Lookup, hash_any_case, lowercase_chars};
+use crate::Column;
+use crate::lists::{Lists, Texts};
+
+/// The aliases of all nodes. A name that no node has any more stays numbered until the view is built again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aliases {
+    names: Texts,
+    by_name: Lookup,
+    // The node that has the alias with this number.
+    owners: Column<Option<Ix>>,
+    // The numbers of the aliases of each node, oldest first. Later nodes have none.
+    of: Lists<Vec<u32>>,
+}
+
+impl Aliases {
+    /// The node with this alias.
+    pub(super) fn find(&self, name: &str) -> Option<Ix> {
+        self.owner(self.by_name.find(hash_any_case(name), |number| self.name(number) == name)?)
+    }
+
+    /// The nodes with an alias that is equal ignoring case, ascending.
+    pub(super) fn find_all_any_case(&self, name: &str) -> Vec<Ix> {
+        let is = |number| lowercase_chars(self.name(number)).eq(lowercase_chars(name));
+        let numbers = self.by_name.find_all(hash_any_case(name), is);
+        let mut owners: Vec<Ix> = numbers.into_iter().filter_map(|number| self.owner(number)).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    /// The aliases of a node, oldest first.
+    pub(super) fn of(&self, ix: Ix) -> impl Iterator<Item = &str> {
+        let numbers = self.of.get(ix as usize).unwrap_or_default();
+        numbers.iter().map(|&number| self.name(number))
+    }
+
+    /// Replaces the aliases of a node. An alias that another node got earlier in the transaction stays there.
+    pub(super) fn set<'a>(&mut self, ix: Ix, aliases: impl IntoIterator<Item = &'a str>) {
+        let before = self.of.get(ix as usize).unwrap_or_default().to_vec();
+        for &number in &before {
+            if self.owner(number) == Some(ix) {
+                self.owners.set(number as usize, None, None);
+            }
+        }
+        let mut numbers = Vec::new();
+        for alias in aliases {
+            let number = self.intern(alias);
+            self.owners.set(number as usize, Some(ix), None);
+            numbers.push(number);
+        }
+        if numbers != before {
+            self.of.set(ix as usize, &numbers);
+        }
+    }
+
+    fn owner(&self, number: u32) -> Option<Ix> {
+        self.owners.get(number as usize).copied().flatten()
+    }
+
+    fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).unwrap_or_default()
+    }
+
+    fn intern(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.by_name.find(hash_any_case(name), |number| self.name(number) == name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name);
+        let names = &self.names;
+        let name_of = |number: u32| names.get(number as usize).unwrap_or_default();
+        self.by_name.insert(hash_any_case(name), number, |_| false, |number| hash_any_case(name_of(number)));
+        number
+    }
+}

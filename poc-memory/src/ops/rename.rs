@@ -1,0 +1,73 @@
+//! `rename`
+
+use super::{Access, Ctx, Op, Route, ToolEffect};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_notes::rename;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Give a note another key. The former key remains a name of the note: commands, links, imports and questions that use
+/// it still find the note.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rename {
+    /// Key or id of the note
+    node: String,
+    /// Its new key
+    #[arg(value_name = "NEW_KEY", required_unless_present = "forget")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// A former key that the note gives up, so that another note can have it; repeatable
+    #[arg(long, value_name = "FORMER_KEY")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forget: Vec<String>,
+}
+
+/// The names of the note.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RenameOutput {
+    id: NodeId,
+    /// Its key.
+    key: String,
+    /// The key it had before; absent if it had this one already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    former: Option<String>,
+    /// All former keys that still name it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
+}
+
+impl Op for Rename {
+    const NAME: &'static str = "rename";
+    const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/rename");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
+    type Output = RenameOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<RenameOutput> {
+        if self.key.is_none() && self.forget.is_empty() {
+            return Err(Error::invalid("neither a new key nor a former key to forget is given")
+                .hint("give `key`, `forget`, or both")
+                .field("key"));
+        }
+        let done = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
+            let node = ctx.find_writable(tx, &self.node, "node")?;
+            rename::apply(tx, node.id, self.key.as_deref(), &self.forget)
+        })?;
+        let rename::RenameReport { node, former } = done.value;
+        Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases })
+    }
+
+    fn show(output: &RenameOutput) -> String {
+        let RenameOutput { key, former, aliases, .. } = output;
+        let mut text = match former {
+            Some(former) => format!("renamed `{former}` to `{key}`"),
+            None => format!("the key is `{key}`"),
+        };
+        if !aliases.is_empty() {
+            text += &format!("; former keys: {}", aliases.join(", "));
+        }
+        text + "\n"
+    }
+}
