@@ -193,6 +193,8 @@ const SESSION: &[&[&str]] = &[
     &["profile", "remote", "status"],
     &["calibrate"],
     &["query", "--calibrate", "--from", "/nowhere"],
+    &["eval-live", "/nowhere"],
+    &["eval", "--live", "/nowhere"],
     &["consolidate", "--dry-run"],
     &["consolidate"],
     &["consolidate"],

@@ -170,3 +170,128 @@ fn calibration_weights_each_folder_equally() {
         "error: 0 questions are too few to set thresholds by\nhint: at least 20 are needed; `poc-memory calibrate --from DIR` takes those of a folder\n"
     );
 }
+
+#[test]
+fn each_gate_is_measured_on_the_questions_of_a_set() {
+    let world = world();
+    world.write("far/docs.jsonl", "{\"id\": \"d\", \"text\": \"Bicycles\"}\n");
+    world.write("far/queries.jsonl", "{\"id\": \"q\", \"text\": \"Who sells purple bicycles?\"}\n");
+    world.write("far/qrels.tsv", "q\td\t1\n");
+    let report = world.json(&["eval", "own", "--gates", "--foreign", "far"]);
+    let gates = report["gates"].as_array().unwrap();
+    let names: Vec<&str> = gates.iter().map(|of| of["gate"].as_str().unwrap()).collect();
+    assert_eq!(names, ["certainty", "two-path", "fused"]);
+    for of in gates {
+        assert_eq!((&of["questions"], &of["foreign_questions"]), (&json!(2), &json!(1)), "{of}");
+        assert_eq!(of["foreign"]["strong"], json!(0.0), "{of}");
+        let strong = |kind: &str| of[kind]["strong"].as_f64().unwrap();
+        assert!(strong("removed") <= strong("answerable"), "{of}");
+    }
+    assert!(!world.home().join("store").exists(), "the user's own memory was touched");
+    let text = world.run(&["eval", "own", "--gates"]).stdout;
+    assert!(text.contains("gate       answerable  precision  foreign  notes removed"), "{text}");
+    assert!(text.contains("no foreign questions"), "{text}");
+    assert_eq!(world.run(&["eval", "own", "--gates", "--confirm"]).status, 2);
+    assert_eq!(world.run(&["eval", "own", "--foreign", "far"]).status, 2);
+}
+
+/// A memory of a few notes with confirmed questions, and a file of questions about it.
+fn asked_world() -> World {
+    let world = World::new();
+    for number in 0..12 {
+        world.json(&[
+            "insert",
+            "--key",
+            &format!("other-{number}"),
+            "--body",
+            &format!("Remark {number} on the weather."),
+        ]);
+    }
+    world.json(&["insert", "--key", "lunch", "--body", "On Fridays the team eats dumplings at the harbour."]);
+    world.json(&[
+        "insert",
+        "--key",
+        "seeds",
+        "--body",
+        "Old sunflower kernels upset its stomach, says the vet.",
+    ]);
+    world.write(
+        "questions.jsonl",
+        "{\"text\": \"where does the team eat?\", \"keys\": [\"lunch\"], \"type\": \"place\"}\n",
+    );
+    world
+}
+
+/// What may not change when the memory is only asked.
+fn state(world: &World) -> (String, Value) {
+    (world.run(&["export"]).stdout, world.json(&["changes"])["changes"].clone())
+}
+
+#[test]
+fn the_users_memory_is_asked_by_confirmed_questions_and_by_a_file() {
+    for with_daemon in [false, true] {
+        let mut world = asked_world();
+        if with_daemon {
+            world.start_daemon();
+        }
+        let none = world.run(&["eval", "--live"]);
+        assert_eq!(none.status, 2, "{}", none.stderr);
+        assert!(
+            none.stderr.starts_with("error: no question is confirmed in this memory\nhint: "),
+            "{}",
+            none.stderr
+        );
+        for (key, question) in [
+            ("seeds", "why does the parrot refuse breakfast?"),
+            ("seeds", "why does the parrot refuse its breakfast on Mondays?"),
+            ("lunch", "what does the team eat on Fridays?"),
+            ("lunch", "zebras?"),
+        ] {
+            world.json(&["reinforce", key, "--for", question]);
+        }
+        let before = state(&world);
+        let report = world.json(&["eval", "--live"]);
+        let mean = |report: &Value, measure: &str| {
+            report["rows"].as_array().unwrap().last().unwrap()[measure]["mean"].as_f64()
+        };
+        let found = |question: &str| {
+            let all = report["questions"].as_array().unwrap();
+            let answer = if question == "zebras?" { "lunch" } else { "" };
+            all.iter().filter(|of| of["missed"] == json!([answer])).count()
+        };
+        // Each question leads to the note of its paraphrase; the one without a paraphrase does not lead to its own note.
+        assert_eq!((report["questions"].as_array().unwrap().len(), found("zebras?")), (4, 1), "{report:#}");
+        assert_eq!(mean(&report, "recall_10"), Some(0.75), "{report:#}");
+        let of_file = world.json(&["eval", "--live", "questions.jsonl"]);
+        assert_eq!(mean(&of_file, "recall_10"), Some(1.0), "{of_file:#}");
+        assert_eq!(of_file["rows"][0]["type"], "place");
+        assert_eq!(state(&world), before, "asking changed the memory");
+        if with_daemon {
+            world.stop_daemon();
+        }
+    }
+}
+
+#[test]
+fn errors_in_a_file_of_live_questions_are_reported_with_file_and_line() {
+    let world = asked_world();
+    for (text, line, said) in [
+        (
+            "{\"text\": \"where?\", \"keys\": [\"lunc\"]}",
+            ":1",
+            "there is no node `lunc`\nhint: did you mean `lunch`?",
+        ),
+        ("\n{\"text\": \"where?\"}", ":2", "the question has no `keys`\nhint: write {\"text\""),
+        ("{\"keys\": [\"lunch\"]}", ":1", "the question has no `text`\nhint: write {\"text\""),
+        ("{", ":1", "it is not JSON"),
+        ("", "", "the file has no questions\nhint: write {\"text\""),
+    ] {
+        world.write("bad.jsonl", text);
+        let ran = world.run(&["eval", "--live", "bad.jsonl"]);
+        assert_eq!(ran.status, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("bad.jsonl{line}: {said}")), "{}", ran.stderr);
+    }
+    let ran = world.run(&["eval", "--live", "nowhere.jsonl"]);
+    assert_eq!(ran.status, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no such file"), "{}", ran.stderr);
+}

@@ -82,15 +82,21 @@ pub(super) fn all() -> impl Iterator<Item = SelectedCommand> {
     rest.chain(ops)
 }
 
-/// Rewrites `query --calibrate` to `calibrate`, because users look for the thresholds at `query`.
-pub(super) fn rewrite_calibrate(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `query --calibrate` to `calibrate` and `eval --live` to `eval-live`, because users look for them there.
+pub(super) fn rewrite_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    let flags = [("query", "--calibrate", "calibrate"), ("eval", "--live", "eval-live")];
+    flags.into_iter().fold(arguments, |arguments, (verb, flag, op)| rewrite_flag(arguments, verb, flag, op))
+}
+
+/// Replaces a verb and its flag by an op.
+fn rewrite_flag(mut arguments: Vec<OsString>, verb: &str, flag: &str, op: &str) -> Vec<OsString> {
     let ends = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let place = |word: &str| arguments.iter().take(ends).skip(1).position(|other| other == word);
-    if let (Some(verb), Some(flag)) = (place("query"), place("--calibrate"))
+    if let (Some(verb), Some(flag)) = (place(verb), place(flag))
         && verb < flag
         && let Some(word) = arguments.get_mut(verb + 1)
     {
-        *word = "calibrate".into();
+        *word = op.into();
         arguments.remove(flag + 1);
     }
     arguments
@@ -229,9 +235,9 @@ mod tests {
     }
 
     #[test]
-    fn query_calibrate_is_calibrate() {
+    fn flags_of_query_and_eval_are_ops_of_their_own() {
         let check = |line: &str, expected: &str| {
-            let rewritten = rewrite_calibrate(line.split(' ').map(OsString::from).collect());
+            let rewritten = rewrite_flags(line.split(' ').map(OsString::from).collect());
             assert_eq!(rewritten.join(" ".as_ref()), *expected);
         };
         check("poc-memory query --calibrate", "poc-memory calibrate");
@@ -239,6 +245,9 @@ mod tests {
         check("poc-memory query what is --calibrated", "poc-memory query what is --calibrated");
         check("poc-memory query -- --calibrate", "poc-memory query -- --calibrate");
         check("poc-memory search --calibrate query", "poc-memory search --calibrate query");
+        check("poc-memory eval --live", "poc-memory eval-live");
+        check("poc-memory --json eval --live own.jsonl", "poc-memory --json eval-live own.jsonl");
+        check("poc-memory eval own", "poc-memory eval own");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! `eval`
 
+mod gates;
+
 use super::local::LocalCommand;
 use super::progress::Bar;
 use super::session::Session;
-use crate::ops::{Progress, plural, table};
+use crate::ops::{Progress, measures_table, plural};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -12,19 +14,16 @@ use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_graph::time::{Clock as _, ManualClock, Span, SystemClock};
 use poc_notes::eval::compare::{self, Comparison};
-use poc_notes::eval::report::{EvalReport, MEASURES};
+use poc_notes::eval::gates::GateRates;
+use poc_notes::eval::report::EvalReport;
 use poc_notes::eval::set::EvalSet;
 use poc_notes::eval::{EvalPhase, Evaluation};
-use poc_rank::bootstrap::ConfidenceInterval;
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Column titles of [`MEASURES`].
-const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
 
 /// Measure retrieval quality: ask the questions of a folder in a temporary memory
 ///
@@ -33,6 +32,9 @@ const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
 /// per line ({"id", "text", "type", "meta": {"group"}}) and `qrels.tsv` with one line per relevant document:
 /// question, document and 1, separated by tabs. Questions with a group are asked against the documents of
 /// that group only. Your settings are used; your memory is not touched.
+///
+/// `eval --live [FILE]` asks your own memory instead: the questions of FILE, or those that were confirmed with
+/// `reinforce KEY --for QUESTION`. `poc-memory eval-live --help` describes it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Eval {
     /// Folder with docs.jsonl, queries.jsonl and qrels.tsv
@@ -54,11 +56,34 @@ pub(super) struct Eval {
     /// How many nights the agents run, with a day between them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "agents", value_parser = clap::value_parser!(u32).range(1..=365))]
     nights: u32,
+    /// Show how the gates of `query` judge the questions: with their relevant notes, without them, and questions
+    /// about something else
+    #[arg(long, conflicts_with_all = ["compare", "confirm", "agents"])]
+    gates: bool,
+    /// With --gates: folder whose questions are about something else. Without it, they are those of the other groups
+    #[arg(long, value_name = "DIR", requires = "gates")]
+    foreign: Option<PathBuf>,
 }
 
 /// What `eval` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct EvalOutput {
+#[serde(untagged)]
+pub(super) enum EvalOutput {
+    Measures(Box<MeasureOutput>),
+    Gates(GateOutput),
+}
+
+/// How the questions are judged.
+#[derive(Debug, Serialize)]
+pub(super) struct GateOutput {
+    set: String,
+    embedder: String,
+    gates: Vec<GateRates>,
+}
+
+/// How the questions are answered.
+#[derive(Debug, Serialize)]
+pub(super) struct MeasureOutput {
     #[serde(flatten)]
     report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +104,7 @@ impl LocalCommand for Eval {
         // Read first, so that an invalid file fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
+        let foreign = self.foreign.as_deref().map(EvalSet::read).transpose()?;
         let (to_confirm, set) = match self.confirm {
             true => set.halves(),
             false => (EvalSet { questions: Vec::new(), ..set.clone() }, set),
@@ -98,6 +124,12 @@ impl LocalCommand for Eval {
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         // With real time, notes would age while the questions are asked.
         let evaluation = Evaluation::load(&set, config, Some(&session.paths), clock.clone(), &progress)?;
+        if self.gates {
+            let gates = evaluation.gates(&set, foreign.as_ref(), &progress)?;
+            bar.clear();
+            let embedder = evaluation.embedder().to_owned();
+            return Ok(EvalOutput::Gates(GateOutput { set: set.name, embedder, gates }));
+        }
         let definitions = self.definitions(&evaluation)?;
         let mut report = evaluation.ask(&set, &progress)?;
         let mut agents = BTreeMap::new();
@@ -128,11 +160,16 @@ impl LocalCommand for Eval {
             return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
-        Ok(EvalOutput { report, compared, confirmed, agents })
+        Ok(EvalOutput::Measures(Box::new(MeasureOutput { report, compared, confirmed, agents })))
     }
 
     fn show(output: &EvalOutput) -> String {
-        let EvalOutput { report, compared, confirmed, agents } = output;
+        let MeasureOutput { report, compared, confirmed, agents } = match output {
+            EvalOutput::Measures(measures) => &**measures,
+            EvalOutput::Gates(GateOutput { set, embedder, gates }) => {
+                return gates::show(set, embedder, gates);
+            }
+        };
         let mut text = format!("{}: {}", report.set, plural(report.documents, "document"));
         // Writing to a string cannot fail.
         if report.notes != report.documents {
@@ -144,7 +181,7 @@ impl LocalCommand for Eval {
         let asked = report.questions.len() as u64;
         let _ = writeln!(text, ", {}, embedder `{}`\n", plural(asked, "question"), report.embedder);
         let rows = report.rows.iter().map(|row| (row.kind.clone(), row.questions.to_string(), &row.measures));
-        text.push_str(&measures(rows, |interval| {
+        text.push_str(&measures_table(rows, |interval| {
             format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
         }));
         let _ = writeln!(
@@ -262,7 +299,7 @@ fn differences(compared: &Comparison, against: &str) -> String {
         let asked = if row.paired { now.to_string() } else { format!("{now}, not the {then} of then") };
         (row.kind.clone(), asked, &row.measures)
     });
-    text.push_str(&measures(rows, |interval| {
+    text.push_str(&measures_table(rows, |interval| {
         let sure = if interval.low > 0.0 || interval.high < 0.0 { "*" } else { "" };
         format!("{:+.3} [{:+.3} {:+.3}]{sure}", interval.mean, interval.low, interval.high)
     }));
@@ -273,17 +310,4 @@ fn differences(compared: &Comparison, against: &str) -> String {
         compared.p50_ms, compared.p99_ms, compared.documents_per_second
     );
     text
-}
-
-/// A table of measures with column titles.
-fn measures<'a>(
-    rows: impl Iterator<Item = (String, String, &'a BTreeMap<String, ConfidenceInterval>)>,
-    cell: impl Fn(&ConfidenceInterval) -> String,
-) -> String {
-    let head = ["type", "n"].into_iter().chain(HEADS).map(str::to_owned).collect();
-    let rows = rows.map(|(kind, asked, measures)| {
-        let cells = MEASURES.iter().map(|name| measures.get(*name).map(&cell).unwrap_or_default());
-        [kind, asked].into_iter().chain(cells).collect::<Vec<String>>()
-    });
-    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }

@@ -87,6 +87,7 @@ const GROUPS: &[Group] = &[
             "pipeline",
             "calibrate",
             "eval",
+            "eval-live",
         ],
     },
     Group {

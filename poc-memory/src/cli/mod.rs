@@ -39,7 +39,7 @@ use std::process::ExitCode;
 
 /// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = command::rewrite_calibrate(arguments.into_iter().collect());
+    let arguments = command::rewrite_flags(arguments.into_iter().collect());
     let globals = Globals::foreseen(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,

@@ -12,7 +12,7 @@ mod daemon;
 mod def;
 mod delete;
 mod demote;
-
+mod eval_live;
 mod explore;
 mod export;
 mod forget;
@@ -25,6 +25,7 @@ mod insert;
 mod json_schema;
 mod link;
 mod mark;
+mod measures;
 mod migrate;
 mod night;
 mod pipeline;
@@ -58,6 +59,7 @@ pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use json_schema::schema;
+pub(crate) use measures::measures_table;
 pub use request::FormerText;
 pub(crate) use text::{plural, table};
 
@@ -116,6 +118,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<search::Search>(),
     OpDef::of::<query::Query>(),
     OpDef::of::<calibrate::Calibrate>(),
+    OpDef::of::<eval_live::EvalLive>(),
     OpDef::of::<retrieve::Retrieve>(),
     OpDef::of::<explore::Explore>(),
     OpDef::of::<classify::Classify>(),

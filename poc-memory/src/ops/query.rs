@@ -6,17 +6,22 @@ use super::request::FormerText;
 use super::retrieve::{self, RetrieveHit};
 use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
+use poc_config::GateKind;
 use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
-use poc_notes::{known_note, samples};
-use poc_rank::gate::{Signals, Verdict};
+use poc_notes::known_note::{self, GateReason, GateResult};
+use poc_notes::samples;
+use poc_rank::gate::{CertaintySignals, Signals, TitleSignals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-/// Check whether a note about something exists. Returns the note if the match is certain, a candidate to
-/// verify if it is likely, and otherwise the nearest notes. Words that no note contains count against a
-/// match. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
+/// Check whether a note about something exists. Returns the note if the match is certain (STRONG), a candidate to
+/// verify if it is likely (WEAK), and otherwise the nearest notes (MISS). STRONG means that there is a note on this
+/// subject, not that it contains the answer: read it. Words that no note contains count against a match. The setting
+/// `[query] gate` chooses the rule. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
@@ -28,6 +33,10 @@ pub(crate) struct Query {
     #[arg(long)]
     #[serde(default)]
     signals_only: bool,
+    /// Also show the thresholds that the signals were compared with
+    #[arg(long)]
+    #[serde(default)]
+    explain: bool,
     /// Include quarantined notes, which no person has approved. A person always sees them
     #[arg(long)]
     #[serde(default)]
@@ -37,7 +46,7 @@ pub(crate) struct Query {
 /// The verdict and the matching note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QueryOutput {
-    /// How certain the match is.
+    /// How certain it is that there is a note on this subject.
     hit: Verdict,
     /// The matching note; absent for a miss.
     #[serde(flatten)]
@@ -48,8 +57,15 @@ pub(crate) struct QueryOutput {
     /// Characters at the end of the text that were left out. `get` returns all.
     #[serde(default, skip_serializing_if = "is_zero")]
     body_left_out: usize,
+    /// The gate that decided.
+    gate: GateKind,
+    /// What decided.
+    decided_by: GateReason,
     /// The signals the verdict is based on.
     signals: Signals,
+    /// The thresholds and weights of the gate by setting, if an explanation is requested.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    thresholds: BTreeMap<String, f64>,
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
@@ -80,6 +96,10 @@ impl Op for Query {
         let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
         let known = known_note::find(memory, &view, text, visibility)?;
+        let thresholds = match self.explain {
+            true => known_note::thresholds(memory, known.gate)?,
+            false => BTreeMap::new(),
+        };
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
             Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, text, false)?,
@@ -100,6 +120,7 @@ impl Op for Query {
             view.find(node.id).map(|ix| HitNote::new(&view, ix, Some(node), None, Some(text))).transpose()
         };
         let note = node.as_ref().map(hit).transpose()?.flatten();
+        let GateResult { gate, reason: decided_by, signals, .. } = known;
         let certain = node.as_ref().filter(|_| known.verdict == Verdict::Strong);
         let body = certain.map(|node| bounded(&node.body, MAX_BODY_CHARS));
         Ok(QueryOutput {
@@ -107,7 +128,10 @@ impl Op for Query {
             note,
             body: body.map(|(text, _)| text.to_owned()),
             body_left_out: body.map_or(0, |(_, left_out)| left_out),
-            signals: known.signals,
+            gate,
+            decided_by,
+            signals,
+            thresholds,
             unheld: known.unknown_names,
             fallback,
             as_of: freshness.as_of,
@@ -122,7 +146,9 @@ impl Op for Query {
             None => ("", ""),
         };
         let mut text = match output.hit {
-            Verdict::Strong => format!("STRONG  {key}  {title}\n"),
+            Verdict::Strong => {
+                format!("STRONG  {key}  {title}\na note on this subject; it may not contain the answer\n")
+            }
             Verdict::Weak => format!(
                 "WEAK  {key}  {title}\nunverified: `poc-memory get {key}` shows whether it is what you mean\n"
             ),
@@ -135,12 +161,12 @@ impl Op for Query {
                 text.push_str(&format!("{more}: `poc-memory get {key}` shows all\n\n"));
             }
         }
-        let Signals { coverage, cosine, likelihood, certainty } = output.signals;
-        let likelihood =
-            likelihood.map(|likelihood| format!("likelihood {likelihood:.3}, ")).unwrap_or_default();
-        text.push_str(&format!(
-            "words {coverage:.3}, meaning {cosine:.3}, {likelihood}certainty {certainty:.3}\n"
-        ));
+        text.push_str(&signals(&output.signals));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, ", decided by {} (gate `{}`)", output.decided_by.name(), output.gate.name());
+        for (setting, value) in &output.thresholds {
+            let _ = writeln!(text, "  {setting} = {value}");
+        }
         for name in &output.unheld {
             text.push_str(&format!("no note contains `{name}`\n"));
         }
@@ -148,5 +174,22 @@ impl Op for Query {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }
         text + &degradations(&output.degraded)
+    }
+}
+
+/// The signals as one line.
+fn signals(signals: &Signals) -> String {
+    let likelihood =
+        |value: &Option<f64>| value.map(|value| format!(", likelihood {value:.3}")).unwrap_or_default();
+    match signals {
+        Signals::Certainty(CertaintySignals { coverage, cosine, likelihood: judged, certainty }) => {
+            let judged = likelihood(judged);
+            format!("words {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
+        }
+        Signals::Titles(TitleSignals { vec, lex, jaccard, ce, fused }) => {
+            let fused = fused.map(|fused| format!(", fused {fused:.3}")).unwrap_or_default();
+            let ce = likelihood(ce);
+            format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}{fused}")
+        }
     }
 }

@@ -81,6 +81,10 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("query.fallback", 0.0, 256.0),
     ("query.cosine-weight", 0.0, 16.0),
     ("query.gates.*.*", -16.0, 17.0),
+    ("query.title-min-vec", 0.0, 1.0),
+    ("query.two-path.*", 0.0, 1.0),
+    ("query.fused.*-weight", 0.0, MOST),
+    ("query.fused.*-fused", 0.0, 1.0),
     ("explore.depth", 1.0, 8.0),
     ("explore.beam", 1.0, 32.0),
     ("explore.target-count", 1.0, 256.0),
@@ -202,6 +206,18 @@ pub(super) fn check(config: &Config) -> Result<()> {
                 .field(format!("{section}.weak")));
         }
     }
+    let fused = &config.query.fused;
+    if fused.weak_min_fused > fused.strong_min_fused {
+        let above = format!("`strong-min-fused`, {}", fused.strong_min_fused);
+        return Err(Error::config(format!("cannot be {}, above {above}", fused.weak_min_fused))
+            .hint("`weak-min-fused` is the lower threshold")
+            .field("query.fused.weak-min-fused"));
+    }
+    if fused.vec_weight + fused.lex_weight <= 0.0 {
+        return Err(Error::config("`vec-weight` and `lex-weight` cannot both be 0")
+            .hint("without a cross-encoder, the gate `fused` has no other signal")
+            .field("query.fused.vec-weight"));
+    }
     Ok(())
 }
 
@@ -289,6 +305,9 @@ mod tests {
             "retrieve.rrf.body-weight = -1",
             "query.gates.hash = { strong = 20, weak = 0 }",
             "query.gates.hash = { strong = 1, weak = 2.5 }",
+            "query.two-path.sem-margin = 1.5",
+            "query.fused.weak-min-fused = 0.9",
+            "query.fused = { vec-weight = 0, lex-weight = 0 }",
         ];
         let all: Vec<String> = files.iter().map(|file| report(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
@@ -303,6 +322,9 @@ mod tests {
         config.toml:1:14: `retrieve.rrf.body-weight`: cannot be -1.0; give 0 or more; 1.0 is usual
         config.toml:1:22: `query.gates.hash.strong`: cannot be 20.0; give -16 to 17; 1.5 is usual
         config.toml:1:34: `query.gates.hash.weak`: cannot be 2.5, above `strong`, 1; `weak` is the lower threshold
+        config.toml:1:16: `query.two-path.sem-margin`: cannot be 1.5; give 0 to 1; 0.015 is usual
+        config.toml:1:13: `query.fused.weak-min-fused`: cannot be 0.9, above `strong-min-fused`, 0.7; `weak-min-fused` is the lower threshold
+        config.toml:1:17: `query.fused.vec-weight`: `vec-weight` and `lex-weight` cannot both be 0; without a cross-encoder, the gate `fused` has no other signal
         ");
     }
 }

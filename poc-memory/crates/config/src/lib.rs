@@ -34,7 +34,8 @@ pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use pattern::Pattern;
 pub use rest::RestConfig;
 pub use retrieval::{
-    Fusion, GateConfig, QueryConfig, RankFusionConfig, RerankConfig, RetrieveConfig, ScoreFusionConfig,
+    FusedConfig, Fusion, GateConfig, GateKind, QueryConfig, RankFusionConfig, RerankConfig, RetrieveConfig,
+    ScoreFusionConfig, TwoPathConfig,
 };
 pub use saved_pipeline::SavedPipeline;
 pub use schema::schema;

@@ -108,6 +108,8 @@ pub struct RerankConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct QueryConfig {
+    /// The gate that decides.
+    pub gate: GateKind,
     /// Number of notes considered.
     pub pool: usize,
     /// Number of notes named when nothing is known.
@@ -116,6 +118,75 @@ pub struct QueryConfig {
     pub cosine_weight: f64,
     /// Thresholds by kind of embedder; `default` applies to all others.
     pub gates: BTreeMap<String, GateConfig>,
+    /// Least cosine of a title that the gates `two-path` and `fused` consider.
+    pub title_min_vec: f64,
+    /// Thresholds of the gate `two-path`.
+    pub two_path: TwoPathConfig,
+    /// Weights and thresholds of the gate `fused`.
+    pub fused: FusedConfig,
+}
+
+/// The gate of `query`: the rule that decides between STRONG, WEAK and MISS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateKind {
+    /// One number from the coverage of the question and the cosine of the nearest note.
+    Certainty,
+    /// Spelling and meaning of the title: STRONG by either of two paths.
+    TwoPath,
+    /// The weighted mean of spelling and meaning of the title.
+    Fused,
+}
+
+impl GateKind {
+    /// All gates.
+    pub const ALL: [GateKind; 3] = [GateKind::Certainty, GateKind::TwoPath, GateKind::Fused];
+
+    /// The name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            GateKind::Certainty => "certainty",
+            GateKind::TwoPath => "two-path",
+            GateKind::Fused => "fused",
+        }
+    }
+}
+
+/// Thresholds of the gate `two-path`. `lex` is the Jaccard similarity of the character trigrams of question and
+/// title, `vec` the cosine of their vectors, `ce` the likelihood of a cross-encoder; each is 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TwoPathConfig {
+    /// Least `lex` for STRONG on the path of the spelling.
+    pub lex_strong_min_lex: f64,
+    /// Least `vec` for STRONG on the path of the spelling.
+    pub lex_strong_min_vec: f64,
+    /// Least `vec` for STRONG on the path of the meaning.
+    pub sem_strong_min_vec: f64,
+    /// How far `lex` must exceed `weak-min-lex` on the path of the meaning.
+    pub sem_margin: f64,
+    /// Least `ce` for STRONG, if a cross-encoder is configured.
+    pub strong_min_ce: f64,
+    /// Least `vec` for WEAK.
+    pub weak_min_vec: f64,
+    /// Least `lex` for WEAK.
+    pub weak_min_lex: f64,
+}
+
+/// Weights and thresholds of the gate `fused`. A signal without a value leaves both sums of the mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FusedConfig {
+    /// Weight of the cosine of question and title.
+    pub vec_weight: f64,
+    /// Weight of the Jaccard similarity of their character trigrams.
+    pub lex_weight: f64,
+    /// Weight of the likelihood of a cross-encoder.
+    pub ce_weight: f64,
+    /// Least mean for STRONG.
+    pub strong_min_fused: f64,
+    /// Least mean for WEAK.
+    pub weak_min_fused: f64,
 }
 
 impl QueryConfig {

@@ -93,12 +93,22 @@ pub fn apply(
     Ok(Some(id))
 }
 
-/// The reciprocal rank of the first note that answered each confirmed question, among the first ten hits for the
-/// question when the question itself is left out; 0 if none is. At most `most` questions, the newest first.
+/// A question with the notes that answered it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfirmedQuestion {
+    /// The note of the question. Leave it out of a search for the question, which it would answer itself.
+    pub id: NodeId,
+    /// The question.
+    pub text: String,
+    /// The notes that answered it.
+    pub answers: Vec<NodeId>,
+}
+
+/// The confirmed questions, the newest first, at most `most`.
 ///
 /// # Errors
-/// Those of the indexes and the store.
-pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64)>> {
+/// The store's.
+pub fn all(memory: &Memory, most: usize) -> Result<Vec<ConfirmedQuestion>> {
     let view = memory.store.view();
     let mut questions: Vec<(Timestamp, NodeId, Ix)> = (0..view.slots())
         .filter(|&ix| view.is_live(ix) && view.is_confirmed_question(ix))
@@ -106,18 +116,30 @@ pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64
         .collect();
     questions.sort_unstable_by(|a, b| b.cmp(a));
     questions.truncate(most);
-    let visibility = Visibility::of_person(memory.now());
-    let mut ranks = Vec::with_capacity(questions.len());
+    let mut all = Vec::with_capacity(questions.len());
     for (_, id, ix) in questions {
-        let (Some(node), Some((_, vector))) =
-            (memory.store.node(id)?, memory.vectors.of(id).into_iter().next())
-        else {
-            continue;
-        };
+        // Deleted since the view was taken.
+        let Some(node) = memory.store.node(id)? else { continue };
+        let answers = view.sources(ix).filter_map(|answer| view.id(answer)).collect();
+        all.push(ConfirmedQuestion { id, text: node.title, answers });
+    }
+    Ok(all)
+}
+
+/// The reciprocal rank of the first note that answered each confirmed question, among the first ten hits for the
+/// question when the question itself is left out; 0 if none is. At most `most` questions, the newest first.
+///
+/// # Errors
+/// Those of the indexes and the store.
+pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64)>> {
+    let view = memory.store.view();
+    let visibility = Visibility::of_person(memory.now());
+    let mut ranks = Vec::new();
+    for ConfirmedQuestion { id, text, answers } in all(memory, most)? {
+        let Some((_, vector)) = memory.vectors.of(id).into_iter().next() else { continue };
         let except = [id];
         let retriever = memory.retriever(&view).without(&except);
-        let found = retriever.find_near(&node.title, &vector, DEPTH, visibility)?;
-        let answers: Vec<NodeId> = view.sources(ix).filter_map(|answer| view.id(answer)).collect();
+        let found = retriever.find_near(&text, &vector, DEPTH, visibility)?;
         let gains: Vec<f64> =
             found.hits.iter().map(|hit| f64::from(u8::from(answers.contains(&hit.id)))).collect();
         ranks.push((id, reciprocal_rank(&gains, DEPTH)));

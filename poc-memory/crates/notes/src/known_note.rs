@@ -1,173 +1,146 @@
-//! The gate of `query`: finds the note that answers a text and judges how certain the match is.
+//! The gate of `query`: finds the note that is about a text and judges how certain that is.
 
-use super::{Memory, rerank, weight};
+mod certainty;
+mod titles;
+
+use super::{Memory, weight};
+pub use certainty::{Agreement, agreement};
+use poc_config::GateKind;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, View, Visibility};
-use poc_index::{MentionIndex, QueryTerms};
 use poc_rank::gate::{Signals, Verdict};
 use poc_rank::histogram::Histogram;
-use poc_search::retrieve::{RetrievalHit, key};
+use poc_search::retrieve::RetrievalHit;
 use poc_store::Cause;
-
-/// The first hit is the answer only if its certainty is at least this share of the highest coverage of any hit.
-const MIN_CERTAINTY_SHARE: f64 = 0.5;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The answer of [`find`].
 #[derive(Clone, Debug)]
 pub struct GateResult {
+    /// The gate that decided.
+    pub gate: GateKind,
     /// How certain the match is.
     pub verdict: Verdict,
-    /// How well the query and the hits agree.
+    /// What decided.
+    pub reason: GateReason,
+    /// The numbers it decided by: those of the best hit, or of the hits together.
     pub signals: Signals,
     /// The best hit, also when the verdict is a miss.
     pub best: Option<Node>,
-    /// The hits, best first, at most `[query] fallback`.
+    /// The hits, best first, at most `[query] fallback`. With a gate over titles only if the verdict is a miss.
     pub found: Vec<RetrievalHit>,
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
-    /// something unknown.
+    /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
 }
 
-/// Finds notes for a text and judges whether one of them answers it.
+/// What decided the verdict of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateReason {
+    /// The query is the key of the note.
+    Key,
+    /// The certainty, compared with the thresholds.
+    Certainty,
+    /// The likelihood of the cross-encoder, compared with the thresholds.
+    Likelihood,
+    /// A name of the query is in no note: STRONG became WEAK.
+    UnknownName,
+    /// The path of the spelling of the gate `two-path`.
+    Spelling,
+    /// The path of the meaning of the gate `two-path`.
+    Meaning,
+    /// The cross-encoder refused what a path of the gate `two-path` accepted.
+    CrossEncoder,
+    /// No path of the gate `two-path` leads to STRONG; the thresholds of WEAK decided.
+    NoPath,
+    /// The weighted mean of the gate `fused`, compared with the thresholds.
+    Fused,
+    /// Nothing was found, or no title was near enough.
+    NothingFound,
+}
+
+impl GateReason {
+    /// The name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            GateReason::Key => "key",
+            GateReason::Certainty => "certainty",
+            GateReason::Likelihood => "likelihood",
+            GateReason::UnknownName => "unknown-name",
+            GateReason::Spelling => "spelling",
+            GateReason::Meaning => "meaning",
+            GateReason::CrossEncoder => "cross-encoder",
+            GateReason::NoPath => "no-path",
+            GateReason::Fused => "fused",
+            GateReason::NothingFound => "nothing-found",
+        }
+    }
+}
+
+/// Finds notes for a text and judges with the gate of the settings whether one of them is about it.
 ///
 /// # Errors
-/// `invalid_config` if there is no gate for the embedder, `unavailable` if the embedder cannot be reached.
+/// As for [`judge`].
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
-    let config = &memory.config.query;
-    let gate = gate(memory)?;
-    let Agreement { signals, mut found, best, unknown_names, by_key } =
-        agreement(memory, view, text, visibility, &[])?;
-    let mut cosines = Histogram::default();
-    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
-    let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
-    let verdict = match signals.judge(gate) {
-        // Deleted since the view was taken.
-        _ if best.is_none() => Verdict::Miss,
-        _ if by_key => Verdict::Strong,
-        Verdict::Strong if !unknown_names.is_empty() => Verdict::Weak,
-        verdict => verdict,
-    };
-    found.truncate(config.fallback);
-    Ok(GateResult { verdict, signals, best, found, unknown_names, cosines })
+    judge(memory, view, text, visibility, &[], memory.config.query.gate)
 }
 
-/// How well a query and its hits agree.
-#[derive(Clone, Debug)]
-pub struct Agreement {
-    /// The signals of the gate.
-    pub signals: Signals,
-    /// The hits, best first.
-    pub found: Vec<RetrievalHit>,
-    /// The note that agrees best. If the query consists of keys only, it is the first hit. Otherwise, with a
-    /// cross-encoder, it is the most likely hit. Otherwise it is the first hit if the query contains its key or
-    /// if its certainty (coverage plus weighted cosine) is at least half of the highest coverage of any hit, and
-    /// else the hit with the highest certainty.
-    pub best: Option<NodeId>,
-    /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
-    pub unknown_names: Vec<String>,
-    /// Whether the query consists of keys only and `best` has one of them.
-    pub by_key: bool,
-}
-
-/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate`]). Ignores the notes in `except`.
+/// Judges with a gate, as if the notes in `except` did not exist.
 ///
 /// # Errors
-/// `unavailable` if the embedder cannot be reached.
-pub fn agreement(
+/// `invalid_config` if there are no thresholds for the embedder, `unavailable` if the embedder cannot be reached.
+pub fn judge(
     memory: &Memory,
     view: &View,
     text: &str,
     visibility: Visibility,
     except: &[NodeId],
-) -> Result<Agreement> {
-    let config = &memory.config.query;
-    let wanted = config.pool.max(config.fallback);
-    let found = rerank::find(memory, memory.retriever(view).without(except), text, wanted, visibility)?;
-    let words = memory.text.query_terms(text);
-    let pool = found.hits.iter().take(config.pool);
-    let is_visible =
-        |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
-    let key_owners = key::notes_named(view, text, &is_visible);
-    let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
-    // Keys in the query count as covered: a note rarely contains its own key.
-    let spelling = keys.join(" ");
-    let covered_by = |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelling } else { "" });
-    let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
-    let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
-    let cosine = found.cosine.unwrap_or(0.0);
-    let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
-    let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
-        a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
+    gate: GateKind,
+) -> Result<GateResult> {
+    let judged = match gate {
+        GateKind::Certainty => certainty::judge(memory, view, text, visibility, except)?,
+        GateKind::TwoPath | GateKind::Fused => titles::judge(memory, view, text, visibility, except, gate)?,
     };
-    // Not always the first hit, which may be first because of its key.
-    let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
-    let likelihood = likeliest.and_then(|hit| hit.likelihood);
-    let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
-    let own = |(hit, coverage): &(&RetrievalHit, f64)| {
-        Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
-    };
-    let first = covered.first();
-    // The order of the hits also depends on mentions, names and neighbours, which the certainty does not contain.
-    // The first hit is therefore the answer, unless it hardly agrees with the query itself. A certainty is
-    // coverage plus weighted cosine: only hits that were found through other notes fall below half of the best
-    // coverage.
-    let agrees =
-        |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_CERTAINTY_SHARE * coverage;
-    let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
-    let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
-    let by_words = || first.filter(|first| agrees(first)).or_else(most).map(|(hit, _)| *hit);
-    let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
-    let by_key = owner.is_some();
-    // A key with spaces may contain words that look like unknown names.
-    let unknown_names = if by_key {
-        Vec::new()
-    } else {
-        unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
-    };
-    Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
-}
-
-/// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.
-/// Keys in the query count as known in the form `spelling`.
-fn unknown_names(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    words: &QueryTerms<'_>,
-    spelling: &str,
-    found: &[RetrievalHit],
-    is_visible: &dyn Fn(NodeId) -> bool,
-) -> Result<Vec<String>> {
-    let is_key = |name: &str| !key::notes_named(view, name, is_visible).is_empty();
-    let mut unknown: Vec<String> = words.missing_names(&is_visible, &is_key).map(str::to_owned).collect();
-    let mut also = spelling.to_owned();
-    for hit in found.iter().take(memory.config.query.pool) {
-        let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
-        also = format!("{also} {author}");
-    }
-    for word in MentionIndex::capitalized_names(text) {
-        let is_known = words.is_indexed(&word, &also, is_visible) || view.keyword_number(&word).is_some();
-        if !is_known && !is_key(&word) && unknown.iter().all(|name| !name.contains(&word)) {
-            unknown.push(word);
-        }
-    }
-    Ok(unknown)
-}
-
-/// The thresholds of `query` for the embedder or the cross-encoder in use.
-fn gate(memory: &Memory) -> Result<&poc_config::GateConfig> {
-    if let Some(reranker) = &memory.reranker {
-        return Ok(&reranker.config().gate);
-    }
-    let kind = &memory.config.embedder.kind;
-    memory.config.query.gate(kind).ok_or_else(|| {
-        Error::config(format!("there is no gate for the embedder `{kind}`"))
-            .hint("add a section `[query.gates.default]`")
-            .field("query.gates")
+    Ok(match judged.best {
+        Some(_) => judged,
+        // Nothing was found, or it was deleted since the view was taken.
+        None => GateResult { verdict: Verdict::Miss, reason: GateReason::NothingFound, ..judged },
     })
+}
+
+/// The settings that a gate compares with, by their path in the configuration file.
+///
+/// # Errors
+/// `invalid_config` if there are no thresholds for the embedder.
+pub fn thresholds(memory: &Memory, gate: GateKind) -> Result<BTreeMap<String, f64>> {
+    let config = &memory.config.query;
+    let (section, values) = match gate {
+        GateKind::Certainty => {
+            let section = match &memory.reranker {
+                Some(_) => "rerank.gate".to_owned(),
+                None if config.gates.contains_key(&memory.config.embedder.kind) => {
+                    format!("query.gates.{}", memory.config.embedder.kind)
+                }
+                None => "query.gates.default".to_owned(),
+            };
+            (section, serde_json::to_value(certainty::thresholds(memory)?))
+        }
+        GateKind::TwoPath => ("query.two-path".to_owned(), serde_json::to_value(&config.two_path)),
+        GateKind::Fused => ("query.fused".to_owned(), serde_json::to_value(&config.fused)),
+    };
+    let values = values.map_err(|error| Error::internal(format!("settings cannot be encoded: {error}")))?;
+    let of_section = values.as_object().into_iter().flatten();
+    let mut named: BTreeMap<String, f64> =
+        of_section.filter_map(|(name, value)| Some((format!("{section}.{name}"), value.as_f64()?))).collect();
+    if gate != GateKind::Certainty {
+        named.insert("query.title-min-vec".to_owned(), config.title_min_vec);
+    }
+    Ok(named)
 }
 
 /// Counts a use of a note.

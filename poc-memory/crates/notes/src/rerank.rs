@@ -35,13 +35,17 @@ pub fn find(
     Ok(found)
 }
 
-/// The passage of a hit that is nearest to the query, as it was embedded.
+/// The passage of a hit that is nearest to the query.
 fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
-    let node = memory.store.node(hit.id)?;
     // Deleted since the view was taken.
-    let Some(Node { title, .. }) = &node else { return Ok(String::new()) };
-    let config = &memory.config.vectors;
-    let part = hit.near.map_or(1, |near| near.part.max(1));
-    let passage = node.as_ref().and_then(|node| parts::embedding_text(node, part, config));
-    Ok(passage.map_or_else(|| title.clone(), |passage| passage.into_owned()))
+    let Some(node) = memory.store.node(hit.id)? else { return Ok(String::new()) };
+    Ok(passage(memory, &node, hit.near.map(|near| near.part)))
+}
+
+/// A passage of a note as it was embedded: the given part, or the first one for the title or `None`. The title if
+/// the note has no passage.
+pub(super) fn passage(memory: &Memory, node: &Node, part: Option<u16>) -> String {
+    let part = part.unwrap_or(1).max(1);
+    let passage = parts::embedding_text(node, part, &memory.config.vectors);
+    passage.map_or_else(|| node.title.clone(), |passage| passage.into_owned())
 }

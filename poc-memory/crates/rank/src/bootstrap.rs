@@ -2,6 +2,7 @@
 //! the distribution of the values.
 
 use poc_graph::rng::{Rng, SeededRng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Number of bootstrap samples.
@@ -11,7 +12,7 @@ const SAMPLES: usize = 2_000;
 const SEED: u64 = 95;
 
 /// A mean with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfidenceInterval {
     /// The mean.
     pub mean: f64,

@@ -14,6 +14,7 @@ pub mod fusion;
 pub mod gate;
 pub mod geodesic;
 pub mod histogram;
+pub mod jaccard;
 pub mod lookalike;
 pub mod manifold;
 pub mod mmr;

@@ -1,6 +1,7 @@
 //! When `query` reports a match.
 
 use super::*;
+use poc_config::Config;
 
 #[test]
 fn query_returns_strong_weak_or_miss() {
@@ -84,4 +85,73 @@ fn query_matches_an_exact_key() {
     }
     let other = json(&memory, "query 'people/lin and people/john'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["people/john"])));
+}
+
+#[test]
+fn the_settings_choose_the_gate_and_the_answer_names_it() {
+    let with_gate = |gate: &str| {
+        let text = format!("[query]\ngate = \"{gate}\"\n");
+        let config = Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap();
+        let memory = TestMemory::with(config);
+        json(&memory, "insert --key btree -t 'B-tree splits' -b 'A split writes two pages.'");
+        json(&memory, "insert --key soup -t 'Lentil soup' -b 'With lemon and bread.'");
+        memory
+    };
+    for (gate, by) in [("certainty", "certainty"), ("two-path", "spelling"), ("fused", "fused")] {
+        let memory = with_gate(gate);
+        let known = json(&memory, "query 'b-tree splits' --explain");
+        let names = (&known["hit"], &known["key"], &known["gate"], &known["decided_by"]);
+        assert_eq!(names, (&"STRONG".into(), &"btree".into(), &gate.into(), &by.into()), "{known}");
+        assert!(!known["thresholds"].as_object().unwrap().is_empty(), "{known}");
+        assert_eq!(json(&memory, "query 'b-tree splits'")["thresholds"], Value::Null);
+        let unknown = json(&memory, "query 'quantum chromodynamics'");
+        assert_eq!((&unknown["hit"], &unknown["gate"]), (&"MISS".into(), &gate.into()), "{unknown}");
+        assert!(!unknown["fallback"].as_array().unwrap().is_empty(), "{unknown}");
+    }
+    // The gates over titles do not read the text of a note.
+    for (gate, hit) in [("certainty", "STRONG"), ("two-path", "MISS"), ("fused", "MISS")] {
+        let asked = json(&with_gate(gate), "query 'a split writes two pages'");
+        assert_eq!(asked["hit"], hit, "{gate}: {asked}");
+    }
+    let explained = |gate| say(&with_gate(gate), "query 'b-tree splits' --explain");
+    insta::assert_snapshot!(explained("two-path"), @r"
+    STRONG  btree  B-tree splits
+    a note on this subject; it may not contain the answer
+
+    A split writes two pages.
+
+    meaning 1.000, spelling 1.000, words 1.000, decided by spelling (gate `two-path`)
+      query.title-min-vec = 0.3
+      query.two-path.lex-strong-min-lex = 0.15
+      query.two-path.lex-strong-min-vec = 0.7
+      query.two-path.sem-margin = 0.015
+      query.two-path.sem-strong-min-vec = 0.75
+      query.two-path.strong-min-ce = 0.6
+      query.two-path.weak-min-lex = 0.05
+      query.two-path.weak-min-vec = 0.85
+    ");
+    insta::assert_snapshot!(explained("fused"), @r"
+    STRONG  btree  B-tree splits
+    a note on this subject; it may not contain the answer
+
+    A split writes two pages.
+
+    meaning 1.000, spelling 1.000, words 1.000, fused 1.000, decided by fused (gate `fused`)
+      query.fused.ce-weight = 0.45
+      query.fused.lex-weight = 0.25
+      query.fused.strong-min-fused = 0.7
+      query.fused.vec-weight = 0.3
+      query.fused.weak-min-fused = 0.5
+      query.title-min-vec = 0.3
+    ");
+    insta::assert_snapshot!(explained("certainty"), @r"
+    STRONG  btree  B-tree splits
+    a note on this subject; it may not contain the answer
+
+    A split writes two pages.
+
+    words 1.000, meaning 1.000, certainty 3.000, decided by certainty (gate `certainty`)
+      query.gates.hash.strong = 1.5
+      query.gates.hash.weak = 1
+    ");
 }

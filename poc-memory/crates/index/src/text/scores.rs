@@ -84,11 +84,14 @@ impl<'a> QueryTerms<'a> {
     }
 
     /// The share of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]), 0–1: in its
-    /// title, its text or `key`, which is not part of the index.
-    pub fn coverage(&self, id: NodeId, key: &str) -> f64 {
+    /// title, its text or `key`, which is not part of the index. The notes in `except` do not count in the IDF, as if
+    /// they did not exist.
+    pub fn coverage(&self, id: NodeId, key: &str, except: &[NodeId]) -> f64 {
         let (postings, key) = (&self.postings, self.tokenizer.terms(key));
+        let all = postings.len().saturating_sub(except.len());
         coverage(self.terms.iter().map(|term| {
-            let weight = bm25::idf(postings.len(), postings.frequency(term));
+            let left_out = except.iter().filter(|&&id| postings.contains(id, term)).count();
+            let weight = bm25::idf(all, postings.frequency(term).saturating_sub(left_out));
             (weight, postings.contains(id, term) || key.contains(term))
         }))
     }

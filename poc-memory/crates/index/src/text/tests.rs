@@ -148,15 +148,22 @@ fn names_of_a_query_and_the_coverage_of_a_note() {
     let index = filled(&notes);
     let scores = index.query_terms("what of INC-7 in the harbour?");
     assert_eq!(scores.nodes_with_names().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
-    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id, ""));
+    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id, "", &[]));
     assert_eq!(covered[0], 1.0);
     assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
     drop(scores);
     // A word that occurs in no note lowers the coverage of all notes.
-    assert!(index.query_terms("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
+    assert!(index.query_terms("zebra in the harbour").coverage(notes[0].id, "", &[]) < 0.5);
     // The key counts if it is given.
-    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, ""), 0.0);
-    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
+    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "", &[]), 0.0);
+    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "zebra/2", &[]), 1.0);
+    // A note that is left out counts as little as one that does not exist.
+    let rest = filled(&[notes[0].clone(), notes[2].clone()]);
+    let of = |index: &TextIndex, except: &[NodeId]| {
+        index.query_terms("INC-7 in the zebra harbour").coverage(notes[0].id, "", except)
+    };
+    assert_eq!(of(&index, &[notes[1].id]), of(&rest, &[]));
+    assert!(of(&index, &[notes[1].id]) != of(&index, &[]));
 }
 
 #[test]

@@ -22,7 +22,9 @@ use poc_config::{Config, GateConfig};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::SystemClock;
 use poc_graph::{NodeId, Visibility};
+use poc_rank::gate::Verdict;
 use poc_rank::quantile::of_groups;
+use serde::Serialize;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,26 +81,45 @@ pub struct GateAnswer {
 }
 
 /// Shares of answers under a gate, 0–1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AnswerRates {
     /// Share of STRONG answers.
     pub strong: f64,
     /// Share of WEAK answers.
     pub weak: f64,
     /// Share of the STRONG answers whose note is relevant; `None` if no answer is STRONG.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<f64>,
+}
+
+impl GateAnswer {
+    /// The verdict under a gate.
+    fn verdict(&self, gate: &GateConfig) -> Verdict {
+        match Verdict::of_value(self.certainty, gate.strong, gate.weak) {
+            Verdict::Strong if !self.open => Verdict::Weak,
+            verdict => verdict,
+        }
+    }
 }
 
 impl AnswerRates {
     /// The shares of answers under a gate.
     pub fn of(answers: &[GateAnswer], gate: &GateConfig) -> AnswerRates {
-        let is_strong = |answer: &&GateAnswer| answer.open && answer.certainty >= gate.strong;
-        let strong = answers.iter().filter(is_strong).count() as f64;
-        let shown = answers.iter().filter(|answer| answer.certainty >= gate.weak).count() as f64;
-        let right = answers.iter().filter(is_strong).filter(|answer| answer.right).count() as f64;
-        let all = answers.len().max(1) as f64;
+        let verdicts: Vec<(Verdict, bool)> =
+            answers.iter().map(|answer| (answer.verdict(gate), answer.right)).collect();
+        AnswerRates::of_verdicts(&verdicts)
+    }
+
+    /// The shares of verdicts, each with whether the best note is a relevant one.
+    pub fn of_verdicts(verdicts: &[(Verdict, bool)]) -> AnswerRates {
+        let count =
+            |wanted: Verdict| verdicts.iter().filter(|(verdict, _)| *verdict == wanted).count() as f64;
+        let (strong, weak) = (count(Verdict::Strong), count(Verdict::Weak));
+        let right =
+            verdicts.iter().filter(|(verdict, right)| *verdict == Verdict::Strong && *right).count() as f64;
+        let all = verdicts.len().max(1) as f64;
         let right = (strong > 0.0).then(|| right / strong);
-        AnswerRates { strong: strong / all, weak: (shown - strong) / all, right }
+        AnswerRates { strong: strong / all, weak: weak / all, right }
     }
 
     /// The means of several shares.
@@ -210,7 +231,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// The relevant notes of a question, without duplicates.
-fn right(question: &Question, group: &LoadedGroup) -> Vec<NodeId> {
+pub(super) fn right(question: &Question, group: &LoadedGroup) -> Vec<NodeId> {
     let notes = question.relevant.keys().filter_map(|document| group.notes.get(document).copied());
     let mut notes: Vec<NodeId> = notes.collect();
     notes.sort();

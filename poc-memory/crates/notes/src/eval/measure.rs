@@ -66,6 +66,11 @@ impl Evaluation {
         self.groups.get(number)
     }
 
+    /// The name of the embedder in use.
+    pub fn embedder(&self) -> &str {
+        &self.embedder
+    }
+
     /// The memory of each group.
     pub fn memories(&self) -> impl ExactSizeIterator<Item = &Memory> {
         self.groups.iter().map(|group| &group.memory)

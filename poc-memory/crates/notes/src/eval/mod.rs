@@ -8,6 +8,8 @@
 pub mod calibrate;
 pub mod compare;
 mod confirm;
+pub mod gates;
+pub mod live;
 mod measure;
 pub mod report;
 pub mod set;

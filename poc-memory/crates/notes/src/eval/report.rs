@@ -6,6 +6,7 @@ use poc_rank::ndcg::ndcg;
 use poc_rank::quantile::quantile;
 use poc_rank::recall_at::recall_at;
 use poc_rank::reciprocal_rank::reciprocal_rank;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub struct EvalReport {
 }
 
 /// The measures of the questions of one type.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// Their type, or `all`.
     #[serde(rename = "type")]
@@ -58,7 +59,7 @@ pub struct Row {
 }
 
 /// The result of one question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionResult {
     /// Its id.
     pub id: String,
@@ -75,7 +76,7 @@ pub struct QuestionResult {
 }
 
 /// Milliseconds from the text of a question to its hits, measured sequentially on a warm memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The median.
     pub p50_ms: f64,
@@ -127,7 +128,8 @@ pub(super) fn by_kind(questions: &[QuestionResult]) -> Vec<(&str, Vec<&QuestionR
     kinds.into_iter().chain([(ALL, questions.iter().collect())]).collect()
 }
 
-fn rows(questions: &[QuestionResult]) -> Vec<Row> {
+/// The measures of questions by type, then of all.
+pub(super) fn rows(questions: &[QuestionResult]) -> Vec<Row> {
     let row = |(kind, questions): (&str, Vec<&QuestionResult>)| {
         let measure = |name: &&str| {
             let values: Vec<f64> = questions.iter().map(|question| question.measure(name)).collect();

@@ -19,7 +19,7 @@ pub const QUESTIONS: &str = "queries.jsonl";
 pub const JUDGMENTS: &str = "qrels.tsv";
 
 /// The type of questions that have none.
-const NO_TYPE: &str = "-";
+pub(super) const NO_TYPE: &str = "-";
 
 /// An evaluation set.
 #[derive(Clone, Debug)]
@@ -124,12 +124,12 @@ fn text_of(file: &Path) -> Result<String> {
 }
 
 /// The lines that are not blank, with their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
 }
 
 /// The fields of a line of JSON.
-fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
+pub(super) fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
     match serde_json::from_str(line) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => {
@@ -145,7 +145,7 @@ fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
 }
 
 /// The value of a field with a text or number, trimmed; `None` if it is missing, null or blank.
-fn string_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
+pub(super) fn string_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     let text = match fields.get(name)? {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),

@@ -1,0 +1,104 @@
+//! Compares the gates of `query` on the questions of a set.
+//!
+//! Each question is judged with its relevant notes in the store (`answerable`) and as if they did not exist
+//! (`removed`). Foreign questions are about something else: the questions of another set or, in a set with groups,
+//! those of the group before.
+
+use super::calibrate::{AnswerRates, right};
+use super::measure::{EvalPhase, Evaluation};
+use super::set::EvalSet;
+use crate::{Memory, known_note};
+use poc_config::GateKind;
+use poc_graph::error::Result;
+use poc_graph::{NodeId, Visibility};
+use poc_rank::gate::Verdict;
+use serde::Serialize;
+
+/// The verdicts of one gate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GateRates {
+    /// The gate.
+    pub gate: GateKind,
+    /// Number of questions with relevant notes.
+    pub questions: u64,
+    /// Asked with their relevant notes.
+    pub answerable: AnswerRates,
+    /// Asked without these notes.
+    pub removed: AnswerRates,
+    /// Number of foreign questions.
+    pub foreign_questions: u64,
+    /// Questions about something else; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<AnswerRates>,
+}
+
+/// The verdicts on questions, each with whether the note returned is a relevant one.
+type Verdicts = Vec<(Verdict, bool)>;
+
+impl Evaluation {
+    /// Asks the questions of the set with every gate. `foreign` is a set about something else.
+    ///
+    /// # Errors
+    /// `invalid_config` if there are no thresholds for the embedder; those of the embedder and the store.
+    pub fn gates(
+        &self,
+        set: &EvalSet,
+        foreign: Option<&EvalSet>,
+        progress: &dyn Fn(EvalPhase, u64, u64),
+    ) -> Result<Vec<GateRates>> {
+        let groups = self.memories().len();
+        let others = foreign.map_or(0, |foreign| foreign.questions.len());
+        let total = ((set.questions.len() + others) * GateKind::ALL.len()) as u64;
+        let mut done = 0;
+        let mut advance = || {
+            done += 1;
+            progress(EvalPhase::Asking, done, total);
+        };
+        let mut all = Vec::new();
+        for gate in GateKind::ALL {
+            let [mut answerable, mut removed, mut elsewhere] =
+                [Verdicts::new(), Verdicts::new(), Verdicts::new()];
+            for question in &set.questions {
+                advance();
+                let Some(group) = self.group(question.group) else { continue };
+                let (right, text) = (right(question, group), &question.text);
+                answerable.push(judge(&group.memory, text, &right, &[], gate)?);
+                removed.push(judge(&group.memory, text, &[], &right, gate)?);
+                let next = (question.group + 1) % groups.max(1);
+                if let Some(other) = self.group(next).filter(|_| foreign.is_none() && next != question.group)
+                {
+                    elsewhere.push(judge(&other.memory, text, &[], &[], gate)?);
+                }
+            }
+            for (number, question) in foreign.into_iter().flat_map(|foreign| &foreign.questions).enumerate() {
+                advance();
+                let Some(group) = self.group(number % groups.max(1)) else { continue };
+                elsewhere.push(judge(&group.memory, &question.text, &[], &[], gate)?);
+            }
+            // A question whose notes are not there has no right answer.
+            let of_others = |verdicts| AnswerRates { right: None, ..AnswerRates::of_verdicts(verdicts) };
+            all.push(GateRates {
+                gate,
+                questions: answerable.len() as u64,
+                answerable: AnswerRates::of_verdicts(&answerable),
+                removed: of_others(&removed),
+                foreign_questions: elsewhere.len() as u64,
+                foreign: (!elsewhere.is_empty()).then(|| of_others(&elsewhere)),
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// The verdict on a question without the notes in `except`, and whether the best note is one of `right`.
+fn judge(
+    memory: &Memory,
+    text: &str,
+    right: &[NodeId],
+    except: &[NodeId],
+    gate: GateKind,
+) -> Result<(Verdict, bool)> {
+    let visibility = Visibility::of_person(memory.now());
+    let judged = known_note::judge(memory, &memory.store.view(), text, visibility, except, gate)?;
+    Ok((judged.verdict, judged.best.is_some_and(|best| right.contains(&best.id))))
+}

@@ -1,0 +1,185 @@
+//! The gate `certainty`: how well a query and its hits agree.
+
+use super::{GateReason, GateResult};
+use crate::{Memory, rerank};
+use poc_config::{GateConfig, GateKind};
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, View, Visibility};
+use poc_index::{MentionIndex, QueryTerms};
+use poc_rank::gate::{CertaintySignals, Signals, Verdict};
+use poc_rank::histogram::Histogram;
+use poc_search::retrieve::{RetrievalHit, key};
+
+/// The first hit is the answer only if its certainty is at least this share of the highest coverage of any hit.
+const MIN_CERTAINTY_SHARE: f64 = 0.5;
+
+/// Judges by the hits of a retrieval.
+///
+/// # Errors
+/// As for [`super::judge`].
+pub(super) fn judge(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    visibility: Visibility,
+    except: &[NodeId],
+) -> Result<GateResult> {
+    let config = &memory.config.query;
+    let gate = thresholds(memory)?;
+    let agreement = agreement(memory, view, text, visibility, except)?;
+    let (verdict, reason) = agreement.verdict(gate);
+    let Agreement { signals, mut found, best, unknown_names, .. } = agreement;
+    let mut cosines = Histogram::default();
+    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
+    found.truncate(config.fallback);
+    let signals = Signals::Certainty(signals);
+    let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
+    Ok(GateResult {
+        gate: GateKind::Certainty,
+        verdict,
+        reason,
+        signals,
+        best,
+        found,
+        unknown_names,
+        cosines,
+    })
+}
+
+/// How well a query and its hits agree.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// The signals of the gate.
+    pub signals: CertaintySignals,
+    /// The hits, best first.
+    pub found: Vec<RetrievalHit>,
+    /// The note that agrees best. If the query consists of keys only, it is the first hit. Otherwise, with a
+    /// cross-encoder, it is the most likely hit. Otherwise it is the first hit if the query contains its key or
+    /// if its certainty (coverage plus weighted cosine) is at least half of the highest coverage of any hit, and
+    /// else the hit with the highest certainty.
+    pub best: Option<NodeId>,
+    /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
+    pub unknown_names: Vec<String>,
+    /// Whether the query consists of keys only and `best` has one of them.
+    pub by_key: bool,
+}
+
+impl Agreement {
+    /// The verdict for these thresholds, and what decided.
+    pub fn verdict(&self, gate: &GateConfig) -> (Verdict, GateReason) {
+        let of_value = match self.signals.likelihood {
+            Some(_) => GateReason::Likelihood,
+            None => GateReason::Certainty,
+        };
+        match self.signals.judge(gate) {
+            _ if self.best.is_none() => (Verdict::Miss, GateReason::NothingFound),
+            _ if self.by_key => (Verdict::Strong, GateReason::Key),
+            Verdict::Strong if !self.unknown_names.is_empty() => (Verdict::Weak, GateReason::UnknownName),
+            verdict => (verdict, of_value),
+        }
+    }
+}
+
+/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate::certainty`]). Ignores the notes in `except`.
+///
+/// # Errors
+/// `unavailable` if the embedder cannot be reached.
+pub fn agreement(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    visibility: Visibility,
+    except: &[NodeId],
+) -> Result<Agreement> {
+    let config = &memory.config.query;
+    let wanted = config.pool.max(config.fallback);
+    let found = rerank::find(memory, memory.retriever(view).without(except), text, wanted, visibility)?;
+    let words = memory.text.query_terms(text);
+    let pool = found.hits.iter().take(config.pool);
+    let is_visible =
+        |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
+    let key_owners = key::notes_named(view, text, &is_visible);
+    let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
+    // Keys in the query count as covered: a note rarely contains its own key.
+    let spelling = keys.join(" ");
+    let covered_by =
+        |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelling } else { "" }, except);
+    let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
+    let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
+    let cosine = found.cosine.unwrap_or(0.0);
+    let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
+    let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
+        a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
+    };
+    // Not always the first hit, which may be first because of its key.
+    let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
+    let likelihood = likeliest.and_then(|hit| hit.likelihood);
+    let signals = CertaintySignals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
+    let own = |(hit, coverage): &(&RetrievalHit, f64)| {
+        CertaintySignals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight)
+            .certainty
+    };
+    let first = covered.first();
+    // The order of the hits also depends on mentions, names and neighbours, which the certainty does not contain.
+    // The first hit is therefore the answer, unless it hardly agrees with the query itself. A certainty is
+    // coverage plus weighted cosine: only hits that were found through other notes fall below half of the best
+    // coverage.
+    let agrees =
+        |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_CERTAINTY_SHARE * coverage;
+    let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
+    let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
+    let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
+    let by_words = || first.filter(|first| agrees(first)).or_else(most).map(|(hit, _)| *hit);
+    let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
+    let by_key = owner.is_some();
+    // A key with spaces may contain words that look like unknown names.
+    let unknown_names = if by_key {
+        Vec::new()
+    } else {
+        unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
+    };
+    Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
+}
+
+/// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.
+/// Keys in the query count as known in the form `spelling`.
+fn unknown_names(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    words: &QueryTerms<'_>,
+    spelling: &str,
+    found: &[RetrievalHit],
+    is_visible: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<String>> {
+    let is_key = |name: &str| !key::notes_named(view, name, is_visible).is_empty();
+    let mut unknown: Vec<String> = words.missing_names(&is_visible, &is_key).map(str::to_owned).collect();
+    let mut also = spelling.to_owned();
+    for hit in found.iter().take(memory.config.query.pool) {
+        let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
+        also = format!("{also} {author}");
+    }
+    for word in MentionIndex::capitalized_names(text) {
+        let is_known = words.is_indexed(&word, &also, is_visible) || view.keyword_number(&word).is_some();
+        if !is_known && !is_key(&word) && unknown.iter().all(|name| !name.contains(&word)) {
+            unknown.push(word);
+        }
+    }
+    Ok(unknown)
+}
+
+/// The thresholds for the embedder or the cross-encoder in use.
+///
+/// # Errors
+/// `invalid_config` if there are none for the embedder.
+pub(super) fn thresholds(memory: &Memory) -> Result<&GateConfig> {
+    if let Some(reranker) = &memory.reranker {
+        return Ok(&reranker.config().gate);
+    }
+    let kind = &memory.config.embedder.kind;
+    memory.config.query.gate(kind).ok_or_else(|| {
+        Error::config(format!("there is no gate for the embedder `{kind}`"))
+            .hint("add a section `[query.gates.default]`")
+            .field("query.gates")
+    })
+}

@@ -1,0 +1,80 @@
+//! The gate `certainty`: one number decides. It combines the coverage of the question by the notes found with the
+//! cosine of the nearest note.
+//!
+//! Neither is enough alone: a note may contain every word of a question and be about something else, and a cosine
+//! cannot see a name that the store does not know. When a cross-encoder has scored the notes, its likelihood decides
+//! alone.
+
+use super::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How well a question and the notes found agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CertaintySignals {
+    /// The greatest share of the question, 0–1, that one of the notes found covers, by the weight of its words.
+    /// Words that no note has lower it.
+    pub coverage: f64,
+    /// The greatest cosine of the question with any note, −1 to 1.
+    pub cosine: f64,
+    /// The greatest likelihood, 0–1, that a note answers the question, if a cross-encoder has scored the notes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
+    /// Coverage plus the weighted cosine; the likelihood instead, if there is one.
+    pub certainty: f64,
+}
+
+impl CertaintySignals {
+    /// Combines both: `certainty = coverage + weight · cosine`.
+    pub fn of(coverage: f64, cosine: f64, weight: f64) -> CertaintySignals {
+        CertaintySignals { coverage, cosine, likelihood: None, certainty: coverage + weight * cosine }
+    }
+
+    /// The same with the likelihood of a cross-encoder, which then is the certainty.
+    #[must_use]
+    pub fn judged(self, likelihood: Option<f64>) -> CertaintySignals {
+        CertaintySignals { likelihood, certainty: likelihood.unwrap_or(self.certainty), ..self }
+    }
+
+    /// Compares the certainty with the thresholds of a gate.
+    pub fn judge(&self, gate: &poc_config::GateConfig) -> Verdict {
+        Verdict::of_value(self.certainty, gate.strong, gate.weak)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GATE: poc_config::GateConfig = poc_config::GateConfig { strong: 1.5, weak: 1.0 };
+
+    #[test]
+    fn by_hand() {
+        let check = |coverage, cosine, verdict| {
+            let signals = CertaintySignals::of(coverage, cosine, 2.0);
+            assert_eq!(signals.judge(&GATE), verdict, "{coverage} {cosine}");
+        };
+        check(1.0, 0.25, Verdict::Strong);
+        check(0.5, 0.5, Verdict::Strong);
+        check(0.5, 0.49, Verdict::Weak);
+        check(0.0, 0.5, Verdict::Weak);
+        check(0.9, 0.04, Verdict::Miss);
+        check(0.0, -1.0, Verdict::Miss);
+        let sure = CertaintySignals::of(1.0, 1.0, 2.0);
+        assert_eq!(sure.judged(None), sure);
+        assert_eq!(sure.judged(Some(0.2)).judge(&GATE), Verdict::Miss);
+    }
+
+    proptest! {
+        #[test]
+        fn more_agreement_never_lowers_a_verdict(
+            coverage in 0.0f64..1.0, cosine in -1.0f64..1.0, more in 0.0f64..1.0, weight in 0.0f64..4.0,
+        ) {
+            let judge = |coverage, cosine| CertaintySignals::of(coverage, cosine, weight).judge(&GATE);
+            let less = judge(coverage, cosine);
+            prop_assert!(judge((coverage + more).min(1.0), cosine) >= less);
+            prop_assert!(judge(coverage, (cosine + more).min(1.0)) >= less);
+        }
+    }
+}

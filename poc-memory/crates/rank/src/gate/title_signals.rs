@@ -1,0 +1,77 @@
+//! How well a question and the title of a note agree: the signals of the gates `two-path` and `fused`.
+//!
+//! The merit orders candidates. Its weights are those of the GRAFT memory, whose gates these are: 2 for STRONG, 1 for
+//! WEAK, 0.45 for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals sum to at most
+//! 1, so no signal outweighs a verdict.
+
+use super::Verdict;
+use crate::jaccard;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How well a question and a title agree. Each value is 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TitleSignals {
+    /// Cosine of their vectors; 0 if it is negative.
+    pub vec: f64,
+    /// Jaccard similarity of their character trigrams.
+    pub lex: f64,
+    /// Jaccard similarity of their words.
+    pub jaccard: f64,
+    /// Likelihood that the note answers the question, if a cross-encoder has scored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce: Option<f64>,
+    /// The weighted mean of the gate `fused`; only with that gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fused: Option<f64>,
+}
+
+impl TitleSignals {
+    /// The signals of a question and a title, with the cosine of their vectors and the likelihood of a cross-encoder.
+    pub fn of(question: &str, title: &str, cosine: f64, likelihood: Option<f64>) -> TitleSignals {
+        TitleSignals {
+            vec: cosine.clamp(0.0, 1.0),
+            lex: jaccard::trigrams(question, title),
+            jaccard: jaccard::words(question, title),
+            ce: likelihood,
+            fused: None,
+        }
+    }
+
+    /// What orders the candidates: the verdict first, then the signals.
+    pub fn merit(&self, verdict: Verdict) -> f64 {
+        let passed = match verdict {
+            Verdict::Strong => 2.0,
+            Verdict::Weak => 1.0,
+            Verdict::Miss => 0.0,
+        };
+        passed + 0.45 * self.ce.unwrap_or(0.0) + 0.25 * self.lex + 0.20 * self.jaccard + 0.10 * self.vec
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn by_hand() {
+        let same = TitleSignals::of("B-tree", "b-TREE", 1.2, None);
+        assert_eq!((same.vec, same.lex, same.jaccard), (1.0, 1.0, 1.0));
+        assert_eq!(TitleSignals::of("a", "b", -0.5, Some(0.3)).vec, 0.0);
+        let signals = TitleSignals { vec: 0.5, lex: 0.4, ..TitleSignals::default() };
+        assert_eq!(signals.merit(Verdict::Miss), 0.25 * 0.4 + 0.10 * 0.5);
+    }
+
+    proptest! {
+        #[test]
+        fn no_signal_outweighs_a_verdict(
+            a in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0], b in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0],
+        ) {
+            let signals =
+                |[vec, lex, jaccard, ce]: [f64; 4]| TitleSignals { vec, lex, jaccard, ce: Some(ce), fused: None };
+            prop_assert!(signals(a).merit(Verdict::Miss) < signals(b).merit(Verdict::Weak));
+            prop_assert!(signals(a).merit(Verdict::Weak) < signals(b).merit(Verdict::Strong));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The gate `two-path`: STRONG by the spelling of a title or by its meaning. The default gate of the GRAFT memory.
+//!
+//! - Path of the spelling: `lex ≥ lex-strong-min-lex` and `vec ≥ lex-strong-min-vec`.
+//! - Path of the meaning: `vec ≥ sem-strong-min-vec` and `lex ≥ weak-min-lex + sem-margin`.
+//! - With a cross-encoder, STRONG also needs `ce ≥ strong-min-ce`.
+//! - WEAK: not STRONG, `vec ≥ weak-min-vec` and `lex ≥ weak-min-lex`.
+
+use super::{TitleSignals, Verdict};
+use poc_config::TwoPathConfig;
+
+/// A path of the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatePath {
+    /// Similar spelling, confirmed by the meaning.
+    Spelling,
+    /// Similar meaning, confirmed by the spelling.
+    Meaning,
+}
+
+impl TitleSignals {
+    /// The verdict of the gate `two-path`.
+    pub fn judge_two_path(&self, gate: &TwoPathConfig) -> Verdict {
+        let is_confirmed = self.ce.is_none_or(|ce| ce >= gate.strong_min_ce);
+        if self.path(gate).is_some() && is_confirmed {
+            Verdict::Strong
+        } else if self.vec >= gate.weak_min_vec && self.lex >= gate.weak_min_lex {
+            Verdict::Weak
+        } else {
+            Verdict::Miss
+        }
+    }
+
+    /// The first path that leads to STRONG, whatever the cross-encoder says.
+    pub fn path(&self, gate: &TwoPathConfig) -> Option<GatePath> {
+        if self.lex >= gate.lex_strong_min_lex && self.vec >= gate.lex_strong_min_vec {
+            Some(GatePath::Spelling)
+        } else if self.vec >= gate.sem_strong_min_vec && self.lex >= gate.weak_min_lex + gate.sem_margin {
+            Some(GatePath::Meaning)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_config::Config;
+    use proptest::prelude::*;
+
+    fn defaults() -> TwoPathConfig {
+        Config::defaults().unwrap().query.two_path
+    }
+
+    fn signals(vec: f64, lex: f64) -> TitleSignals {
+        TitleSignals { vec, lex, ..TitleSignals::default() }
+    }
+
+    #[test]
+    fn by_hand() {
+        let gate = defaults();
+        let check = |vec, lex, path, verdict| {
+            let signals = signals(vec, lex);
+            assert_eq!((signals.path(&gate), signals.judge_two_path(&gate)), (path, verdict), "{vec} {lex}");
+        };
+        check(0.70, 0.15, Some(GatePath::Spelling), Verdict::Strong);
+        check(0.69, 0.15, None, Verdict::Miss);
+        check(0.70, 0.149, None, Verdict::Miss);
+        // Nearer, and a margin above the least similarity of spelling.
+        check(0.75, 0.065, Some(GatePath::Meaning), Verdict::Strong);
+        check(0.75, 0.064, None, Verdict::Miss);
+        check(0.749, 0.065, None, Verdict::Miss);
+        check(0.85, 0.064, None, Verdict::Weak);
+        check(0.85, 0.05, None, Verdict::Weak);
+        check(0.849, 0.05, None, Verdict::Miss);
+        check(1.0, 0.049, None, Verdict::Miss);
+        // The cross-encoder disagrees.
+        let doubted = TitleSignals { ce: Some(0.59), ..signals(0.86, 0.5) };
+        assert_eq!(doubted.judge_two_path(&gate), Verdict::Weak);
+        assert_eq!(TitleSignals { ce: Some(0.60), ..doubted }.judge_two_path(&gate), Verdict::Strong);
+    }
+
+    proptest! {
+        #[test]
+        fn more_agreement_never_lowers_a_verdict(
+            vec in 0.0f64..1.0, lex in 0.0f64..1.0, ce in proptest::option::of(0.0f64..1.0), more in 0.0f64..1.0,
+        ) {
+            let gate = defaults();
+            let less = TitleSignals { ce, ..signals(vec, lex) };
+            let grown = |value: f64| (value + more).min(1.0);
+            for better in [
+                TitleSignals { vec: grown(vec), ..less },
+                TitleSignals { lex: grown(lex), ..less },
+                TitleSignals { ce: ce.map(grown), ..less },
+            ] {
+                prop_assert!(better.judge_two_path(&gate) >= less.judge_two_path(&gate));
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The table of `eval --gates`.
+
+use crate::ops::{plural, table};
+use poc_notes::eval::gates::GateRates;
+
+const HEAD: [&str; 5] = ["gate", "answerable", "precision", "foreign", "notes removed"];
+
+/// The shares of STRONG by gate as text.
+pub(super) fn show(set: &str, embedder: &str, gates: &[GateRates]) -> String {
+    let asked = gates.first().map_or(0, |rates| rates.questions);
+    let foreign = gates.first().map_or(0, |rates| rates.foreign_questions);
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.3}"));
+    let row = |rates: &GateRates| {
+        vec![
+            rates.gate.name().to_owned(),
+            share(Some(rates.answerable.strong)),
+            share(rates.answerable.right),
+            share(rates.foreign.map(|foreign| foreign.strong)),
+            share(Some(rates.removed.strong)),
+        ]
+    };
+    let head = std::iter::once(HEAD.map(str::to_owned).to_vec());
+    let rows: Vec<Vec<String>> = head.chain(gates.iter().map(row)).collect();
+    let mut text = format!(
+        "{set}: {}, {}, embedder `{embedder}`\n\n{}\n",
+        plural(asked, "question"),
+        plural(foreign, "foreign question"),
+        table(&rows)
+    );
+    text.push_str(
+        "shares of STRONG: with the relevant notes in the memory, about something else, and without the relevant \
+         notes; precision is the share of STRONG answers whose note is relevant\n",
+    );
+    if foreign == 0 {
+        text.push_str("no foreign questions: `--foreign DIR` gives a set about something else\n");
+    }
+    text
+}

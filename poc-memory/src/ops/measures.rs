@@ -1,0 +1,22 @@
+//! The table of retrieval measures.
+
+use super::text::table;
+use poc_notes::eval::report::MEASURES;
+use poc_rank::bootstrap::ConfidenceInterval;
+use std::collections::BTreeMap;
+
+/// Column titles of [`MEASURES`].
+const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
+
+/// A table of measures with column titles: for each row its type, its number of questions and its measures.
+pub(crate) fn measures_table<'a>(
+    rows: impl Iterator<Item = (String, String, &'a BTreeMap<String, ConfidenceInterval>)>,
+    cell: impl Fn(&ConfidenceInterval) -> String,
+) -> String {
+    let head = ["type", "n"].into_iter().chain(HEADS).map(str::to_owned).collect();
+    let rows = rows.map(|(kind, asked, measures)| {
+        let cells = MEASURES.iter().map(|name| measures.get(*name).map(&cell).unwrap_or_default());
+        [kind, asked].into_iter().chain(cells).collect::<Vec<String>>()
+    });
+    table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
