@@ -1,66 +1,237 @@
-//! Import, compared with each of its parts alone on the same notes in the same run: embedding, vector index (exact and
-//! HNSW), text index, mentions, and appends to the log with a sync each.
+//! Filling a memory.
 //!
-//! Notes come from a folder as for `poc-memory eval`, because the number of edges depends on how much real notes have in
-//! common. Environment variables choose the embedder, for example `POC_MEMORY__EMBEDDER__KIND=candle` with
+//! Generated notes of 75 words are imported at each size: without keywords, with two, with one keyword on every note,
+//! and with titles only. The figures are seconds of processor time of all threads, with the embedding and closing the
+//! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with up
+//! to four rare keywords, with a thousand keywords, and with a body of a megabyte.
+//!
+//! Folders as for `poc-memory eval` are imported and compared with each of the parts of an import alone on the same notes
+//! in the same run: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with a sync
+//! each. The number of edges depends on how much real notes have in common.
+//!
+//! Environment variables choose the embedder, for example `POC_MEMORY__EMBEDDER__KIND=candle` with
 //! `POC_MEMORY__EMBEDDER__MODEL=FOLDER`.
 //!
-//! `cargo bench -p poc-bench --bench ingest -- FOLDER …`
+//! `cargo bench -p poc-bench --bench ingest -- NODES … FOLDER …`
 
 #![allow(
     missing_docs,
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     reason = "a bench"
 )]
 
-use poc_bench::measure::{Measurement, Report, arguments, timed};
+use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, timed};
 use poc_bench::memory;
+use poc_bench::notes::{NoteText, Writer};
 use poc_config::{Config, VectorsConfig};
-use poc_graph::{Delta, Node, NodeId};
+use poc_graph::{Delta, Node, NodeId, Trust};
 use poc_index::{Index, MentionIndex, TextIndex, VectorIndex};
-use poc_notes::Memory;
 use poc_notes::import::{ImportOptions, ImportSource, import};
+use poc_notes::{Draft, Memory, insert};
+use std::cell::Cell;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn main() {
-    let sets = arguments().sets;
-    if sets.is_empty() {
-        println!("no folder with a `docs.jsonl` is named: `just bench ingest FOLDER`");
-        return;
-    }
-    let mut report = Report::new("ingest");
-    for set in sets {
-        let folder = tempfile::tempdir().unwrap();
-        // The file does not exist: these are the defaults with the environment's settings.
-        let config = Config::load(&folder.path().join("config.toml")).unwrap();
-        let memory = memory::open_with(folder.path(), config);
-        let source = ImportSource::Path(set.join("docs.jsonl"));
-        let (ours, done) = timed(|| import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap());
-        let count = done.inserted as usize;
+/// The sizes without arguments.
+const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
+/// Two keywords of so many; each is on a few notes, or on hundreds.
+const KEYWORDS: usize = 300;
+/// Notes that have the same rare keyword.
+const RARE: usize = 10;
 
-        let parts = parts(&memory);
-        let (slowest, most) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
-        for (part, seconds) in parts {
-            report.add(Measurement::time(part, count, seconds));
-        }
-        let rate = format!(
-            "{:.0} notes a second, {} edges, {}",
-            count as f64 / ours,
-            done.keyword_edges + done.semantic_edges,
-            memory.embedder.name()
-        );
-        // An import may take twice as long as its slowest part.
-        report.add(
-            Measurement::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate),
-        );
+fn main() {
+    let named = std::env::args().skip(1).any(|argument| argument.parse::<usize>().is_ok());
+    let arguments = arguments();
+    let mut report = Report::new("ingest");
+    let sizes = if named { arguments.sizes } else { SIZES.to_vec() };
+    if named || arguments.sets.is_empty() {
+        imports(&mut report, &sizes);
+        inserts(&mut report, &sizes);
+    }
+    for set in arguments.sets {
+        import_set(&mut report, &set);
     }
     report.save();
+}
+
+/// The seconds of processor time that all threads of this process spent on some work.
+fn processor_time<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    // User and system time in hundredths of a second, after the name of the program in brackets (proc(5)).
+    let now = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").expect("processor time is read on Linux only");
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum::<f64>()
+    };
+    let before = now();
+    let value = work();
+    (now() - before, value)
+}
+
+/// A note of 75 words.
+fn note(writer: &Writer) -> NoteText {
+    let NoteText { title, body } = writer.note();
+    NoteText { title, body: format!("{body} {} Stop.", writer.question()) }
+}
+
+/// Notes as JSON Lines; `keywords` takes the number of a note.
+fn lines(count: usize, with_body: bool, keywords: impl Fn(usize) -> Vec<String>) -> String {
+    let writer = Writer::new(5);
+    let line = |number| {
+        let NoteText { title, body } = note(&writer);
+        let body = if with_body { body } else { String::new() };
+        serde_json::json!({"title": format!("{title} {number}"), "text": body, "keywords": keywords(number)})
+            .to_string()
+            + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+fn open(folder: &Path) -> Memory {
+    // The file does not exist: these are the defaults with the environment's settings.
+    memory::open_with(folder, Config::load(&folder.join("config.toml")).unwrap())
+}
+
+/// The two keywords of a note: one of a fixed number of keywords, and a rare one.
+fn two(number: usize) -> Vec<String> {
+    vec![format!("topic {}", number * 7919 % KEYWORDS), rare(number / RARE)]
+}
+
+fn rare(number: usize) -> String {
+    format!("rare {number}")
+}
+
+fn imports(report: &mut Report, sizes: &[usize]) {
+    type Keywords = fn(usize) -> Vec<String>;
+    let kinds: [(&str, bool, Keywords, Option<f64>); 4] = [
+        ("import without keywords", true, |_| Vec::new(), None),
+        ("import, two keywords", true, two, Some(250e-6)),
+        ("import, a keyword on every note", true, |_| vec!["everywhere".into()], None),
+        ("import, titles only", false, |_| Vec::new(), None),
+    ];
+    for (kind, with_body, keywords, seconds_per_note) in kinds {
+        let mut costs: Vec<(f64, f64)> = Vec::new();
+        for &count in sizes {
+            let source = ImportSource::Text(lines(count, with_body, keywords));
+            let folder = tempfile::tempdir().unwrap();
+            let (cpu, (wall, edges)) = processor_time(|| {
+                timed(|| {
+                    let memory = open(folder.path());
+                    let done = import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+                    assert_eq!(done.inserted as usize, count);
+                    done.keyword_edges + done.semantic_edges
+                })
+            });
+            let disk = bytes_under(folder.path()) as f64 / 1e6;
+            let note = format!("processor time; {wall:.1} s in all, {edges} edges, {disk:.0} MB on disk");
+            let line = Measurement::time(kind, count, cpu).note(note);
+            report.add(match seconds_per_note {
+                Some(seconds) => line.within(seconds * count as f64),
+                None => line,
+            });
+            costs.push(((count as f64).ln(), cpu.ln()));
+        }
+        if let Some(exponent) = slope(&costs) {
+            let most = *sizes.iter().max().unwrap();
+            let line = Measurement::amount(format!("{kind}: n to the power of"), most, exponent, "");
+            report.add(line.within(1.1));
+        }
+    }
+}
+
+/// The slope of the line that fits the points best; `None` for fewer than two.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let below: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    (below > 0.0).then(|| above / below)
+}
+
+fn bytes_under(folder: &Path) -> u64 {
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap());
+    let size = |path: PathBuf| match path.is_dir() {
+        true => bytes_under(&path),
+        false => path.metadata().map_or(0, |found| found.len()),
+    };
+    entries.map(|entry| size(entry.path())).sum()
+}
+
+fn inserts(report: &mut Report, sizes: &[usize]) {
+    for &count in sizes {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = open(folder.path());
+        let source = ImportSource::Text(lines(count, true, two));
+        import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+        let (writer, number) = (Writer::new(6), Cell::new(0));
+        let store = |body: Option<String>, keywords: Vec<String>| {
+            let NoteText { title, body: words } = note(&writer);
+            let body = Some(body.unwrap_or(words));
+            let (title, keywords) = (Some(title), Some(keywords));
+            let draft = Draft { title, body, keywords, ..Draft::new("manual", Trust::User) };
+            insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
+        };
+        let with = |keywords: usize| {
+            let next = || {
+                number.set(number.get() + 1);
+                rare(number.get() * 31 % (count / RARE))
+            };
+            store(None, (0..keywords).map(|_| next()).collect());
+        };
+        let works: [&mut dyn FnMut(); 4] =
+            [&mut || with(0), &mut || with(1), &mut || with(2), &mut || with(4)];
+        let [none, one, two, four] = interleaved_medians(4.0, works);
+        report.add(Measurement::time("insert without keywords", count, none).within(4e-3));
+        for (work, seconds) in [("one", one), ("two", two), ("four", four)] {
+            let line = Measurement::time(format!("insert, {work} rare keywords"), count, seconds);
+            report.add(line.beside("without keywords", Some(none)).at_most(1.3));
+        }
+        let [thousand, everywhere, megabyte] = interleaved_medians(
+            4.0,
+            [
+                &mut || store(None, (0..1000).map(|word| format!("topic {word}")).collect()),
+                &mut || store(None, vec!["topic 0".into()]),
+                &mut || {
+                    let mut body = String::new();
+                    while body.len() < 1_000_000 {
+                        body += &note(&writer).body;
+                    }
+                    store(Some(body), Vec::new());
+                },
+            ],
+        );
+        report.add(Measurement::time("insert, a thousand keywords", count, thousand));
+        report.add(Measurement::time("insert, a common keyword", count, everywhere));
+        report.add(Measurement::time("insert, a body of a megabyte", count, megabyte));
+    }
+}
+
+/// Imports a folder and compares that with the parts of an import.
+fn import_set(report: &mut Report, set: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    let source = ImportSource::Path(set.join("docs.jsonl"));
+    let (ours, done) = timed(|| import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap());
+    let count = done.inserted as usize;
+
+    let parts = parts(&memory);
+    let (slowest, most) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    for (part, seconds) in parts {
+        report.add(Measurement::time(part, count, seconds));
+    }
+    let rate = format!(
+        "{:.0} notes a second, {} edges, {}",
+        count as f64 / ours,
+        done.keyword_edges + done.semantic_edges,
+        memory.embedder.name()
+    );
+    // An import may take twice as long as its slowest part.
+    report.add(Measurement::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate));
 }
 
 /// The seconds of each part alone.
