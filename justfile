@@ -38,6 +38,12 @@ load CLIENTS="100" SECONDS="60":
     cargo build --release
     cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
 
+# What agents do to the figures of data sets (folders as `poc-memory eval` takes them): with models that try to do harm,
+# with `--month` the heuristic model for 30 nights, with `--recorded` what a language model said (`model.jsonl`).
+agents *FOLDERS:
+    cargo build --release -p poc-memory -p poc-bench --bins
+    bash bench/agents.sh {{FOLDERS}}
+
 # The end-to-end test against a real OpenAI-compatible server (builds one; about 15 minutes the first time).
 live:
     bash tests/live/run.sh

@@ -17,6 +17,7 @@ pub mod measure;
 pub mod memory;
 pub mod notes;
 pub mod peers;
+pub mod prompt;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod sqlite_vec;

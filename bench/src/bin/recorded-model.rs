@@ -10,6 +10,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
+use poc_bench::prompt::{self, PromptNote};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
@@ -20,14 +21,6 @@ const MOST_LINKS: usize = 4;
 
 /// Maximum documents that have an entity.
 const MOST_DOCUMENTS: usize = 20;
-
-/// A note of the prompt.
-struct Note {
-    handle: String,
-    key: String,
-    /// Whether the agent was asked about it; the others are candidates for links.
-    is_chosen: bool,
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -55,7 +48,7 @@ fn reply(task: &str, file: &str) -> Result<Value, String> {
         .lines()
         .map(|line| serde_json::from_str(line).map_err(|error| format!("`{file}`: {error}")))
         .collect::<Result<_, String>>()?;
-    let notes = notes(&prompt);
+    let notes = prompt::notes(&prompt);
     match task {
         "facts" => Ok(json!({"notes": "recorded facts", "insert": facts(&notes, &rows), "supersede": []})),
         "links" => Ok(json!({"notes": "recorded entities", "link-add": links(&notes, &rows), "weight": []})),
@@ -63,29 +56,11 @@ fn reply(task: &str, file: &str) -> Result<Value, String> {
     }
 }
 
-/// The notes of a prompt: a line with a handle, and the line with the key below it.
-fn notes(prompt: &str) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let mut handle: Option<(String, bool)> = None;
-    for line in prompt.lines() {
-        let (name, role) = line.split_once(' ').unwrap_or((line, ""));
-        let is_handle = name.strip_prefix('N').is_some_and(|number| number.parse::<u32>().is_ok());
-        if is_handle && (role.is_empty() || role.starts_with('(')) {
-            handle = Some((name.to_owned(), role.is_empty()));
-        } else if let Some(key) = line.strip_prefix("key: ")
-            && let Some((handle, is_chosen)) = handle.take()
-        {
-            notes.push(Note { handle, key: key.to_lowercase(), is_chosen });
-        }
-    }
-    notes
-}
-
 fn words(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect()
 }
 
-fn facts(notes: &[Note], rows: &[Value]) -> Vec<Value> {
+fn facts(notes: &[PromptNote], rows: &[Value]) -> Vec<Value> {
     let handles: HashMap<&str, &str> = notes
         .iter()
         .filter(|note| note.is_chosen)
@@ -101,7 +76,7 @@ fn facts(notes: &[Note], rows: &[Value]) -> Vec<Value> {
     rows.iter().filter_map(fact).collect()
 }
 
-fn links(notes: &[Note], rows: &[Value]) -> Vec<Value> {
+fn links(notes: &[PromptNote], rows: &[Value]) -> Vec<Value> {
     let mut documents: HashMap<String, usize> = HashMap::new();
     let mut entities: HashMap<String, BTreeSet<String>> = HashMap::new();
     for row in rows {

@@ -17,7 +17,7 @@ use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::gates::GateRates;
 use poc_notes::eval::report::EvalReport;
 use poc_notes::eval::set::EvalSet;
-use poc_notes::eval::{EvalPhase, Evaluation};
+use poc_notes::eval::{AskMethod, EvalPhase, Evaluation};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -53,6 +53,9 @@ pub(super) struct Eval {
     /// Model of the agents, instead of that in their files
     #[arg(long, value_name = "NAME", requires = "agents")]
     model: Option<String>,
+    /// Ask with `recall` instead of the search
+    #[arg(long)]
+    recall: bool,
     /// How many nights the agents run, with a day between them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "agents", value_parser = clap::value_parser!(u32).range(1..=365))]
     nights: u32,
@@ -131,7 +134,8 @@ impl LocalCommand for Eval {
             return Ok(EvalOutput::Gates(GateOutput { set: set.name, embedder, gates }));
         }
         let definitions = self.definitions(&evaluation)?;
-        let mut report = evaluation.ask(&set, &progress)?;
+        let method = if self.recall { AskMethod::Recall } else { AskMethod::Retrieve };
+        let mut report = evaluation.ask(&set, method, &progress)?;
         let mut agents = BTreeMap::new();
         let mut earlier = earlier;
         let mut confirmed = None;
@@ -148,7 +152,7 @@ impl LocalCommand for Eval {
                 }
                 run_agents(&evaluation, &definitions, &bar, &mut agents)?;
             }
-            let after = evaluation.ask(&set, &progress)?;
+            let after = evaluation.ask(&set, method, &progress)?;
             earlier = Some(std::mem::replace(&mut report, after));
         }
         bar.clear();
@@ -262,8 +266,9 @@ fn run_agents(
                 let what = format!("notes visited by {}", definition.name);
                 bar.show(&Progress { what, done: before + done, total: None });
             })?;
-            let failed = work.failed.clone();
+            let failed = work.failed.clone().filter(|_| work.runs == 1);
             reports.entry(definition.name.clone()).or_default().merge(work);
+            // A model that cannot be called at all says nothing about what agents are worth.
             if let Some(why) = failed {
                 return Err(Error::unavailable(format!("a run of `{}` failed: {why}", definition.name)));
             }
@@ -286,8 +291,14 @@ fn describe_work(name: &str, work: &BatchReport) -> String {
     if !work.refused.is_empty() {
         let _ = write!(line, "; refused {}", counts(&work.refused));
     }
+    if work.refused_unlisted > 0 {
+        let _ = write!(line, "; {} further ones refused", work.refused_unlisted);
+    }
     if work.cost_usd > 0.0 {
         let _ = write!(line, "; ${:.2}", work.cost_usd);
+    }
+    if let Some(why) = &work.failed {
+        let _ = write!(line, "; the last run failed: {why}");
     }
     line
 }

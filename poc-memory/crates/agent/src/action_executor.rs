@@ -133,8 +133,8 @@ impl ActionExecutor<'_> {
         succession::apply_to_parts(tx, old, parts, embedder, config, self.now)
     }
 
-    /// Why a new note may not be derived from its sources: one of them has as many derived notes as it may have,
-    /// or one of these says nearly the same.
+    /// Why a new note may not be derived from its sources: one of them says nearly the same, has as many derived notes
+    /// as it may have, or has one that says nearly the same.
     fn refuse_derived(&self, tx: &Tx<'_>, draft: &Draft, sources: &[NodeId]) -> Result<Option<Refusal>> {
         let text = format!(
             "{}\n{}",
@@ -144,8 +144,14 @@ impl ActionExecutor<'_> {
         let words = WordProfile::of(&text);
         for &source in sources {
             let derived = derivation::derived_notes(tx, source)?;
+            let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();
+            let about = WordProfile::of(&about);
+            if words.repeats(&about) {
+                return Ok(Some(present("its source says nearly the same")));
+            }
             for other in &derived {
-                if words.is_near_duplicate_of(&WordProfile::of(&other.text())) {
+                // A number that the source does not have does not make another fact of it.
+                if words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about) {
                     let why = format!("`{}`, derived from the same note, says nearly the same", other.key);
                     return Ok(Some(present(&why)));
                 }

@@ -1,5 +1,6 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
+use super::action::Action;
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep, AppliedAction, position};
 use super::definition::{Definition, Mode};
@@ -8,6 +9,7 @@ use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection}
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
 use super::selection::{Handle, Selection, Shown};
+use super::writer_record::WriterRecord;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
@@ -74,8 +76,12 @@ fn plan(
     answer: &ParsedReply,
     row: &mut Run,
 ) -> Result<(Vec<PlannedAction>, HashSet<NodeId>)> {
-    let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
     let wholes = action_group::wholes(&answer.actions, selection);
+    let actions: Vec<(&Action, bool)> =
+        answer.actions.iter().zip(&wholes).map(|(action, whole)| (action, whole.is_some())).collect();
+    let record = WriterRecord::of(memory, definition, selection, &actions)?;
+    let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?
+        .with_link_strength(record.link_factor());
     let mut waiting: Option<Vec<Proposal>> = None;
     let mut rejected: HashMap<String, (RunId, Timestamp)> = HashMap::new();
     let mut planned: Vec<PlannedAction> = Vec::new();
@@ -83,7 +89,11 @@ fn plan(
         let index = row.actions.len();
         let action = permit.bounded(action);
         let mut entry = ledger::ActionRecord::of(&action, selection);
-        let permitted = permit.check(&action);
+        let is_permitted = definition.execution.actions.contains(&action.kind());
+        let permitted = match record.refusal(&action).filter(|_| is_permitted) {
+            Some(refusal) => Err(refusal),
+            None => permit.check(&action),
+        };
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
             let mut all = proposals(memory, None)?;
             all.retain(|one| one.agent == definition.name && one.tenant == *memory.store.tuple());
@@ -116,6 +126,7 @@ fn plan(
     }
     let mut planned = keep_groups_together(planned, row);
     leave_out(&mut planned, row);
+    row.left_out = row.left_out.saturating_add(u32::try_from(answer.unread).unwrap_or(u32::MAX));
     Ok((planned, cut_off))
 }
 

@@ -35,6 +35,7 @@ mod template;
 pub mod tenant_rotation;
 pub mod test_runner;
 pub mod undo;
+mod writer_record;
 
 #[doc(hidden)]
 pub mod testing;

@@ -42,6 +42,7 @@ pub struct Permit<'a> {
     reweighted: HashSet<NodeId>,
     replaced: HashSet<NodeId>,
     cut_off: HashSet<NodeId>,
+    max_link_strength: f64,
 }
 
 type Verdict<T> = std::result::Result<T, Refusal>;
@@ -78,12 +79,19 @@ impl<'a> Permit<'a> {
             reweighted: HashSet::new(),
             replaced: HashSet::new(),
             cut_off: HashSet::new(),
+            max_link_strength: definition.limits.link_add_max_strength,
         })
+    }
+
+    /// Multiplies the maximum strength of links by a factor, 0–1.
+    #[must_use]
+    pub fn with_link_strength(self, factor: f64) -> Permit<'a> {
+        Permit { max_link_strength: self.definition.limits.link_add_max_strength * factor, ..self }
     }
 
     /// The action as it would be applied: a valid strength of a link is lowered to the limit.
     pub fn bounded<'b>(&self, action: &'b Action) -> Cow<'b, Action> {
-        let most = self.definition.limits.link_add_max_strength;
+        let most = self.max_link_strength;
         match action {
             Action::LinkAdd(link) if link.strength > most && link.strength <= 1.0 => {
                 Cow::Owned(Action::LinkAdd(LinkAdd { strength: most, ..link.clone() }))

@@ -6,7 +6,7 @@ use super::definition::ActionKind;
 use super::model::Reply;
 use serde_json::Value;
 
-/// Maximum number of actions in a reply.
+/// Maximum number of actions in a reply that are read; the rest are counted.
 const MAX_ENTRIES: usize = 1000;
 
 /// Maximum problems listed in a correction turn; the rest are counted.
@@ -23,6 +23,8 @@ pub struct ParsedReply {
     /// Its actions, in the order they are applied. Includes actions that are not permitted, which are refused
     /// by name.
     pub actions: Vec<Action>,
+    /// Number of further actions, which were not read.
+    pub unread: usize,
 }
 
 /// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The
@@ -85,10 +87,10 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
     for kind in ActionKind::ALL {
         let name = kind.name();
         match fields.remove(name) {
-            Some(Value::Array(entries)) if entries.len() + answer.actions.len() > MAX_ENTRIES => {
-                problems.push(format!("more than {MAX_ENTRIES} actions"));
-            }
-            Some(Value::Array(entries)) => {
+            Some(Value::Array(mut entries)) => {
+                let room = MAX_ENTRIES.saturating_sub(answer.actions.len());
+                answer.unread += entries.len().saturating_sub(room);
+                entries.truncate(room);
                 for (index, entry) in entries.into_iter().enumerate() {
                     match Action::decode(kind, entry) {
                         Ok(mut action) => {

@@ -27,9 +27,7 @@ section!(
 section!(
     /// Thresholds of the heuristic model.
     HeuristicConfig {
-        /// Below `link-sure`, the least total weight of common rare words; a word that only the two notes have weighs 1.
-        link_min_shared: f64,
-        /// Least number of rare names that linked notes share.
+        /// Least number of names that linked notes share, unless one of them is an identifier or has several words.
         link_names: usize,
         /// Strength of its links.
         link_strength: f64,
@@ -41,16 +39,6 @@ section!(
         hub_degree: u32,
         /// Least similarity of two notes of which one repeats the other.
         twin_min_similarity: f64,
-        /// A selected node with at least this many neighbours gains weight …
-        busy_degree: u32,
-        /// … up to this weight.
-        busy_weight: f64,
-        /// A text of fewer characters, without links or keywords, is trivial.
-        trivial_chars: usize,
-        /// Only when the node is at least this old.
-        trivial_age: Span,
-        /// Amount by which a weight is raised or lowered.
-        weight_step: f64,
         /// Least number of related episodes to create an overview of.
         transfer_episodes: usize,
         /// Greatest number of overviews in one run.

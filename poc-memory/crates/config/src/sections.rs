@@ -127,10 +127,8 @@ section!(
         semantic: f64,
         /// Least cosine of a link candidate.
         candidate: f64,
-        /// Least cosine of a pair that the heuristic model links.
+        /// Least cosine of sessions that the heuristic model summarizes together.
         link: f64,
-        /// From this cosine on, such a link needs no common word.
-        link_sure: f64,
         /// Least cosine of `interference-pairs` when the call gives none.
         interference: f64,
         /// From this cosine on, it also pairs nodes of the same community.

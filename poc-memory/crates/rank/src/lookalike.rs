@@ -44,10 +44,22 @@ impl<'a> WordProfile<'a> {
         self.identifiers != other.identifiers && self.has_words_of(other)
     }
 
-    /// Whether the texts are near-duplicates: their identifiers are the same, and the Jaccard similarity of
-    /// their other words is at least 0.9.
-    pub fn is_near_duplicate_of(&self, other: &WordProfile<'_>) -> bool {
-        self.identifiers == other.identifiers && self.has_words_of(other)
+    /// Whether two texts about a third one are near-duplicates when identifiers that the third does not contain are
+    /// ignored: the Jaccard similarity of their words is at least 0.9, and they have the same identifiers of it.
+    pub fn is_near_duplicate_about(&self, other: &WordProfile<'_>, about: &WordProfile<'_>) -> bool {
+        let known = |of: &WordProfile<'_>| -> BTreeSet<&str> {
+            about.identifiers.iter().filter(|name| of.identifiers.contains(*name)).copied().collect()
+        };
+        self.has_words_of(other) && known(self) == known(other)
+    }
+
+    /// Whether a text says what the other says and hardly more: it has nine of ten words of the other, and at most twice
+    /// as many words. Identifiers do not count.
+    pub fn repeats(&self, other: &WordProfile<'_>) -> bool {
+        let both = self.words.iter().filter(|word| other.words.binary_search(word).is_ok()).count();
+        !other.words.is_empty()
+            && self.words.len() <= 2 * other.words.len()
+            && both as f64 >= ALIKE * other.words.len() as f64
     }
 
     /// Whether the Jaccard similarity of the words is at least 0.9.
@@ -104,6 +116,30 @@ mod tests {
         ] {
             assert_eq!(are_lookalikes(a, b), expected, "{a} / {b}");
         }
+    }
+
+    #[test]
+    fn a_text_repeats_another_if_it_has_its_words_and_few_more() {
+        let repeats = |a: &str, b: &str| WordProfile::of(a).repeats(&WordProfile::of(b));
+        assert!(repeats("The disk is full, really, says everybody (7)", "The disk is full"));
+        assert!(!repeats("The disk is full", "The disk is full, really, says everybody"));
+        assert!(!repeats("Ann moved to Lisbon in May", "I moved there with the dog in May"));
+        // A digest that quotes three notes repeats none of them.
+        assert!(!repeats("The disk is full. A pump broke. Nobody saw them. Lin came.", "The disk is full"));
+        assert!(!repeats("The disk is full", "12"));
+    }
+
+    #[test]
+    fn invented_identifiers_do_not_make_two_texts_about_a_third_different() {
+        let about = WordProfile::of("Node 12 and node 17 ran out of disk space (INC-90037).");
+        let check = |a: &str, b: &str, expected: bool| {
+            let (a, b) = (WordProfile::of(a), WordProfile::of(b));
+            assert_eq!(a.is_near_duplicate_about(&b, &about), expected);
+            assert_eq!(b.is_near_duplicate_about(&a, &about), expected);
+        };
+        check("The disk of node 12 is full (1)", "The disk of node 12 is full (2)", true);
+        check("The disk of node 12 is full", "The disk of node 17 is full", false);
+        check("The disk of node 12 is full", "Node 12 was replaced because its disk had died", false);
     }
 
     proptest! {

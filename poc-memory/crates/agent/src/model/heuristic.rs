@@ -1,22 +1,22 @@
 //! A model without a language model: its replies follow from text similarity and the structure of the graph.
 //!
-//! - Links: a chosen node and the candidates that share several rare names with it, and similar pairs.
-//! - Weights: nodes with many links gain weight, trivial nodes lose weight.
+//! - Links: a chosen node and the candidates that have a particular thing in common with it.
 //! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their
 //! titles. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
 //! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a prompt
-//! that lists derived notes, it does nothing, because extracting facts needs a language model. It writes no text
-//! of its own. The same selection always gives the same reply.
+//! that lists derived notes, it does nothing, because extracting facts needs a language model. It changes no weights:
+//! only use shows what is important. It writes no text of its own. The same selection always gives the same reply.
 
+mod anchors;
 mod filler;
 mod link;
+mod own_text;
 mod rename;
 mod split;
 mod transfer;
 mod twin;
-mod weight;
 mod words;
 
 use super::{CallFailure, Model, Reply, Request};
@@ -53,7 +53,6 @@ impl Model for Heuristic {
         let nodes = Nodes::new(request.selection);
         let mut reply = Map::new();
         let mut gone = BTreeSet::new();
-        let mut linked = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
         // Only a language model can extract facts and see which of them are no longer true.
@@ -115,9 +114,8 @@ impl Model for Heuristic {
             // Agents that write notes link them to their sources; other links are the linker's task.
             let found = match inserts {
                 true => Vec::new(),
-                false => link::find(&self.settings, &self.cosines, &nodes, request.text, &gone),
+                false => link::find(&self.settings, &nodes, request.text, &gone),
             };
-            linked = found.iter().flat_map(|link| [link.from.name.as_str(), link.to.name.as_str()]).collect();
             counts.push((found.len(), "link"));
             let rows = found.iter().map(|link| {
                 json!({"reason": link.reason(), "from": link.from.name, "to": link.to.name,
@@ -126,12 +124,7 @@ impl Model for Heuristic {
             reply.insert("link-add".into(), rows.collect());
         }
         if may(ActionKind::Weight) {
-            let found = weight::find(&self.settings, &nodes, (&linked, &gone), (request.agent, request.now));
-            counts.push((found.len(), "weight"));
-            let rows = found.iter().map(
-                |change| json!({"reason": change.reason, "node": change.node.name, "delta": change.delta}),
-            );
-            reply.insert("weight".into(), rows.collect());
+            reply.insert("weight".into(), json!([]));
         }
         reply.insert("notes".into(), Value::String(notes(&counts)));
         let reply = Value::Object(reply);

@@ -19,6 +19,8 @@ pub enum Rejection {
     ChangedSinceRead,
     /// A value is out of range.
     InvalidValue,
+    /// Most links or new notes of the reply are not supported by the notes that they name.
+    Unsupported,
     /// It is already done; not a failure.
     AlreadyPresent,
     /// A person rejected the same proposal, and its notes have not changed since; not a failure.
@@ -48,7 +50,7 @@ impl Refusal {
 
 impl Rejection {
     /// All of them.
-    pub const ALL: [Rejection; 12] = [
+    pub const ALL: [Rejection; 13] = [
         Rejection::NotPermitted,
         Rejection::UnknownHandle,
         Rejection::OutOfScope,
@@ -57,6 +59,7 @@ impl Rejection {
         Rejection::SelfLink,
         Rejection::ChangedSinceRead,
         Rejection::InvalidValue,
+        Rejection::Unsupported,
         Rejection::AlreadyPresent,
         Rejection::RejectedBefore,
         Rejection::Proposed,
@@ -74,6 +77,7 @@ impl Rejection {
             Rejection::SelfLink => "self-link",
             Rejection::ChangedSinceRead => "changed-since-read",
             Rejection::InvalidValue => "invalid-value",
+            Rejection::Unsupported => "unsupported",
             Rejection::AlreadyPresent => "already-present",
             Rejection::RejectedBefore => "rejected-before",
             Rejection::Proposed => "proposed",
@@ -96,6 +100,9 @@ impl Rejection {
                 "a note it names was edited, superseded or deleted in the meantime"
             }
             Rejection::InvalidValue => "a value is out of range, or contradicts another",
+            Rejection::Unsupported => {
+                "most links or new notes of the reply are not supported by the notes that they name"
+            }
             Rejection::AlreadyPresent => "it is already done or already proposed; not a failure",
             Rejection::RejectedBefore => {
                 "you rejected the same proposal, and its notes have not changed since; not a failure"

@@ -13,6 +13,8 @@ use std::fmt::Write;
 /// Existing links shown with a node, and characters of the title of a note at their other end.
 const LINKS_SHOWN: usize = 5;
 const TITLE_CHARS: usize = 80;
+/// Maximum shared names that a prompt shows for a candidate.
+const NAMES_SHOWN: usize = 3;
 
 /// Notes shown without a handle, with their trust.
 pub(super) type NotesShown = Vec<(NodeId, Trust)>;
@@ -129,7 +131,10 @@ fn existing_links(memory: &Memory, selection: &Selection, handle: &Handle, read:
 fn describe_candidate(LinkCandidate { handle, cosine, shared_names }: &LinkCandidate) -> String {
     match shared_names.as_slice() {
         [] => format!("{handle} (similarity {cosine:.2})"),
-        names => format!("{handle} (shares {}; similarity {cosine:.2})", names.join(", ")),
+        names => {
+            let names: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+            format!("{handle} (shares {}; similarity {cosine:.2})", names.join(", "))
+        }
     }
 }
 

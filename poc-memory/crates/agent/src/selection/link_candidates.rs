@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// Parts of a note's text used to find similar notes: the title and the first passages.
 const PARTS: usize = 4;
 
-/// Maximum shared names that a candidate lists.
-const MOST_NAMES: usize = 3;
+/// Maximum shared names of a candidate.
+const MOST_NAMES: usize = 12;
 
 /// A candidate of a note.
 #[derive(Clone, Debug, PartialEq)]

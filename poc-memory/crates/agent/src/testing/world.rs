@@ -36,10 +36,20 @@ impl World {
 
     /// Like [`World::new`], in a folder that `prepare` fills first.
     pub fn with(prepare: impl FnOnce(&std::path::Path)) -> World {
+        let config = with_hash_embedder(Config::defaults().unwrap());
+        World::with_config(config, prepare)
+    }
+
+    /// A world with the embedder that users have by default. It understands words, and takes longer to open.
+    pub fn with_default_embedder() -> World {
+        World::with_config(Config::defaults().unwrap(), |_| {})
+    }
+
+    fn with_config(config: Config, prepare: impl FnOnce(&std::path::Path)) -> World {
         let home = tempfile::tempdir().unwrap();
         prepare(home.path());
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-        let memory = open(home.path(), clock.clone());
+        let memory = open(home.path(), config, clock.clone());
         World { memory, clock, home }
     }
 
@@ -47,7 +57,8 @@ impl World {
     pub fn reopen(self) -> World {
         let World { memory, clock, home } = self;
         drop(memory);
-        let memory = open(home.path(), clock.clone());
+        let config = with_hash_embedder(Config::defaults().unwrap());
+        let memory = open(home.path(), config, clock.clone());
         World { memory, clock, home }
     }
 
@@ -118,9 +129,8 @@ impl World {
     }
 }
 
-fn open(home: &std::path::Path, clock: Arc<ManualClock>) -> Memory {
-    let (config, rng) = (with_hash_embedder(Config::defaults().unwrap()), Arc::new(SeededRng::new(7)));
-    Memory::open(Paths::in_folder(home), config, clock, rng).unwrap()
+fn open(home: &std::path::Path, config: Config, clock: Arc<ManualClock>) -> Memory {
+    Memory::open(Paths::in_folder(home), config, clock, Arc::new(SeededRng::new(7))).unwrap()
 }
 
 pub fn draft(key: &str, body: &str) -> Draft {

@@ -9,12 +9,13 @@ use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reasons that a reply can lead to. They are stored in rows.
-pub(super) const REASONS: [&str; 10] = [
+pub(super) const REASONS: [&str; 11] = [
     "not-permitted",
     "unknown-handle",
     "out-of-scope",
     "protected",
     "over-limit",
+    "unsupported",
     "self-link",
     "changed-since-read",
     "invalid-value",
@@ -204,7 +205,12 @@ impl Rules<'_> {
                 continue;
             }
             let gone = in_state(State::Superseded);
-            refuse(*now == gone && was.state.is_live(), format!("`{}` was written over", was.key))?;
+            // It became stale with its source before it was superseded itself.
+            let is_derived =
+                then.edges.keys().any(|(src, kind, _)| (*src, *kind) == (*id, EdgeKind::DerivedFrom));
+            let gone_after_stale = Node { version: was.version + 2, ..gone.clone() };
+            let is_gone = *now == gone || is_derived && *now == gone_after_stale;
+            refuse(is_gone && was.state.is_live(), format!("`{}` was written over", was.key))?;
             refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
             refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
             refuse(

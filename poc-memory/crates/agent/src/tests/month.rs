@@ -237,6 +237,19 @@ fn write(world: &World, count: usize) -> Vec<Probe> {
         world.draft(draft);
         probes.push(Probe { asks: format!("{what} {how}, {who} and {mark}"), mark });
     }
+    // What recurs in several sessions, in other words each time.
+    let recurring = [
+        "After lunch the gauge of Lodestar stopped once more, and Ruth restarted it by hand.",
+        "Selim wants to replace the gauge of Lodestar before the year ends.",
+        "It turned out that the Lodestar gauge ignores every second pulse at night.",
+        "Ines has drawn how the gauge in Lodestar should work, on two sheets.",
+    ];
+    for (day, body) in recurring.into_iter().enumerate() {
+        let mut draft = super::world::draft(&format!("lodestar-{day}"), body);
+        draft.node_type = Some("episodic".into());
+        draft.created = Some(world.memory.now().minus(Span(Span::DAY.0 * (day as i64 + 1))));
+        world.draft(draft);
+    }
     let mark = "engine-handbook-77";
     let text = |about: &str| {
         let what = "is done by one job in the background that gives way to everything else.";

@@ -34,9 +34,11 @@ fn writer() -> impl FnMut() -> Answer {
     let mut count = 0;
     move || {
         count += 1;
+        // Other words each time: a note that says what its source says would be refused.
+        let word: String = format!("{count}").chars().map(|c| (b'a' + c as u8 - b'0') as char).collect();
         replying(&format!(
-            r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {count}",
-            "body": "The finding number {count}.", "keywords": [], "sources": ["N1"]}}]}}"#
+            r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {word}{word}",
+            "body": "{word}one {word}two {word}three.", "keywords": [], "sources": ["N1"]}}]}}"#
         ))
     }
 }

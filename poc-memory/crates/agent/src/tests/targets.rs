@@ -107,8 +107,9 @@ fn sources_of_new_notes_obey_the_targets_and_limits() {
         let model = FnModel(|asked: &Request<'_>| {
             let note = |(at, keys): (usize, &&[&str])| {
                 let sources: Vec<String> = keys.iter().map(|key| handle(asked, key)).collect();
-                json!({"reason": "", "key": "", "title": format!("New {at}"),
-                    "body": format!("Of its own, {at}."), "keywords": [], "sources": sources})
+                let word = ["lamp", "boat", "tree"][at];
+                json!({"reason": "", "key": "", "title": format!("New {word}"),
+                    "body": format!("Of its own, a {word}."), "keywords": [], "sources": sources})
             };
             let notes: Vec<Value> = sources.iter().enumerate().map(note).collect();
             json!({"notes": "", "link-add": [], "weight": [], "insert": notes, "supersede": []})

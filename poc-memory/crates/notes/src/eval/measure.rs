@@ -4,17 +4,21 @@ use super::report::{DEPTH, EvalReport, Ingest, Latency, QuestionResult};
 use super::set::{EvalSet, Question, line_error};
 use crate::Memory;
 use crate::import::{self, ImportOptions, ImportSource, SourceLocation};
+use crate::recall::{self, RecallOptions};
 use crate::rerank;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
-use poc_graph::rng::SystemRng;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{Clock, SystemClock};
 use poc_graph::{NodeId, Tuple, Visibility};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// The seed of the ids of notes. Notes with equal scores are ordered by id, so random ids would change the figures.
+const SEED: u64 = 1;
 
 /// The phase of an evaluation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,15 @@ pub enum EvalPhase {
     Storing,
     /// Questions are being asked.
     Asking,
+}
+
+/// The op that answers the questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskMethod {
+    /// `retrieve`.
+    Retrieve,
+    /// `recall`, without learning from it.
+    Recall,
 }
 
 /// The memory of a group, and the documents of each of its notes.
@@ -80,8 +93,13 @@ impl Evaluation {
     ///
     /// # Errors
     /// Those of the embedder.
-    pub fn ask(&self, set: &EvalSet, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
-        let (asked, took) = ask(set, &self.groups, progress)?;
+    pub fn ask(
+        &self,
+        set: &EvalSet,
+        method: AskMethod,
+        progress: &dyn Fn(EvalPhase, u64, u64),
+    ) -> Result<EvalReport> {
+        let (asked, took) = ask(set, &self.groups, method, progress)?;
         let seconds = self.stored.as_secs_f64();
         Ok(EvalReport::new(
             set,
@@ -99,7 +117,11 @@ impl Evaluation {
 /// # Errors
 /// Those of [`Evaluation::load`] and [`Evaluation::ask`].
 pub fn run(set: &EvalSet, config: Config, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
-    Evaluation::load(set, config, None, Arc::new(SystemClock), progress)?.ask(set, progress)
+    Evaluation::load(set, config, None, Arc::new(SystemClock), progress)?.ask(
+        set,
+        AskMethod::Retrieve,
+        progress,
+    )
 }
 
 /// A memory with this configuration in a temporary folder.
@@ -117,7 +139,7 @@ pub(super) fn temporary_memory(
         Some(settings) => paths.with_settings_of(settings),
         None => paths,
     };
-    let memory = Memory::open(paths, config, clock, Arc::new(SystemRng))?;
+    let memory = Memory::open(paths, config, clock, Arc::new(SeededRng::new(SEED)))?;
     Ok((folder, memory))
 }
 
@@ -166,6 +188,7 @@ pub(super) fn load(
 fn ask(
     set: &EvalSet,
     groups: &[LoadedGroup],
+    method: AskMethod,
     progress: &dyn Fn(EvalPhase, u64, u64),
 ) -> Result<(Vec<QuestionResult>, Vec<Duration>)> {
     let total = set.questions.len() as u64;
@@ -175,10 +198,10 @@ fn ask(
         let Some(group) = groups.get(question.group) else { continue };
         // Warm up: the first search of a group also loads data.
         if warm.insert(question.group) {
-            search(&group.memory, &question.text)?;
+            find(&group.memory, &question.text, method)?;
         }
         let started = Instant::now();
-        let hits = search(&group.memory, &question.text)?;
+        let hits = find(&group.memory, &question.text, method)?;
         took.push(started.elapsed());
         asked.push(score(question, group, &hits));
         progress(EvalPhase::Asking, done, total);
@@ -186,12 +209,18 @@ fn ask(
     Ok((asked, took))
 }
 
-fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
-    let view = memory.store.view();
-    let visibility = Visibility::of_person(memory.now());
+fn find(memory: &Memory, text: &str, method: AskMethod) -> Result<Vec<NodeId>> {
+    let (view, now) = (memory.store.view(), memory.now());
     // At least as many hits as `retrieve` returns, so that the latency is comparable.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
-    let found = rerank::find(memory, memory.retriever(&view), text, wanted, visibility)?;
+    if method == AskMethod::Recall {
+        let (vector, config) = (memory.embedder.embed_one(text)?, &memory.config.recall);
+        let options =
+            RecallOptions { vector: &vector, k: wanted, hops: config.hops, oversample: config.oversample };
+        let recalled = recall::recall(memory, &view, &options, now)?;
+        return Ok(recalled.hits.into_iter().map(|hit| hit.id).collect());
+    }
+    let found = rerank::find(memory, memory.retriever(&view), text, wanted, Visibility::of_person(now))?;
     Ok(found.hits.into_iter().map(|hit| hit.id).collect())
 }
 

@@ -16,4 +16,4 @@ pub mod set;
 #[cfg(test)]
 mod tests;
 
-pub use measure::{EvalPhase, Evaluation, run};
+pub use measure::{AskMethod, EvalPhase, Evaluation, run};

@@ -3,11 +3,12 @@
 
 use super::candidates::{Candidates, Question};
 use poc_config::ScoreFusionConfig;
-use poc_graph::{EdgeKind, Neighbor, NodeId};
+use poc_graph::{EdgeKind, Ix, Neighbor, NodeId, Trust};
 use poc_rank::propagation::PropagationWeights;
 
 /// Passes a share of the score of the best notes to the notes at the other end of their links, in both
-/// directions. Notes that were not candidates become candidates.
+/// directions. Notes that were not candidates become candidates. Links of quarantined notes pass nothing, even in a search
+/// that sees these notes: whoever wrote them may have chosen what they are linked with.
 ///
 /// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in them.
 pub(super) fn propagate(
@@ -18,12 +19,13 @@ pub(super) fn propagate(
 ) -> Vec<NodeId> {
     let mut best = candidates.in_order();
     best.retain(|(.., score)| *score > 0.0);
+    let is_trusted = |ix: Ix| question.view.trust(ix) > Trust::Quarantined;
     best.truncate(config.link_from);
     let is_link = |edge: &&Neighbor| edge.kind() == EdgeKind::Link;
     let degree = |ix| question.view.edges(ix).iter().filter(is_link).count();
-    for (from, &(ix, _, score)) in best.iter().enumerate() {
+    for (from, &(ix, _, score)) in best.iter().enumerate().filter(|(_, (ix, ..))| is_trusted(*ix)) {
         let own = degree(ix);
-        for link in question.view.edges(ix).iter().filter(is_link) {
+        for link in question.view.edges(ix).iter().filter(is_link).filter(|link| is_trusted(link.target())) {
             let degree = own.max(degree(link.target()));
             let share = weights.of_link(f64::from(link.strength), degree, score);
             if let Some(candidate) = candidates.at_index(question, link.target()) {

@@ -478,6 +478,29 @@ fn a_note_linked_with_a_good_note_gets_a_share_of_its_score() {
     assert_eq!(share_of(&with(&[(1, 2, EdgeKind::Link)]), 2), (0.0, None));
 }
 
+#[test]
+fn links_of_quarantined_and_superseded_notes_pass_nothing() {
+    let good = || note(0, "", "The harbour at night");
+    let linked = || note(1, "", "Soup and lemon");
+    let share_between = |first: Node, second: Node, kind: EdgeKind| {
+        let others = [note(2, "", "Bread and butter"), note(3, "", "Nobody answered")];
+        let mut world = World::of(&[others.as_slice(), &[first, second]].concat(), &[]);
+        world.view.apply(2, &[Delta::Edge(testing::edge(0, 1, kind, 0.8))]);
+        // A person sees quarantined notes.
+        let found = world.find("the harbour at night", 5);
+        found.hits.iter().map(|hit| share(hit, "link")).sum::<f64>()
+    };
+    let quarantined = |note: Node| Node { trust: Trust::Quarantined, ..note };
+    assert!(share_between(good(), linked(), EdgeKind::Link) > 0.0);
+    assert_eq!(share_between(good(), quarantined(linked()), EdgeKind::Link), 0.0);
+    assert_eq!(share_between(quarantined(good()), linked(), EdgeKind::Link), 0.0);
+    let retired = Node { state: State::Superseded, ..linked() };
+    assert_eq!(share_between(good(), retired, EdgeKind::Link), 0.0);
+    for kind in [EdgeKind::Contradicts, EdgeKind::Supersedes] {
+        assert_eq!(share_between(good(), linked(), kind), 0.0);
+    }
+}
+
 /// Notes 0 to 4, where 4 was derived from 1 and 2.
 fn with_fact(origins: [Node; 2], fact: Node) -> World {
     let [one, two] = origins;

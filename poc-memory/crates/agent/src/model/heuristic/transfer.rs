@@ -1,10 +1,12 @@
 //! Proposes overviews: notes that quote what several episodes have in common.
 
 use super::Nodes;
+use super::own_text::{Segment, distinct, segments};
 use super::words::Rare;
-use crate::selection::Handle;
+use crate::selection::{Handle, LinkCandidate};
 use poc_graph::{Ix, NodeType, View, provenance};
-use poc_index::TextIndex;
+use poc_index::{MentionIndex, TextIndex};
+use poc_rank::lookalike::identifiers;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -39,7 +41,7 @@ pub(super) fn find<'a>(
     let view = &nodes.selection.view;
     let room = room(settings, view, agent).min(settings.transfer_max);
     let rare = Rare::new(text, view.live_count(), &nodes.selection.handles);
-    let mut groups = candidates(settings, cosines, nodes, &rare);
+    let mut groups = candidates(settings, cosines, nodes, text, &rare);
     groups.retain(|group| !has_overview(settings, view, group));
     groups.sort_by(|a, b| {
         let first = |group: &Group<'_>| group.episodes.first().map(|handle| nodes.position(handle));
@@ -66,33 +68,68 @@ fn room(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usi
     allowed.saturating_sub(made)
 }
 
-/// Sets of episodes that share two rare words, each with all the words its episodes share.
+/// The rare terms of a sentence, and which of them are names.
+struct SentenceTerms<'a> {
+    terms: BTreeSet<&'a str>,
+    names: BTreeSet<&'a str>,
+}
+
+/// The rare terms of each sentence of an episode that no other episode of the selection repeats.
+fn sentence_terms<'r>(
+    text: &TextIndex,
+    rare: &'r Rare<'_>,
+    handle: &Handle,
+    own: Vec<Segment<'_>>,
+    others: &[&[Segment<'_>]],
+) -> Vec<SentenceTerms<'r>> {
+    let body = &handle.node.body;
+    let capitalized = MentionIndex::capitalized_names(body);
+    let names = capitalized.iter().map(String::as_str).chain(identifiers(body));
+    let names: BTreeSet<String> = names.filter_map(|name| text.tokens(name).into_iter().next()).collect();
+    let of = |segment: Segment<'_>| {
+        let words: BTreeSet<String> = text.query_tokens(segment.text).into_iter().collect();
+        let terms: BTreeSet<&str> =
+            rare.of(handle).map(|(term, _)| term).filter(|term| words.contains(*term)).collect();
+        let names = terms.iter().copied().filter(|term| names.contains(*term)).collect();
+        SentenceTerms { terms, names }
+    };
+    distinct(own, others).into_iter().map(of).collect()
+}
+
+/// Sets of episodes that share two rare words, each with all the words its episodes share. In each episode both words
+/// are in one sentence, and one of them is a name: three sessions about different things may have two words in common.
 fn candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
+    text: &TextIndex,
     rare: &Rare<'_>,
 ) -> Vec<Group<'a>> {
     let is_episode = |handle: &&Handle| handle.is_chosen() && NodeType::is_occasion(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
+    let all: Vec<Vec<Segment<'_>>> = episodes.iter().map(|handle| segments(&handle.node.body)).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
+    let mut together: BTreeMap<(&str, &str), BTreeSet<usize>> = BTreeMap::new();
     for (at, handle) in episodes.iter().enumerate() {
-        for (term, idf) in rare.of(handle) {
-            let (places, _) = having.entry(term).or_insert_with(|| (BTreeSet::new(), idf));
-            places.insert(at);
-        }
-    }
-    having.retain(|_, (places, _)| places.len() >= settings.transfer_episodes);
-    let mut sets: BTreeSet<Vec<usize>> = BTreeSet::new();
-    let terms: Vec<&BTreeSet<usize>> = having.values().map(|(places, _)| places).collect();
-    for (at, places) in terms.iter().enumerate() {
-        for others in terms.iter().skip(at + 1) {
-            let both: Vec<usize> = places.intersection(others).copied().collect();
-            if both.len() >= settings.transfer_episodes {
-                sets.insert(both);
+        let (before, after) = (all.iter().take(at), all.iter().skip(at + 1));
+        let others: Vec<&[Segment<'_>]> = before.chain(after).map(Vec::as_slice).collect();
+        for sentence in sentence_terms(text, rare, handle, segments(&handle.node.body), &others) {
+            for term in &sentence.terms {
+                for name in sentence.names.iter().filter(|name| *name != term) {
+                    let pair = ((*name).min(*term), (*name).max(*term));
+                    together.entry(pair).or_default().insert(at);
+                }
+                let idf = rare.of(handle).find(|(other, _)| other == term).map_or(0.0, |(_, idf)| idf);
+                having.entry(*term).or_insert_with(|| (BTreeSet::new(), idf)).0.insert(at);
             }
         }
     }
+    having.retain(|_, (places, _)| places.len() >= settings.transfer_episodes);
+    let sets: BTreeSet<Vec<usize>> = together
+        .into_values()
+        .filter(|places| places.len() >= settings.transfer_episodes)
+        .map(|places| places.into_iter().collect())
+        .collect();
     let group = |set: Vec<usize>| {
         let members: Vec<&Handle> = set.iter().filter_map(|&at| episodes.get(at).copied()).collect();
         let is_related = |one: &&&Handle| members.iter().any(|other| are_related(cosines, nodes, one, other));
@@ -129,7 +166,8 @@ fn candidates<'a>(
 /// Whether two notes are linked, or candidates for a link in this selection.
 fn are_related(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
     let near = |from: &Handle, to: &Handle| {
-        from.candidates.iter().any(|near| near.handle == to.name && near.cosine >= cosines.link)
+        let is_near = |near: &LinkCandidate| near.cosine >= cosines.link || !near.shared_names.is_empty();
+        from.candidates.iter().any(|near| near.handle == to.name && is_near(near))
     };
     a.node.id != b.node.id && (nodes.selection.view.are_adjacent(a.ix, b.ix) || near(a, b) || near(b, a))
 }

@@ -14,20 +14,8 @@ const RARE_NOTES: usize = 3;
 /// The rare terms of every node of a selection.
 pub(super) struct Rare<'a> {
     text: &'a TextIndex,
-    notes: usize,
     /// By handle: terms and their inverse document frequency.
     terms: BTreeMap<&'a str, BTreeMap<String, f64>>,
-}
-
-/// Words that two nodes have in common.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// Keywords, then other words, the rarest first.
-    pub(super) words: Vec<String>,
-    /// Whether a keyword is among them.
-    pub(super) keyword: bool,
-    /// Sum of the inverse document frequencies; 1 is one word that occurs in no third note.
-    pub(super) weight: f64,
 }
 
 impl<'a> Rare<'a> {
@@ -45,39 +33,13 @@ impl<'a> Rare<'a> {
             rare.map(|(count, term)| (term, bm25::idf(notes.max(count), count))).collect()
         };
         let terms = handles.iter().map(|handle| (handle.name.as_str(), rare(&handle.node))).collect();
-        Rare { text, notes, terms }
+        Rare { text, terms }
     }
 
     /// The rare terms of a node with their inverse document frequencies.
     pub(super) fn of(&self, handle: &Handle) -> impl Iterator<Item = (&str, f64)> {
         let terms = self.terms.get(handle.name.as_str());
         terms.into_iter().flatten().map(|(term, idf)| (term.as_str(), *idf))
-    }
-
-    /// The rare words that two nodes have in common.
-    pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Shared {
-        let keywords = a.node.keywords.iter().filter(|word| b.node.keywords.contains(word));
-        let mut words: Vec<String> = keywords.cloned().collect();
-        let keyword = !words.is_empty();
-        let terms = |handle: &Handle| self.terms.get(handle.name.as_str());
-        let (Some(of_a), Some(of_b)) = (terms(a), terms(b)) else { return Shared::default() };
-        let mut common: Vec<(&String, f64)> = of_a
-            .iter()
-            .filter(|(term, _)| of_b.contains_key(*term))
-            .map(|(term, idf)| (term, *idf))
-            .collect();
-        // Names come before their parts.
-        common.sort_by(|(a, one), (b, other)| {
-            other.total_cmp(one).then_with(|| b.len().cmp(&a.len())).then_with(|| a.cmp(b))
-        });
-        let weight = common.iter().map(|(_, idf)| idf).sum::<f64>() / bm25::idf(self.notes.max(2), 2);
-        for (term, _) in common {
-            let word = self.spelled(term, &a.node);
-            if !words.iter().any(|named| named.contains(&word)) {
-                words.push(word);
-            }
-        }
-        Shared { words, keyword, weight }
     }
 
     /// A term as the note spells it; plain words are in lower case.

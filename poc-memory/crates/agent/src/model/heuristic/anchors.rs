@@ -1,0 +1,87 @@
+//! Names that two notes have in common, as reasons to relate them.
+
+use super::own_text::{Segment, distinct, segments};
+use poc_graph::Node;
+use poc_index::TextIndex;
+use poc_rank::lookalike::is_identifier;
+use std::collections::BTreeSet;
+
+/// A name in at most this many notes is rare even in a small memory.
+const RARE_NOTES: usize = 3;
+
+/// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
+const IDENTIFIER_CHARS: usize = 5;
+
+/// The most notes that may contain a name that relates two of them, in a memory with so many notes.
+pub(super) fn rare(notes: usize) -> usize {
+    (notes.isqrt() / 2).max(RARE_NOTES)
+}
+
+/// An identifier, or a name of one word or several.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Anchor {
+    /// In lower case without accents.
+    pub(super) name: String,
+    /// The terms of its words.
+    terms: BTreeSet<String>,
+    /// Number of notes with the rarest of its words.
+    pub(super) notes: usize,
+    /// Whether it alone names one particular thing: an identifier, or a name of several words.
+    pub(super) is_specific: bool,
+}
+
+/// The anchors of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
+pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[String]) -> Vec<Anchor> {
+    let (first, second) = (segments(&one.body), segments(&other.body));
+    let terms_of = |own: Vec<Segment<'_>>| -> Vec<Vec<String>> {
+        own.iter().map(|segment| text.tokens(segment.text)).collect()
+    };
+    let own = terms_of(distinct(first, &[second.as_slice()]));
+    let theirs = terms_of(distinct(second, &[segments(&one.body).as_slice()]));
+    let contains = |all: &[Vec<String>], term: &String| all.iter().any(|segment| segment.contains(term));
+    let mut anchors: Vec<Anchor> = Vec::new();
+    for name in names {
+        let Some(term) = text.tokens(name).into_iter().next() else { continue };
+        if !contains(&own, &term) || !contains(&theirs, &term) {
+            continue;
+        }
+        let has_letters = name.chars().any(char::is_alphabetic);
+        anchors.push(Anchor {
+            name: name.clone(),
+            notes: text.frequency(&term).max(1),
+            is_specific: has_letters && is_identifier(name) && name.chars().count() >= IDENTIFIER_CHARS,
+            terms: BTreeSet::from([term]),
+        });
+    }
+    join_adjacent(&mut anchors, &own, &theirs);
+    anchors
+}
+
+/// Joins names that follow each other in both notes, such as first and last name.
+fn join_adjacent(anchors: &mut Vec<Anchor>, own: &[Vec<String>], theirs: &[Vec<String>]) {
+    let follow = |all: &[Vec<String>], a: &str, b: &str| {
+        all.iter().any(|segment| segment.windows(2).any(|pair| pair == [a, b]))
+    };
+    let mut joined: Vec<Anchor> = Vec::new();
+    for anchor in std::mem::take(anchors) {
+        let precedes = |first: &Anchor, second: &Anchor| {
+            first
+                .terms
+                .iter()
+                .any(|a| second.terms.iter().any(|b| a != b && follow(own, a, b) && follow(theirs, a, b)))
+        };
+        let beside = joined.iter_mut().find(|other| precedes(&anchor, other) || precedes(other, &anchor));
+        let Some(other) = beside else {
+            joined.push(anchor);
+            continue;
+        };
+        other.name = match precedes(&anchor, other) {
+            true => format!("{} {}", anchor.name, other.name),
+            false => format!("{} {}", other.name, anchor.name),
+        };
+        other.terms.extend(anchor.terms);
+        other.notes = other.notes.min(anchor.notes);
+        other.is_specific = true;
+    }
+    *anchors = joined;
+}

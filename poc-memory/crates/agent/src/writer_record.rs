@@ -1,0 +1,207 @@
+//! The record of an agent as a writer: how much of its reply the texts of the notes support, and how many of its earlier
+//! links were undone. A model that links everything to everything, or cites notes that do not say what it states, has a
+//! poor record: its links are weak, and facts that no source supports are refused.
+
+use super::action::{Action, Insert};
+use super::definition::{ActionKind, Definition};
+use super::ledger::{self, ActionState};
+use super::permit::{Refusal, Rejection};
+use super::selection::Selection;
+use poc_graph::error::Result;
+use poc_notes::Memory;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Links or facts that count as supported, or kept, before the first one. Without them, a single one would decide.
+const PRIOR: f64 = 3.0;
+
+/// From this share of supported links or facts on, a record is good. A link between notes that use different words for
+/// the same thing is not supported, so a good agent does not reach 1.
+const SUPPORTED: f64 = 0.5;
+
+/// With a smaller factor, links are refused.
+const LEAST_FACTOR: f64 = 0.5;
+
+/// How many runs of an agent are examined for links that were undone.
+const RUNS: usize = 50;
+
+/// A word supports a fact if at most one note in this many contains it.
+const UNCOMMON: usize = 20;
+
+/// How many actions of one kind are supported, and how many are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Support {
+    good: usize,
+    bad: usize,
+}
+
+impl Support {
+    fn add(&mut self, is_good: bool) {
+        *(if is_good { &mut self.good } else { &mut self.bad }) += 1;
+    }
+
+    fn share(self) -> f64 {
+        (self.good as f64 + PRIOR) / ((self.good + self.bad) as f64 + PRIOR)
+    }
+}
+
+/// What is known about the links and facts of a reply before they are applied.
+pub(super) struct WriterRecord {
+    /// The links of the reply between notes of the prompt; those whose notes have a rare word in common are supported.
+    links: Support,
+    /// Links of earlier runs; those that a person or the judge undid are bad.
+    history: Support,
+    facts: Support,
+    /// The titles and sources of the new notes that no source supports.
+    unsupported: BTreeSet<(String, Vec<String>)>,
+}
+
+impl WriterRecord {
+    /// The record of an agent with the actions of a reply. New notes with sources are supported by a source that has an
+    /// uncommon word in common with them. Actions that are marked are parts of a note that the reply splits, and are not
+    /// examined.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn of(
+        memory: &Memory,
+        definition: &Definition,
+        selection: &Selection,
+        actions: &[(&Action, bool)],
+    ) -> Result<WriterRecord> {
+        let notes = memory.store.view().live_count();
+        // As many as may share a name that search follows.
+        let rare = memory.config.retrieve.scores.shared_by.min((notes / 10).max(2));
+        let uncommon = (notes / UNCOMMON).max(rare);
+        let mut words = NoteWords { memory, selection, most: uncommon, of: BTreeMap::new() };
+        let mut record = WriterRecord {
+            links: Support::default(),
+            history: Support::default(),
+            facts: Support::default(),
+            unsupported: BTreeSet::new(),
+        };
+        for (action, is_part) in actions {
+            match action {
+                Action::LinkAdd(link) => {
+                    if let Some(common) = words.in_common(&link.from, &link.to) {
+                        record.links.add(common.into_iter().any(|word| memory.text.frequency(&word) <= rare));
+                    }
+                }
+                Action::Insert(insert) if !is_part && !insert.sources.is_empty() => {
+                    let own = words.uncommon(&format!("{}\n{}", insert.title, insert.body));
+                    let supports =
+                        |name: &String| words.of(name).is_some_and(|theirs| !own.is_disjoint(theirs));
+                    let is_supported = insert.sources.iter().any(supports);
+                    record.facts.add(is_supported);
+                    if !is_supported {
+                        record.unsupported.insert(identity(insert));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if record.links != Support::default() {
+            for run in ledger::rows(memory, Some(&definition.name), RUNS)? {
+                for action in run.actions.iter().filter(|action| action.kind == Some(ActionKind::LinkAdd)) {
+                    if matches!(action.state, ActionState::Applied | ActionState::Undone) {
+                        record.history.add(!action.undone());
+                    }
+                }
+            }
+        }
+        Ok(record)
+    }
+
+    /// The factor of the strength of the links, 0–1: 1 for a good record. It falls with the square of the share of
+    /// supported links, and with the share of links that were undone.
+    pub(super) fn link_factor(&self) -> f64 {
+        (self.links.share() / SUPPORTED).min(1.0).powi(2) * self.history.share()
+    }
+
+    /// Why an action is refused because the record is poor and the notes do not support it.
+    pub(super) fn refusal(&self, action: &Action) -> Option<Refusal> {
+        let why = match action {
+            Action::LinkAdd(_) if self.link_factor() < LEAST_FACTOR => {
+                let Support { good, bad } = self.links;
+                format!(
+                    "{bad} of the {} links of the reply join notes without a rare word in common",
+                    good + bad
+                )
+            }
+            Action::Insert(insert)
+                if self.facts.share() < SUPPORTED && self.unsupported.contains(&identity(insert)) =>
+            {
+                let Support { good, bad } = self.facts;
+                format!("its sources do not mention it; this holds for {bad} of {} new notes", good + bad)
+            }
+            _ => return None,
+        };
+        Some(Rejection::Unsupported.because(why))
+    }
+}
+
+fn identity(insert: &Insert) -> (String, Vec<String>) {
+    (insert.title.clone(), insert.sources.clone())
+}
+
+/// The uncommon words of notes of a prompt, by handle.
+struct NoteWords<'a> {
+    memory: &'a Memory,
+    selection: &'a Selection,
+    /// The most notes that may contain an uncommon word.
+    most: usize,
+    of: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl NoteWords<'_> {
+    fn uncommon(&self, text: &str) -> BTreeSet<String> {
+        let index = &self.memory.text;
+        index.query_tokens(text).into_iter().filter(|word| index.frequency(word) <= self.most).collect()
+    }
+
+    /// The words of a note of the prompt.
+    fn of(&mut self, name: &str) -> Option<&BTreeSet<String>> {
+        let handle = self.selection.get(name.trim())?;
+        if !self.of.contains_key(&handle.name) {
+            let words = self.uncommon(&handle.node.text());
+            self.of.insert(handle.name.clone(), words);
+        }
+        self.of.get(&handle.name)
+    }
+
+    /// The words that two notes of the prompt have in common.
+    fn in_common(&mut self, one: &str, other: &str) -> Option<Vec<String>> {
+        let own = self.of(one)?.clone();
+        let theirs = self.of(other)?;
+        Some(own.intersection(theirs).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factor(links: (usize, usize), history: (usize, usize)) -> f64 {
+        let support = |(good, bad)| Support { good, bad };
+        let (links, history) = (support(links), support(history));
+        let record = WriterRecord { links, history, facts: Support::default(), unsupported: BTreeSet::new() };
+        record.link_factor()
+    }
+
+    #[test]
+    fn a_good_record_costs_nothing_and_a_poor_one_nearly_everything() {
+        assert_eq!([factor((0, 0), (0, 0)), factor((0, 3), (0, 0)), factor((20, 20), (500, 0))], [1.0; 3]);
+        assert!(factor((4, 36), (0, 0)) < 0.11);
+        assert!(factor((0, 1000), (0, 0)) < 0.0001);
+        assert!(factor((40, 0), (0, 40)) < 0.07);
+        // Few links that were undone among many that were kept.
+        assert!(factor((40, 0), (97, 10)) > 0.9);
+    }
+
+    #[test]
+    fn a_better_record_gives_stronger_links() {
+        for good in 0..40 {
+            assert!(factor((good, 40 - good), (9, 3)) <= factor((good + 1, 39 - good), (9, 3)));
+            assert!(factor((40, 0), (good, 9)) < factor((40, 0), (good + 1, 9)));
+        }
+    }
+}
