@@ -11,7 +11,7 @@ use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_graph::{EdgeKind, VisitOutcome};
 use poc_notes::Draft;
-use poc_notes::link::{self, Link};
+use poc_notes::link;
 use serde_json::json;
 
 fn two(world: &World) -> Definition {
