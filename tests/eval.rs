@@ -53,6 +53,27 @@ fn a_test_set_is_evaluated_and_compared_without_side_effects() {
 }
 
 #[test]
+fn the_parts_of_retrieval_are_measured_beside_it() {
+    let world = world();
+    // Of the words of this question, only the first turn of the session has one.
+    world.write("own/queries.jsonl", "{\"id\": \"q1\", \"text\": \"moved harbour\", \"type\": \"place\"}\n");
+    world.write("own/qrels.tsv", "q1\tt1\t1\nq1\tt2\t1\n");
+    let report = world.json(&["eval", "own", "--baselines"]);
+    let baselines = report["baselines"].as_array().unwrap();
+    let names: Vec<_> = baselines.iter().map(|part| part["baseline"].as_str().unwrap()).collect();
+    assert_eq!(names, ["words", "vectors", "fused"]);
+    assert_eq!(mean(&baselines[0], 1, "recall_10"), 0.5, "{report:#}");
+    for part in &baselines[1..] {
+        assert_eq!(mean(part, 1, "recall_10"), 1.0, "{report:#}");
+    }
+    let text = world.run(&["eval", "own", "--baselines"]).stdout;
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("words")).collect();
+    assert!(rows[0].starts_with("words     1  0.500     0.500"), "{text}");
+    assert!(rows[3].starts_with("retrieve  1  1.000     1.000"), "{text}");
+    assert!(world.json(&["eval", "own"]).get("baselines").is_none());
+}
+
+#[test]
 fn agents_are_evaluated_before_and_after_they_run() {
     let world = world();
     // The agent reads `t1` before `t2`, and the other group has no session.

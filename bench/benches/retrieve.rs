@@ -1,5 +1,6 @@
 //! `retrieve` in process, compared with its own parts (embedding the question, vector search, text search, mentions and
-//! shared names) and with SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions.
+//! shared names) and with SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions. The store has 100,000
+//! links, and every tenth note is derived from others.
 //!
 //! `cargo bench -p poc-bench --bench retrieve [-- NOTES …]`
 
@@ -17,6 +18,9 @@ const SEED: u64 = 7;
 const SECONDS: f64 = 3.0;
 const QUESTIONS: usize = 50;
 
+/// The number of links in the store.
+const LINKS: usize = 100_000;
+
 /// The number of notes in an answer, and in each list before fusion.
 const WANTED: usize = 10;
 const DEPTH: usize = 50;
@@ -29,7 +33,8 @@ fn main() {
         let questions: Vec<String> = (0..QUESTIONS).map(|_| writer.question()).collect();
         let folder = tempfile::tempdir().unwrap();
         let memory = memory::open(folder.path());
-        notes::store(&memory, &notes);
+        let ids = notes::store(&memory, &notes);
+        notes::connect(&memory, &ids, LINKS, SEED);
         retrieving(&memory, &notes, &questions, &mut report);
     }
     report.save();

@@ -6,7 +6,9 @@
 
 use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use poc_graph::{
+    Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash,
+};
 use poc_notes::Memory;
 
 /// The numbers of words, of topics, and of words in a topic.
@@ -102,8 +104,14 @@ fn word(number: usize) -> String {
     word
 }
 
-/// Stores notes with their vectors and without edges: the similarity of invented words means nothing.
-pub fn store(memory: &Memory, notes: &[NoteText]) {
+/// Every how many notes one is derived from others, and from how many.
+const DERIVED_STEP: usize = 10;
+const SOURCES: usize = 3;
+
+/// Stores notes with their vectors and without edges: the similarity of invented words means nothing. Returns their
+/// ids.
+pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
+    let mut ids = Vec::with_capacity(notes.len());
     for chunk in notes.chunks(200) {
         let texts: Vec<String> = chunk
             .iter()
@@ -116,8 +124,42 @@ pub fn store(memory: &Memory, notes: &[NoteText]) {
                 let id = memory.new_node_id();
                 tx.put_node(&node(id, note, memory.now()))?;
                 tx.put_vectors(id, memory.embedder.name(), parts)?;
+                ids.push(id);
             }
             Ok(())
+        });
+        written.unwrap();
+    }
+    ids
+}
+
+/// Adds `links` links between notes drawn by chance, and makes every tenth note derived from three others.
+pub fn connect(memory: &Memory, ids: &[NodeId], links: usize, seed: u64) {
+    let rng = SeededRng::new(seed);
+    let draw = || ids[(rng.next_u64() % ids.len() as u64) as usize];
+    let edge = |src, dst, kind| Edge {
+        src,
+        dst,
+        kind,
+        strength: 0.5,
+        created: memory.now(),
+        touched: memory.now(),
+        provenance: "manual".into(),
+        reason: String::new(),
+    };
+    let derived = ids.iter().step_by(DERIVED_STEP);
+    let edges: Vec<Edge> = (0..links)
+        .map(|_| edge(draw(), draw(), EdgeKind::Link))
+        .chain(
+            derived
+                .flat_map(|&id| std::iter::repeat_n(id, SOURCES))
+                .map(|id| edge(id, draw(), EdgeKind::DerivedFrom)),
+        )
+        .filter(|edge| edge.src != edge.dst)
+        .collect();
+    for chunk in edges.chunks(2000) {
+        let written = memory.store.transact(memory.cause("manual", "link"), |tx| {
+            chunk.iter().try_for_each(|edge| tx.put_edge(edge))
         });
         written.unwrap();
     }

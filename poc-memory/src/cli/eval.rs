@@ -13,9 +13,10 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_graph::time::{Clock as _, ManualClock, Span, SystemClock};
+use poc_notes::eval::baselines::BaselineMeasures;
 use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::gates::GateRates;
-use poc_notes::eval::report::EvalReport;
+use poc_notes::eval::report::{ALL, EvalReport};
 use poc_notes::eval::set::EvalSet;
 use poc_notes::eval::{AskMethod, EvalPhase, Evaluation};
 use serde::Serialize;
@@ -43,6 +44,9 @@ pub(super) struct Eval {
     /// Also show the differences to an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
+    /// Also show how words alone, vectors alone and both without sessions, mentions and links find
+    #[arg(long, conflicts_with_all = ["confirm", "agents", "gates", "recall"])]
+    baselines: bool,
     /// Confirm every second question with one of its relevant documents, as `reinforce --for` does, and show how the
     /// other questions are answered before and after
     #[arg(long, conflicts_with = "compare")]
@@ -91,6 +95,9 @@ pub(super) struct MeasureOutput {
     report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
+    /// The parts of retrieval by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    baselines: Vec<BaselineMeasures>,
     /// Number of questions that were confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirmed: Option<u64>,
@@ -136,6 +143,7 @@ impl LocalCommand for Eval {
         let definitions = self.definitions(&evaluation)?;
         let method = if self.recall { AskMethod::Recall } else { AskMethod::Retrieve };
         let mut report = evaluation.ask(&set, method, &progress)?;
+        let baselines = if self.baselines { evaluation.baselines(&set, &progress)? } else { Vec::new() };
         let mut agents = BTreeMap::new();
         let mut earlier = earlier;
         let mut confirmed = None;
@@ -164,11 +172,11 @@ impl LocalCommand for Eval {
             return Err(Error::invalid(message).hint("compare evaluations of the same set").field("compare"));
         }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
-        Ok(EvalOutput::Measures(Box::new(MeasureOutput { report, compared, confirmed, agents })))
+        Ok(EvalOutput::Measures(Box::new(MeasureOutput { report, compared, baselines, confirmed, agents })))
     }
 
     fn show(output: &EvalOutput) -> String {
-        let MeasureOutput { report, compared, confirmed, agents } = match output {
+        let MeasureOutput { report, compared, baselines, confirmed, agents } = match output {
             EvalOutput::Measures(measures) => &**measures,
             EvalOutput::Gates(GateOutput { set, embedder, gates }) => {
                 return gates::show(set, embedder, gates);
@@ -200,6 +208,7 @@ impl LocalCommand for Eval {
             let left_out = report.left_out.len() as u64;
             let _ = writeln!(text, "left out: {} without a relevant document", plural(left_out, "question"));
         }
+        text.push_str(&baseline_table(baselines, report));
         if let Some(compared) = compared {
             let against = match (confirmed, agents.is_empty()) {
                 (None, true) => format!("{} with the embedder `{}`", compared.set, compared.embedder),
@@ -301,6 +310,24 @@ fn describe_work(name: &str, work: &BatchReport) -> String {
         let _ = write!(line, "; the last run failed: {why}");
     }
     line
+}
+
+/// The parts of retrieval beside all of it, by type of question; empty without baselines.
+fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String {
+    if baselines.is_empty() {
+        return String::new();
+    }
+    let parts = baselines.iter().map(|part| (part.baseline.name(), &part.rows));
+    let parts = parts.chain([("retrieve", &report.rows)]);
+    let rows = parts.flat_map(|(name, rows)| {
+        let is_only = rows.len() <= 2;
+        let shown = rows.iter().filter(move |row| !is_only || row.kind == ALL);
+        shown.map(move |row| {
+            let name = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
+            (name, row.questions.to_string(), &row.measures)
+        })
+    });
+    format!("\n{}", measures_table(rows, |interval| format!("{:.3}", interval.mean)))
 }
 
 fn differences(compared: &Comparison, against: &str) -> String {

@@ -65,6 +65,8 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("reinforce.questions", 0.0, 1024.0),
     ("retrieve.top-k", 1.0, 256.0),
     ("retrieve.*.*-weight", 0.0, MOST),
+    ("retrieve.scores.clear-words", 0.0, MOST),
+    ("retrieve.scores.meaning-factor", 1.0, 64.0),
     ("retrieve.scores.mention-from", 0.0, 256.0),
     ("retrieve.scores.shared-from", 0.0, 256.0),
     ("retrieve.scores.shared-by", 2.0, 256.0),

@@ -36,6 +36,10 @@ pub enum Fusion {
 pub struct ScoreFusionConfig {
     /// Weight of the meaning.
     pub meaning_weight: f64,
+    /// The clarity of the words of a question below which the meaning weighs more, with a contextual embedder.
+    pub clear_words: f64,
+    /// The greatest factor by which the meaning weighs more.
+    pub meaning_factor: f64,
     /// Weight of a note whose title occurs in the question.
     pub named_weight: f64,
     /// Weight of a note that contains an identifier from the question or has it as its key.

@@ -5,6 +5,11 @@
 //! mean, while the best cosine is seldom above five. Squaring the cosine scores gives them a similar
 //! tail. Near the mean, where they are noise, they then hardly count, and a note that stands out by
 //! its meaning alone ranks above one that merely shares a common word.
+//!
+//! The vectors of a sentence model say more than words that occur in many notes, and less than rare words.
+//! Where all notes speak of one topic, the words of a question are common, and a note with one word more than
+//! the others would push out the notes that mean the same. [`clarity`] measures how clearly the words point to
+//! a note, and [`meaning_factor`] raises the weight of the meaning when they do not.
 
 /// `words + weight · sign(meaning) · meaning²`, where `words` and `meaning` are the standard scores of BM25
 /// and of the cosine.
@@ -17,6 +22,21 @@ pub fn fused(words: f64, meaning: f64, weight: f64) -> f64 {
 #[inline]
 pub fn of_meaning(meaning: f64, weight: f64) -> f64 {
     weight * meaning * meaning.abs()
+}
+
+/// How clearly the words of a question point to a note: the geometric mean of the greatest BM25 of any note and
+/// its standard score, 0 if no note has any of the words. BM25 is the sum of the inverse document frequencies of
+/// the words that were found, so it is small for common words. The standard score is small if many notes have
+/// the same words. Each alone misjudges some questions: BM25 those with many common words, and the standard
+/// score those of small stores, where it is at most √(n − 1) for n notes.
+pub fn clarity(bm25: f64, standard: f64) -> f64 {
+    (bm25.max(0.0) * standard.max(0.0)).sqrt()
+}
+
+/// By how much the weight of the meaning is raised: `clear / clarity`, between 1 and `most`. With `clear` = 0 it is
+/// always 1.
+pub fn meaning_factor(clarity: f64, clear: f64, most: f64) -> f64 {
+    if clarity >= clear { 1.0 } else { (clear / clarity).min(most).max(1.0) }
 }
 
 /// The bonus of a note that the question names: `weight` times the base score of the best note, and 0 when
@@ -34,6 +54,10 @@ mod tests {
     fn by_hand() {
         assert_eq!(fused(3.0, 2.0, 0.5), 5.0);
         assert_eq!(fused(3.0, -2.0, 0.5), 1.0);
+        assert_eq!((clarity(9.0, 4.0), clarity(9.0, -1.0), clarity(0.0, 0.0)), (6.0, 0.0, 0.0));
+        let factor = |clarity| meaning_factor(clarity, 12.0, 4.0);
+        assert_eq!([20.0, 12.0, 8.0, 4.0, 3.0, 1.0, 0.0].map(factor), [1.0, 1.0, 1.5, 3.0, 4.0, 4.0, 4.0]);
+        assert_eq!((meaning_factor(0.0, 0.0, 4.0), meaning_factor(5.0, 0.0, 4.0)), (1.0, 1.0));
         assert_eq!((lift(0.75, 4.0), lift(0.75, -4.0)), (3.0, 0.0));
     }
 
@@ -47,6 +71,18 @@ mod tests {
             prop_assert!(fused(words + more, meaning, weight) >= score);
             prop_assert!(fused(words, meaning + more, weight) >= score);
             prop_assert_eq!(fused(words, meaning, 0.0), words);
+        }
+
+        /// The clearer the words, the less the meaning counts; the factor never leaves its bounds.
+        #[test]
+        fn clearer_words_lower_the_factor(
+            bm25 in 0.0f64..60.0, standard in -2.0f64..30.0, more in 0.0f64..5.0,
+            clear in 0.0f64..40.0, most in 1.0f64..16.0,
+        ) {
+            let factor = |bm25, standard| meaning_factor(clarity(bm25, standard), clear, most);
+            let before = factor(bm25, standard);
+            prop_assert!((1.0..=most).contains(&before));
+            prop_assert!(factor(bm25 + more, standard) <= before && factor(bm25, standard + more) <= before);
         }
 
         /// With weight 1, a named note ranks at least as high as any note that is not named.

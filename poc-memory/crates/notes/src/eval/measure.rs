@@ -225,7 +225,7 @@ fn find(memory: &Memory, text: &str, method: AskMethod) -> Result<Vec<NodeId>> {
 }
 
 /// Scores the hits. Documents that became one note count once, with their highest grade.
-fn score(question: &Question, group: &LoadedGroup, hits: &[NodeId]) -> QuestionResult {
+pub(super) fn score(question: &Question, group: &LoadedGroup, hits: &[NodeId]) -> QuestionResult {
     let mut grades: HashMap<NodeId, f64> = HashMap::new();
     for (document, grade) in &question.relevant {
         if let Some(note) = group.notes.get(document) {

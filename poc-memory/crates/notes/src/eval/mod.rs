@@ -5,6 +5,7 @@
 //! of lines is measured, too. Each group of documents is a tenant, and a question is asked within its group.
 //! Documents that become the same note count as one.
 
+pub mod baselines;
 pub mod calibrate;
 pub mod compare;
 mod confirm;

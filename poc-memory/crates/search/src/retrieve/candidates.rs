@@ -4,7 +4,7 @@ use super::retriever::Retriever;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_index::{CosineScores, TextScores};
-use poc_rank::fusion::{fused, of_meaning};
+use poc_rank::fusion::{clarity, fused, meaning_factor, of_meaning};
 use poc_rank::propagation::{PropagatedScore, PropagationWeights};
 use poc_rank::standard_score::Scale;
 use poc_rank::top::{Ranked, Top};
@@ -25,6 +25,7 @@ pub(super) struct Question<'a> {
     pub(super) cosines: CosineScores<'a>,
     by_words: Scale,
     by_meaning: Scale,
+    // The weight of the meaning for this question.
     meaning_weight: f64,
     // Live notes that must not be found.
     hidden: FxHashSet<NodeId>,
@@ -69,7 +70,7 @@ impl<'a> Question<'a> {
         let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
         hidden.extend(retriever.except.iter().filter(is_live));
         let count = view.live_count().saturating_sub(hidden.len());
-        Ok(Question {
+        let mut question = Question {
             view,
             visibility,
             by_words: words.moments(&hidden).scale(count),
@@ -79,7 +80,19 @@ impl<'a> Question<'a> {
             list_derived: retriever.list_derived || !retriever.config.graph,
             cosines,
             words,
-        })
+        };
+        if retriever.embedder.contextual() {
+            let weights = &retriever.config.scores;
+            question.meaning_weight *=
+                meaning_factor(question.clarity(), weights.clear_words, weights.meaning_factor);
+        }
+        Ok(question)
+    }
+
+    /// How clearly the words point to a note that may be found.
+    fn clarity(&self) -> f64 {
+        let best = self.words.best(1, &|id| self.visible_index(id).is_some());
+        best.first().map_or(0.0, |best| clarity(best.score, self.by_words.standard(best.score)))
     }
 
     /// The index of a note in the view, if the note may be found.

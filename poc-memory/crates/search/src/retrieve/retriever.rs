@@ -42,6 +42,12 @@ impl<'a> Retriever<'a> {
         Retriever { list_derived, ..self }
     }
 
+    /// The same retriever with other settings.
+    #[must_use]
+    pub fn with_config(self, config: &'a poc_config::RetrieveConfig) -> Self {
+        Retriever { config, ..self }
+    }
+
     /// The names that link two notes for a text, folded, the rarest first.
     pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
         self.mentions.names_between([one, other], self.max_sharing(), text)

@@ -225,11 +225,15 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
     let cosine = |id| near.nearest_part(id).map_or(0.0, |hit| hit.cosine);
     let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
+    // The weight of the meaning, by the clarity of the words.
+    let clearest = live.iter().map(|note| bm25(note.id)).fold(0.0, f64::max);
+    let clarity = (clearest * by_words.standard(clearest).max(0.0)).sqrt();
+    let weight = if world.embedder.contextual { 0.5 * (12.0 / clarity).clamp(1.0, 4.0) } else { 0.5 };
     let mut own: BTreeMap<u64, f64> = live
         .iter()
         .map(|note| {
             let (a, b) = (by_words.standard(bm25(note.id)), by_meaning.standard(cosine(note.id)));
-            (number(note.id), a + 0.5 * b * b.abs())
+            (number(note.id), a + weight * b * b.abs())
         })
         .collect();
     let best = own.values().copied().fold(0.0, f64::max);
@@ -304,7 +308,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
             let mean = ids.iter().map(|id| cosine(*id)).sum::<f64>() / ids.len() as f64;
             let meaning = by_meaning.standard(mean);
             if window.clone().any(|at| own.get(&at).is_some_and(|own| *own > 0.0)) {
-                windows.push((*window.start(), *window.end(), words + 0.5 * meaning * meaning.abs()));
+                windows.push((*window.start(), *window.end(), words + weight * meaning * meaning.abs()));
             }
         }
     }
@@ -625,4 +629,36 @@ fn notes_that_a_hit_mentions_or_is_mentioned_by_are_found_too() {
     assert_eq!(share(&world.find("what is a port like", 5), 1, "named"), 0.0);
     world.config.retrieve.graph = false;
     assert_eq!(share(&world.find("where was the keeper of the lighthouse born", 5), 1, "mention"), 0.0);
+}
+
+/// Where all notes have the words of a question, meaning weighs more with a contextual embedder; rare words and other
+/// embedders leave its weight as it is.
+#[test]
+fn meaning_weighs_more_where_the_words_are_common() {
+    let bodies: Vec<String> = (0..100)
+        .map(|number| format!("The card payment was declined {number} times at shop {}", number % 7))
+        .collect();
+    let mut notes: Vec<(&str, &str)> = bodies.iter().map(|body| ("", body.as_str())).collect();
+    notes.push(("", "Zebras graze beside the quarry near Ulaanbaatar"));
+    let plain = World::new(&notes);
+    let mut contextual = World::new(&notes).contextual();
+    contextual.config.retrieve.scores.alike_weight = 0.0;
+    let factors = |world: &World, text: &str| -> Vec<f64> {
+        let (before, after) = (plain.find(text, 5), world.find(text, 50));
+        let of = |hit: &RetrievalHit| {
+            let same = after.hits.iter().find(|other| other.id == hit.id).unwrap();
+            assert_eq!(share(same, "words"), share(hit, "words"));
+            share(same, "meaning") / share(hit, "meaning")
+        };
+        before.hits.iter().map(of).collect()
+    };
+    let are = |factors: Vec<f64>, expected: f64| {
+        assert!(factors.iter().all(|factor| (factor - expected).abs() < 1e-9), "{factors:?}");
+    };
+    are(factors(&contextual, "card payment declined"), 4.0);
+    are(factors(&contextual, "zebras graze beside the quarry near Ulaanbaatar"), 1.0);
+    contextual.config.retrieve.scores.meaning_factor = 1.5;
+    are(factors(&contextual, "card payment declined"), 1.5);
+    contextual.config.retrieve.scores.clear_words = 0.0;
+    are(factors(&contextual, "card payment declined"), 1.0);
 }
