@@ -12,7 +12,6 @@ use proptest::prelude::*;
 use scene::{ALL, Scene, rows, scene};
 
 const SPLIT: (&str, &str) = ("B-tree split", "The split of a full page goes through the journal.");
-const REPLAY: (&str, &str) = ("Journal replay", "After a crash the journal is replayed page by page.");
 const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter.");
 
 /// Two notes with these bodies and the names that they share, among others.
