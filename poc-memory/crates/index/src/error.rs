@@ -16,6 +16,8 @@ pub(crate) enum IndexError {
     NotFinite,
     #[error("the {what} cannot be encoded: {problem}")]
     Encode { what: &'static str, problem: postcard::Error },
+    #[error("the vector graph cannot be {action}: {problem}")]
+    VectorGraph { action: &'static str, problem: String },
     #[error("the folder `{}` cannot be removed: {problem}", path.display())]
     RemoveFolder { path: PathBuf, problem: io::Error },
 }
@@ -29,7 +31,9 @@ impl From<IndexError> for Error {
                 Error::invalid(message).hint(format!("the vectors of this store have {expected}"))
             }
             IndexError::NotFinite => Error::invalid(message),
-            IndexError::Encode { .. } | IndexError::RemoveFolder { .. } => Error::internal(message),
+            IndexError::Encode { .. } | IndexError::VectorGraph { .. } | IndexError::RemoveFolder { .. } => {
+                Error::internal(message)
+            }
         }
     }
 }

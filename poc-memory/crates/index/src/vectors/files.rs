@@ -2,7 +2,7 @@
 //! lengths and BLAKE3 hashes of both. The manifest is written last. Files that do not match it are not loaded.
 
 use super::hnsw::{Hnsw, Options};
-use super::rows::Rows;
+use super::rows::{NONE, Rows};
 use crate::error::IndexError;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
@@ -41,6 +41,13 @@ struct SavedRows {
     codes: Vec<u8>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct SavedGraph {
+    members: Vec<u32>,
+    #[serde(with = "serde_bytes")]
+    graph: Vec<u8>,
+}
+
 /// The encoded index for a checkpoint. It is encoded under the lock and written without it.
 pub(super) struct Image {
     applied: u64,
@@ -56,7 +63,10 @@ impl Image {
             parts: rows.parts(),
             codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
         };
-        let graph = hnsw.encode().map(|numbers| encode(&numbers)).transpose()?;
+        let graph = match hnsw.encode()? {
+            Some((members, graph)) => Some(encode(&SavedGraph { members, graph })?),
+            None => None,
+        };
         Ok(Image { applied, rows: encode(&saved)?, graph })
     }
 }
@@ -69,8 +79,11 @@ fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
 impl Files {
     pub(super) fn new(directory: &Path, embedder: &str, options: &Options) -> Self {
         let fingerprint = Fingerprint::of(&format!(
-            "vector index 3, {embedder}, {} dimensions, M {}, ef {}",
-            options.dimensions, options.connectivity, options.expansion_add,
+            "vector index 2, usearch {}, {embedder}, {} dimensions, M {}, ef {}",
+            usearch::version(),
+            options.dimensions,
+            options.connectivity,
+            options.expansion_add,
         ));
         Files { directory: directory.to_owned(), fingerprint }
     }
@@ -100,12 +113,18 @@ impl Files {
         let places =
             saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
         let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
-        let mut rows = Rows::restore(options.dimensions, places.collect(), saved.parts, codes)?;
+        let rows = Rows::restore(options.dimensions, places.collect(), saved.parts, codes)?;
         let graph = match &manifest.graph {
-            Some(entry) => Some(postcard::from_bytes::<Vec<u32>>(&self.read_part(entry)?).ok()?),
+            Some(entry) => {
+                let saved: SavedGraph = postcard::from_bytes(&self.read_part(entry)?).ok()?;
+                if !saved.members.iter().all(|&row| row == NONE || rows.row(row).is_some()) {
+                    return None;
+                }
+                Some((saved.members, saved.graph))
+            }
             None => None,
         };
-        let hnsw = Hnsw::restore(options, &mut rows, graph.as_deref())?;
+        let hnsw = Hnsw::restore(options, &rows, graph)?;
         Some((rows, hnsw, applied))
     }
 

@@ -1,13 +1,15 @@
-//! Keeps the HNSW graph up to date with the rows.
+//! The HNSW graph over the rows (Malkov and Yashunin 2018), by usearch.
 //!
 //! The graph may lag behind the rows. Rows that are not in it yet are pending and compared one by one; rows
-//! in it that are empty or not live are stale and ignored. Nothing is ever removed from the graph; when too
+//! in it that have changed since are stale and ignored. Nothing is ever removed from the graph; when too
 //! much of it is stale, it is rebuilt.
 
-use super::code::Code;
-use super::graph::Graph;
-use super::rows::Rows;
+use super::rows::{NONE, Rows};
+use crate::error::IndexError;
+use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 /// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
@@ -26,13 +28,16 @@ pub(super) fn steps(changed_rows: usize) -> usize {
 /// costs several times as much as a row in a scan.
 const PENDING_SHARE: usize = 16;
 
-/// A graph is rebuilt only if more rows than this are stale.
-const FEW: usize = 1024;
+/// The minimum capacity to reserve, in rows.
+const ROOM: usize = 1024;
 
-/// The HNSW graph and the rows that are missing in it.
+/// The HNSW graph, and the mapping between its keys and the rows.
 pub(super) struct Hnsw {
     options: Options,
-    graph: Graph,
+    graph: Option<Index>,
+    /// The row of each key of the graph; [`NONE`] if it is stale.
+    members: Vec<u32>,
+    keys: FxHashMap<u32, u32>,
     pending: BTreeSet<u32>,
 }
 
@@ -57,33 +62,57 @@ impl Options {
             min_rows: config.exact_below,
         }
     }
+
+    fn graph(&self) -> Result<Index> {
+        Index::new(&IndexOptions {
+            dimensions: self.dimensions,
+            metric: MetricKind::Cos,
+            // Uses the codes directly: without its kernels usearch is six times slower with half floats, and
+            // its own quantization to bytes would lose precision.
+            quantization: ScalarKind::I8,
+            connectivity: self.connectivity,
+            expansion_add: self.expansion_add,
+            expansion_search: self.expansion_search,
+            multi: false,
+        })
+        .map_err(|error| failed("made", &error))
+    }
+}
+
+fn failed(action: &'static str, problem: &dyn std::fmt::Display) -> Error {
+    IndexError::VectorGraph { action, problem: problem.to_string() }.into()
 }
 
 impl Hnsw {
     pub(super) fn new(options: Options) -> Self {
-        Hnsw { options, graph: Graph::new(options.connectivity), pending: BTreeSet::new() }
-    }
-
-    /// Schedules a row of a live node, unless it is in the graph.
-    pub(super) fn enqueue(&mut self, row: u32) {
-        if !self.graph.contains(row) {
-            self.pending.insert(row);
+        Hnsw {
+            options,
+            graph: None,
+            members: Vec::new(),
+            keys: FxHashMap::default(),
+            pending: BTreeSet::new(),
         }
     }
 
-    /// Removes a row that is empty or not live any more. If it is in the graph, it stays there.
-    pub(super) fn remove(&mut self, row: u32) {
-        self.pending.remove(&row);
+    /// Schedules a row whose vector is new or has changed.
+    pub(super) fn enqueue(&mut self, row: u32) {
+        self.remove(row);
+        self.pending.insert(row);
     }
 
-    /// Whether a row is in the graph and must keep its code.
-    pub(super) fn contains(&self, row: u32) -> bool {
-        self.graph.contains(row)
+    /// Removes a row from the results of searches.
+    pub(super) fn remove(&mut self, row: u32) {
+        self.pending.remove(&row);
+        if let Some(key) = self.keys.remove(&row)
+            && let Some(member) = self.members.get_mut(key as usize)
+        {
+            *member = NONE;
+        }
     }
 
     /// Whether a search of the graph is faster than the exact scan.
     pub(super) fn is_ready(&self, rows: &Rows) -> bool {
-        self.graph.len() > 0
+        self.graph.is_some()
             && rows.searchable() >= self.options.min_rows
             && self.pending.len() < rows.searchable() / PENDING_SHARE
     }
@@ -99,63 +128,107 @@ impl Hnsw {
     }
 
     /// Adds some pending rows. Returns whether more are left.
-    pub(super) fn advance(&mut self, rows: &mut Rows) -> bool {
+    pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
         if rows.searchable() < self.options.min_rows {
             // Well below the threshold the graph is not worth its memory.
             if rows.searchable() < self.options.min_rows / 2 {
                 self.clear(rows);
             }
-            return false;
+            return Ok(false);
         }
-        if self.stale(rows) > FEW && self.stale(rows) > self.graph.len() / 3 {
+        if self.stale() > ROOM && self.stale() > self.keys.len() / 2 {
             self.clear(rows);
         }
         for _ in 0..STEP {
-            let Some(row) = self.pending.pop_first() else { return false };
-            self.graph.add(rows, row, self.options.expansion_add);
+            let Some(row) = self.pending.pop_first() else { return Ok(false) };
+            if let Err(error) = self.add(rows, row) {
+                self.pending.insert(row);
+                return Err(error);
+            }
         }
-        !self.pending.is_empty()
+        Ok(!self.pending.is_empty())
     }
 
-    /// The number of rows of the graph that are empty or not live.
-    pub(super) fn stale(&self, rows: &Rows) -> usize {
-        (self.graph.len() + self.pending.len()).saturating_sub(rows.searchable())
+    /// The number of stale members of the graph.
+    pub(super) fn stale(&self) -> usize {
+        self.members.len() - self.keys.len()
     }
 
-    fn clear(&mut self, rows: &mut Rows) {
-        if self.graph.len() > 0 {
-            self.graph = Graph::new(self.options.connectivity);
-            self.pending = live(rows).collect();
-            rows.reuse_all(|_| false);
+    fn clear(&mut self, rows: &Rows) {
+        if self.graph.take().is_some() {
+            let live = (0..rows.end()).filter(|&row| rows.row(row).is_some_and(|(_, owner)| owner.live));
+            self.pending = live.collect();
+            self.members.clear();
+            self.keys.clear();
         }
     }
 
-    /// The `count` rows nearest to the code.
-    pub(super) fn search(&self, rows: &Rows, code: &Code, count: usize) -> Vec<u32> {
-        let mut found = self.graph.search(rows, code, self.options.expansion_search.max(count));
-        found.truncate(count);
-        found
+    fn add(&mut self, rows: &Rows, row: u32) -> Result<()> {
+        if rows.row(row).is_none() {
+            return Ok(());
+        }
+        let graph = match &self.graph {
+            Some(graph) => graph,
+            None => self.graph.insert(self.options.graph()?),
+        };
+        if self.members.len() >= graph.capacity() {
+            reserve(graph, self.members.len() * 2)?;
+        }
+        let key = self.members.len() as u32;
+        graph.add(u64::from(key), rows.code(row)).map_err(|error| failed("extended", &error))?;
+        self.members.push(row);
+        self.keys.insert(row, key);
+        Ok(())
     }
 
-    /// The encoded graph; `None` if there is none.
-    pub(super) fn encode(&self) -> Option<Vec<u32>> {
-        (self.graph.len() > 0).then(|| self.graph.encode())
+    /// About `count` rows near the code; `None` if the search fails.
+    pub(super) fn search(&self, code: &[i8], count: usize) -> Option<Vec<u32>> {
+        let matches = self.graph.as_ref()?.search(code, count).ok()?;
+        let row =
+            |key: &u64| self.members.get(usize::try_from(*key).ok()?).copied().filter(|&row| row != NONE);
+        Some(matches.keys.iter().filter_map(row).collect())
     }
 
-    /// Restores a graph from [`Hnsw::encode`]; all other searchable rows become pending, and the empty ones are
-    /// reused. `None` if it does not match the rows or the settings.
-    pub(super) fn restore(options: Options, rows: &mut Rows, saved: Option<&[u32]>) -> Option<Hnsw> {
+    /// The rows of its keys and the encoded graph; `None` if there is no graph.
+    pub(super) fn encode(&self) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
+        let Some(graph) = &self.graph else { return Ok(None) };
+        let mut bytes = vec![0; graph.serialized_length()];
+        graph.save_to_buffer(&mut bytes).map_err(|error| failed("saved", &error))?;
+        Ok(Some((self.members.clone(), bytes)))
+    }
+
+    /// Restores a saved graph; all other searchable rows become pending. `None` if it does not match the rows or
+    /// the settings. The bytes must come from [`Hnsw::encode`], because usearch does not validate them.
+    pub(super) fn restore(options: Options, rows: &Rows, saved: Option<(Vec<u32>, Vec<u8>)>) -> Option<Hnsw> {
         let mut hnsw = Hnsw::new(options);
-        if let Some(numbers) = saved {
-            hnsw.graph = Graph::decode(options.connectivity, numbers, rows.end())?;
+        if let Some((members, bytes)) = saved {
+            let graph = options.graph().ok()?;
+            graph.load_from_buffer(&bytes).ok()?;
+            if graph.dimensions() != options.dimensions || graph.size() != members.len() {
+                return None;
+            }
+            graph.change_expansion_add(options.expansion_add);
+            graph.change_expansion_search(options.expansion_search);
+            // A loaded graph has no capacity and no threads until they are reserved.
+            reserve(&graph, members.len()).ok()?;
+            hnsw.keys = (0u32..)
+                .zip(&members)
+                .filter(|(_, row)| **row != NONE)
+                .map(|(key, &row)| (row, key))
+                .collect();
+            hnsw.members = members;
+            hnsw.graph = Some(graph);
         }
-        hnsw.pending = live(rows).filter(|&row| !hnsw.contains(row)).collect();
-        rows.reuse_all(|row| hnsw.contains(row));
+        hnsw.pending = (0..rows.end())
+            .filter(|row| !hnsw.keys.contains_key(row) && rows.row(*row).is_some_and(|(_, owner)| owner.live))
+            .collect();
         Some(hnsw)
     }
 }
 
-/// The rows of live nodes.
-fn live(rows: &Rows) -> impl Iterator<Item = u32> {
-    (0..rows.end()).filter(|&row| rows.row(row).is_some_and(|(_, owner)| owner.live))
+/// Reserves capacity, and contexts for as many concurrent searches as can be expected. A search without a free
+/// context fails, and the exact scan is used instead.
+fn reserve(graph: &Index, rows: usize) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).max(8) * 2;
+    graph.reserve_capacity_and_threads(rows.max(ROOM), threads).map_err(|error| failed("extended", &error))
 }

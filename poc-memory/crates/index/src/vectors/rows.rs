@@ -56,28 +56,6 @@ impl Rows {
         self.rows.len() as u32
     }
 
-    /// 1 / the length of the code of a row, which may be empty but in the graph.
-    pub(super) fn inverse(&self, row: u32) -> f32 {
-        self.rows.get(row as usize).map_or(0.0, |row| row.inverse)
-    }
-
-    /// The row of a part of a node.
-    pub(super) fn find(&self, id: NodeId, part: u16) -> Option<u32> {
-        let found = self.of(self.owner(id)?).find(|(_, row)| row.part == part);
-        found.map(|(number, _)| number)
-    }
-
-    /// Lets later vectors use an empty row.
-    pub(super) fn reuse(&mut self, row: u32) {
-        self.free.push(row);
-    }
-
-    /// Lets later vectors use exactly the empty rows that `keep` does not keep.
-    pub(super) fn reuse_all(&mut self, keep: impl Fn(u32) -> bool) {
-        let empty = (0u32..).zip(&self.rows).filter(|(_, row)| row.node == NONE).map(|(number, _)| number);
-        self.free = empty.filter(|&number| !keep(number)).collect();
-    }
-
     /// The codes of all rows in order, including empty ones.
     pub(super) fn codes(&self) -> &[i8] {
         &self.codes
@@ -135,8 +113,7 @@ impl Rows {
         self.owners.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
-    /// Sets the vector of a part. Returns its row if that changed anything. A row that is in the graph must be
-    /// removed first.
+    /// Sets the vector of a part. Returns its row if that changed anything.
     pub(super) fn put(&mut self, id: NodeId, part: u16, code: &Code) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
         let owner = (*self.owners.get(place as usize)?)?;
@@ -152,7 +129,7 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes the vector of a part. Returns its former row, which keeps its code until [`Rows::reuse`].
+    /// Removes the vector of a part. Returns its former row.
     pub(super) fn remove(&mut self, id: NodeId, part: u16) -> Option<u32> {
         let place = *self.by_id.get(&id)?;
         let owner = self.owner(id)?;
@@ -173,7 +150,7 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes a node. Returns its former rows, which keep their codes until [`Rows::reuse`].
+    /// Removes a node. Returns its former rows.
     pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
         let Some(place) = self.by_id.remove(&id) else { return Vec::new() };
         let Some(owner) = self.owners.get_mut(place as usize).and_then(Option::take) else {
@@ -241,7 +218,8 @@ impl Rows {
 
     fn release(&mut self, number: u32, live: bool) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            *row = Row { node: NONE, next: NONE, part: 0, ..*row };
+            *row = Row { node: NONE, next: NONE, part: 0, inverse: 0.0 };
+            self.free.push(number);
             self.searchable -= usize::from(live);
         }
     }
@@ -252,7 +230,6 @@ impl Rows {
     }
 
     /// Restores rows from [`Rows::slots`], [`Rows::parts`] and [`Rows::codes`]; `None` if they are inconsistent.
-    /// Empty rows are not used before [`Rows::reuse_all`].
     pub(super) fn restore(
         dimensions: usize,
         places: Vec<Option<(NodeId, bool)>>,
@@ -278,11 +255,12 @@ impl Rows {
             }
         }
         for (number, (node, part)) in (0u32..).zip(parts) {
-            let inverse = code::inverse_length(rows.code(number));
             if node == NONE {
-                rows.rows.push(Row { node, next: NONE, part: 0, inverse });
+                rows.free.push(number);
+                rows.rows.push(Row { node, next: NONE, part: 0, inverse: 0.0 });
                 continue;
             }
+            let inverse = code::inverse_length(rows.code(number));
             let owner = rows.owners.get_mut(node as usize)?.as_mut()?;
             rows.rows.push(Row { node, next: owner.first, part, inverse });
             owner.first = number;

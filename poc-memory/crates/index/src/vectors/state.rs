@@ -32,7 +32,7 @@ impl State {
         let mut count = k.saturating_mul(2).max(32);
         // Searching the graph for a large share of the rows costs more than the exact scan.
         while count <= self.rows.searchable() / 16 {
-            let near = self.hnsw.search(&self.rows, query, count);
+            let near = self.hnsw.search(&query.values, count)?;
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
             for number in near.into_iter().chain(self.hnsw.pending()) {
                 let Some((row, owner)) = self.rows.row(number) else { continue };
@@ -83,7 +83,7 @@ impl State {
             }
             Delta::NodeDeleted(id) => {
                 let rows = self.rows.remove_owner(*id);
-                rows.iter().for_each(|&row| self.release(row));
+                rows.iter().for_each(|&row| self.hnsw.remove(row));
                 rows.len()
             }
             _ => 0,
@@ -91,14 +91,6 @@ impl State {
     }
 
     fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
-        // A row in the graph keeps its code, so a new vector gets another row.
-        if self
-            .rows
-            .find(id, part)
-            .is_some_and(|row| self.hnsw.contains(row) && self.rows.code(row) != code.values)
-        {
-            self.remove(id, part);
-        }
         let Some(row) = self.rows.put(id, part, code) else { return 0 };
         if self.rows.owner(id).is_some_and(|owner| owner.live) {
             self.hnsw.enqueue(row);
@@ -108,14 +100,6 @@ impl State {
 
     fn remove(&mut self, id: NodeId, part: u16) -> usize {
         let row = self.rows.remove(id, part);
-        row.into_iter().map(|row| self.release(row)).count()
-    }
-
-    /// Forgets an empty row.
-    fn release(&mut self, row: u32) {
-        self.hnsw.remove(row);
-        if !self.hnsw.contains(row) {
-            self.rows.reuse(row);
-        }
+        row.into_iter().map(|row| self.hnsw.remove(row)).count()
     }
 }
