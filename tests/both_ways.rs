@@ -100,14 +100,14 @@ const SESSION: &[&[&str]] = &[
     &["agent", "check"],
     &["agent", "test"],
     &["agent", "test", "linker"],
-    // Similar notes that share rare words and have no edge, so the linker has work.
+    // Notes that share an identifier and have no edge, so the linker has work.
     &[
         "insert",
         "--type=episodic",
         "--title",
         "Insurance",
         "--body",
-        "The insurer asks who saw the container fall from the harbour crane; the quay is closed until Friday.",
+        "After INC-412 the insurer asks who saw the container fall from the harbour crane.",
     ],
     &[
         "insert",
@@ -115,7 +115,7 @@ const SESSION: &[&[&str]] = &[
         "--title",
         "Quay closed",
         "--body",
-        "The quay stays closed: a container lies in the water below the harbour crane.",
+        "INC-412: the quay stays closed until Friday, because divers look for the container.",
     ],
     &["agent", "run", "linker", "--dry-run", "--record"],
     &["agent", "reload"],

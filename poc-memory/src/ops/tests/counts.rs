@@ -68,7 +68,7 @@ fn stats_equal_a_full_scan_after_thousands_of_requests() {
             memory = memory.reopened();
         }
     }
-    assert!(done.len() == 8 && done.values().all(|count| *count > 10), "{done:?}");
+    assert!(done.len() == 9 && done.values().all(|count| *count > 10), "{done:?}");
     for (at, by_hand) in pasts {
         assert_eq!(counts_of_view(memory.store.snapshot_at(at).unwrap().view()), by_hand, "at {at}");
     }

@@ -67,8 +67,8 @@ impl Options {
         Index::new(&IndexOptions {
             dimensions: self.dimensions,
             metric: MetricKind::Cos,
-            // Uses the codes directly: without its kernels usearch is six times slower with half floats, and
-            // its own quantization to bytes would lose precision.
+            // Uses the codes directly: half floats take twice the memory, and usearch's own quantization to bytes
+            // would lose precision.
             quantization: ScalarKind::I8,
             connectivity: self.connectivity,
             expansion_add: self.expansion_add,
