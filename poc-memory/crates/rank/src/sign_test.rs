@@ -34,7 +34,9 @@ mod tests {
             let n = worse + better;
             let rest = p_of_fall(better + 1, worse - 1);
             prop_assert!((p_of_fall(worse, better) + rest - 1.0).abs() < 1e-9, "{n}");
-            prop_assert!(p_of_fall(worse + 1, better) < p_of_fall(worse, better));
+            // Near 1, the difference is smaller than the rounding of a sum.
+            let (more, before) = (p_of_fall(worse + 1, better), p_of_fall(worse, better));
+            prop_assert!(more < before || before > 1.0 - 1e-9 && more < before + 1e-9, "{more} {before}");
         }
     }
 }
