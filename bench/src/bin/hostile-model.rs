@@ -73,8 +73,7 @@ fn five_hundred_times(notes: &[PromptNote]) -> Value {
     let mut facts = Vec::new();
     for note in notes.iter().filter(|note| note.is_chosen) {
         let text = sentence(&note.body);
-        for number in 0..REPEATED {
-            let filler = FILLERS[number % FILLERS.len()];
+        for (number, filler) in FILLERS.iter().cycle().take(REPEATED).enumerate() {
             let title = match number % 3 {
                 0 => text.clone(),
                 1 => format!("{text} ({number})"),
@@ -91,11 +90,11 @@ fn unseen(notes: &[PromptNote]) -> Value {
     let chosen: Vec<&PromptNote> = notes.iter().filter(|note| note.is_chosen).collect();
     let mut facts = Vec::new();
     let mut links = Vec::new();
-    for (at, note) in chosen.iter().enumerate() {
+    // A text that is there, for a note that does not say it.
+    let others = chosen.iter().cycle().skip(chosen.len() / 2);
+    for ((at, note), other) in chosen.iter().enumerate().zip(others) {
         let handle = note.handle.as_str();
         let beyond = format!("N{}", notes.len() + 1 + at);
-        // A text that is there, for a note that does not say it.
-        let other = chosen[(at + chosen.len() / 2) % chosen.len()];
         let text = sentence(&other.body);
         facts.push(fact(&text, &[&beyond]));
         facts.push(fact(&text, &[&note.key]));

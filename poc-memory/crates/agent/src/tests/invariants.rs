@@ -193,7 +193,8 @@ impl Rules<'_> {
             }
             let other_key = Node { key: was.key.clone(), aliases: was.aliases.clone(), ..now.clone() };
             if other_key == *was && now.key != was.key {
-                let is_kept = now.aliases == [was.aliases.as_slice(), &[was.key.clone()]].concat();
+                let is_kept =
+                    now.aliases == [was.aliases.as_slice(), std::slice::from_ref(&was.key)].concat();
                 refuse(is_kept, format!("`{}` lost a name", was.key))?;
                 refuse(
                     self.may(ActionKind::Supersede) && free(*id) && whole(was),

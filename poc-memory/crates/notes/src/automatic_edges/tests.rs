@@ -144,7 +144,7 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
         let cause = memory.cause("manual", "insert");
         let now = cause.at;
         let stored = memory.store.transact(cause, |tx| {
-            prepared.iter().map(|note| insert::apply(tx, note.as_ref().unwrap(), now).map(|_| ())).collect()
+            prepared.iter().try_for_each(|note| insert::apply(tx, note.as_ref().unwrap(), now).map(|_| ()))
         });
         let () = stored.unwrap().value;
     }
