@@ -43,7 +43,7 @@ fn a_former_key_works_wherever_a_key_does() {
     assert_eq!(world.json(&["get", "lentil-soup"])["body"], "Lentils with mint.");
     assert_eq!(world.json(&["get", "menu"])["edges"]["link"][0]["key"], "lentil-soup");
 
-    // Nobody else gets the name until it is given up.
+    // No other note gets the name until `--forget` removes it.
     let taken = world.json_with_status(&["insert", "--key", "soup", "--body", "Tomatoes."], 1);
     assert_eq!(taken["error"]["code"], "conflict");
     assert_eq!(world.json(&["rename", "lentil-soup", "--forget", "soup"])["aliases"], Value::Null);

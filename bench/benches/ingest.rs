@@ -1,13 +1,13 @@
-//! Filling a memory.
+//! The cost of imports and inserts.
 //!
 //! Generated notes of 75 words are imported at each size: without keywords, with two, with one keyword on every note,
 //! and with titles only. The figures are seconds of processor time of all threads, with the embedding and closing the
 //! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with up
 //! to four rare keywords, with a thousand keywords, and with a body of a megabyte.
 //!
-//! Folders as for `poc-memory eval` are imported and compared with each of the parts of an import alone on the same notes
-//! in the same run: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with a sync
-//! each. The number of edges depends on how much real notes have in common.
+//! Folders in the form that `poc-memory eval` takes are imported. In the same run, each part of an import is measured
+//! alone on the same notes: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with
+//! a sync each. The number of edges depends on how much real notes have in common.
 //!
 //! Environment variables choose the embedder, for example `POC_MEMORY__EMBEDDER__KIND=candle` with
 //! `POC_MEMORY__EMBEDDER__MODEL=FOLDER`.
@@ -38,9 +38,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sizes without arguments.
+/// The default sizes.
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
-/// Two keywords of so many; each is on a few notes, or on hundreds.
+/// Size of the vocabulary from which common keywords are taken.
 const KEYWORDS: usize = 300;
 /// Notes that have the same rare keyword.
 const RARE: usize = 10;

@@ -150,7 +150,7 @@ impl ActionExecutor<'_> {
                 return Ok(Some(present("its source says nearly the same")));
             }
             for other in &derived {
-                // A number that the source does not have does not make another fact of it.
+                // A fact that differs only in a number absent from the source is still a duplicate.
                 if words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about) {
                     let why = format!("`{}`, derived from the same note, says nearly the same", other.key);
                     return Ok(Some(present(&why)));

@@ -130,7 +130,8 @@ fn plan(
     Ok((planned, cut_off))
 }
 
-/// The proposals of an agent for the notes of this tenant that a person rejected, by their summary: the run, and when it ended.
+/// The proposals of an agent for the notes of this tenant that a person rejected, by their summary: the run, and when
+/// it ended.
 fn rejected_proposals(memory: &Memory, agent: &str) -> Result<HashMap<String, (RunId, Timestamp)>> {
     let mut rejected = HashMap::new();
     // The newest run first.

@@ -97,7 +97,7 @@ pub fn run_until_done(
 }
 
 /// The batches of one slot. A run reads as many notes of one tenant as its pipeline and prompt allow; the batches after
-/// it read the other notes that were stale when it began. They go round over the tenants, so each gets its turn.
+/// it read the other notes that were stale when it began. They visit the tenants round-robin.
 #[derive(Clone, Debug)]
 pub struct SlotBatches {
     due: Timestamp,
@@ -117,7 +117,7 @@ impl SlotBatches {
     }
 
     /// Runs the next batch after `previous`. `None` if nothing is left to do for any tenant, if the run before ended
-    /// in a way that further runs cannot mend, if the time of the agent is over, or if it was paused, disabled or
+    /// in a way that further runs cannot fix, if the time of the agent is over, or if it was paused, disabled or
     /// started by someone else. A tenant gets no further batch in this slot after a run that visited no further note,
     /// that failed, or for which the pipeline fails.
     ///

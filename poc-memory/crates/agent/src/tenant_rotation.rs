@@ -1,5 +1,5 @@
-//! Which tenant a run of an agent works for. A slot belongs to the agent; its batches go round over the tenants, so
-//! that one with many notes does not keep others waiting.
+//! Which tenant a run of an agent works for. A slot belongs to the agent; its batches visit the tenants round-robin,
+//! so that one with many notes does not delay the others.
 
 use super::ledger::{self, Status};
 use super::{Definition, selection};
@@ -44,8 +44,8 @@ pub(crate) fn first(memory: &Memory, definition: &Definition) -> Result<Memory> 
     Ok(failing.unwrap_or_else(|| memory.of(&Tuple::default())))
 }
 
-/// Number of stale results of an agent: for the default tenant those of all tenants, for any other its own. `None` where [`selection::backlog_at_hand`] gives `None` for
-/// every one of them.
+/// Number of stale results of an agent: for the default tenant those of all tenants, for any other its own. `None` if
+/// [`selection::backlog_at_hand`] returns `None` for each of them.
 ///
 /// # Errors
 /// The store's.
@@ -61,7 +61,7 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Optio
     Ok(backlogs.flatten().fold(None, |sum, backlog| Some(sum.unwrap_or(0) + backlog)))
 }
 
-/// The tenants with notes whose names the settings allow. The notes of others are out of reach for everyone.
+/// The tenants with notes whose names the settings allow. Nobody can access the notes of the others.
 fn with_notes(memory: &Memory) -> Result<Vec<Tuple>> {
     let schema = &memory.config.tenant_schema;
     let tenants = memory.store.tenants()?.into_iter();

@@ -79,7 +79,8 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
 }
 
 /// Undoes the runs that started at an instant or later, of one agent or all agents, the latest first: for the default
-/// tenant those of all tenants, for any other its own. Runs without anything to undo are skipped. Returns each undone run with its items.
+/// tenant those of all tenants, for any other its own. Runs without anything to undo are skipped. Returns each undone
+/// run with its items.
 ///
 /// # Errors
 /// Those of [`undo`] except that there is nothing to undo. The runs undone before the error stay undone.

@@ -11,14 +11,14 @@ use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Links or facts that count as supported, or kept, before the first one. Without them, a single one would decide.
+/// Prior count of good links or facts, so that a single bad one does not decide.
 const PRIOR: f64 = 3.0;
 
 /// From this share of supported links or facts on, a record is good. A link between notes that use different words for
 /// the same thing is not supported, so a good agent does not reach 1.
 const SUPPORTED: f64 = 0.5;
 
-/// With a smaller factor, links are refused.
+/// Links are refused when their strength factor is below this.
 const LEAST_FACTOR: f64 = 0.5;
 
 /// How many runs of an agent are examined for links that were undone.

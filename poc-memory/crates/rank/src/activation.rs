@@ -86,7 +86,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         self.total.all()
     }
 
-    /// Passes the activation of the front on. Nodes out of use receive it too: whether a node may be reached is
+    /// Spreads the activation of the front by one hop. Nodes out of use receive it too: whether a node may be reached is
     /// checked once a node and not once an edge.
     fn sparse_hop(&mut self) {
         for &(ix, activation) in &self.front {

@@ -6,9 +6,9 @@
 //! tail. Near the mean, where they are noise, they then hardly count, and a note that stands out by
 //! its meaning alone ranks above one that merely shares a common word.
 //!
-//! The vectors of a sentence model say more than words that occur in many notes, and less than rare words.
-//! Where all notes speak of one topic, the words of a question are common, and a note with one word more than
-//! the others would push out the notes that mean the same. [`clarity`] measures how clearly the words point to
+//! The vectors of a sentence model carry more information than words that occur in many notes, and less than rare
+//! words. Where all notes are about one topic, the words of a question are common, and a note with one more matching
+//! word would displace notes of the same meaning. [`clarity`] measures how clearly the words point to
 //! a note, and [`meaning_factor`] raises the weight of the meaning when they do not.
 
 /// `words + weight · sign(meaning) · meaning²`, where `words` and `meaning` are the standard scores of BM25

@@ -124,7 +124,7 @@ mod tests {
         assert!(repeats("The disk is full, really, says everybody (7)", "The disk is full"));
         assert!(!repeats("The disk is full", "The disk is full, really, says everybody"));
         assert!(!repeats("Ann moved to Lisbon in May", "I moved there with the dog in May"));
-        // A digest that quotes three notes repeats none of them.
+        // A digest that quotes three notes does not count as a repetition of any of them.
         assert!(!repeats("The disk is full. A pump broke. Nobody saw them. Lin came.", "The disk is full"));
         assert!(!repeats("The disk is full", "12"));
     }

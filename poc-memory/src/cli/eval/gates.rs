@@ -5,7 +5,7 @@ use poc_notes::eval::gates::GateRates;
 
 const HEAD: [&str; 5] = ["gate", "answerable", "precision", "foreign", "notes removed"];
 
-/// The shares of STRONG by gate as text.
+/// The table as text.
 pub(super) fn show(set: &str, embedder: &str, gates: &[GateRates]) -> String {
     let asked = gates.first().map_or(0, |rates| rates.questions);
     let foreign = gates.first().map_or(0, |rates| rates.foreign_questions);

@@ -20,7 +20,7 @@ pub(super) enum AgentOrigin {
     File,
     /// Bundled in the binary.
     Bundled,
-    /// Not an agent, but housekeeping. The source of its last valid version is its schedule.
+    /// Housekeeping, which is not an agent. The source of its last valid version is its schedule.
     Housekeeping,
 }
 

@@ -113,7 +113,7 @@ pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
 }
 
-/// Whether a tenant may see a run: the default tenant sees all runs, others see their own.
+/// Whether a tenant may see a run. The default tenant sees all runs, others see their own.
 pub fn is_visible(memory: &Memory, run: &Run) -> bool {
     memory.store.tenant().is_default() || run.tenant == *memory.store.tuple()
 }

@@ -152,8 +152,8 @@ fn candidate(
 
 fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
     // Protection only matters to agents that may supersede.
-    let told = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
-    let protected = if told { ", protected: it may not be superseded" } else { "" };
+    let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
+    let protected = if is_relevant { ", protected: it may not be superseded" } else { "" };
     let node = &handle.node;
     format!(
         "{}{role}\ntype: {}, created: {}, weight: {:.2}, links: {}{protected}\n",

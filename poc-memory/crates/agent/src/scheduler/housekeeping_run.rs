@@ -8,8 +8,8 @@ use poc_notes::Memory;
 use poc_notes::consolidate::{ConsolidationReport, consolidate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Consolidates every tenant and writes the row of the slot, whose message says what was done. A row that only says
-/// that a run overlaps is returned as it is.
+/// Consolidates every tenant and writes the row of the slot, whose message says what was done. A row that only
+/// records an overlap is returned unchanged.
 ///
 /// # Errors
 /// `conflict` when the slot was already claimed, and those of [`consolidate`]; then the row ends as failed.

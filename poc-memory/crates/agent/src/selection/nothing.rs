@@ -58,7 +58,7 @@ fn left_by(stage: &StageReport) -> String {
     }
 }
 
-/// What would give a stage more nodes, by its word.
+/// Advice for a stage that left too few nodes, by the word of the stage.
 fn help(stage: &StageReport) -> String {
     let text = stage.stage.trim_start_matches('!');
     let (word, argument) = text.split_once(':').unwrap_or((text.split(',').next().unwrap_or(text), ""));

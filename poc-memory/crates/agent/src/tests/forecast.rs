@@ -70,11 +70,11 @@ fn a_forecast_reports_a_prompt_that_is_too_long() {
 /// The message of a run that finds nothing, which the forecast predicts word by word.
 #[track_caller]
 fn nothing_to_do(fleet: &Fleet) -> String {
-    let told = looked(fleet).obstacles.into_iter().map(|(_, why)| why).next().unwrap();
+    let predicted = looked(fleet).obstacles.into_iter().map(|(_, why)| why).next().unwrap();
     let definition = fleet.definition("linker");
     let ran = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
-    assert_eq!(ran.message.as_deref(), Some(told.as_str()));
-    told
+    assert_eq!(ran.message.as_deref(), Some(predicted.as_str()));
+    predicted
 }
 
 #[test]

@@ -205,13 +205,13 @@ impl Rules<'_> {
                 renamed += 1;
                 continue;
             }
-            let gone = in_state(State::Superseded);
+            let retired_node = in_state(State::Superseded);
             // It became stale with its source before it was superseded itself.
             let is_derived =
                 then.edges.keys().any(|(src, kind, _)| (*src, *kind) == (*id, EdgeKind::DerivedFrom));
-            let gone_after_stale = Node { version: was.version + 2, ..gone.clone() };
-            let is_gone = *now == gone || is_derived && *now == gone_after_stale;
-            refuse(is_gone && was.state.is_live(), format!("`{}` was written over", was.key))?;
+            let retired_stale_node = Node { version: was.version + 2, ..retired_node.clone() };
+            let is_retired = *now == retired_node || is_derived && *now == retired_stale_node;
+            refuse(is_retired && was.state.is_live(), format!("`{}` was written over", was.key))?;
             refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
             refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
             refuse(
@@ -223,21 +223,21 @@ impl Rules<'_> {
         for id in stale {
             let mut derived =
                 then.edges.keys().filter(|(src, kind, _)| (*src, *kind) == (id, EdgeKind::DerivedFrom));
-            let is_source_gone = derived.any(|(.., source)| retired.contains(source));
-            refuse(is_source_gone, format!("`{}` was made stale", name(&id)))?;
+            let is_source_retired = derived.any(|(.., source)| retired.contains(source));
+            refuse(is_source_retired, format!("`{}` was made stale", name(&id)))?;
         }
         let replaced = retired.len() + renamed;
         refuse(replaced <= limits.supersede_max, format!("{replaced} were superseded"))?;
         refuse(replaced == applied(ActionKind::Supersede), "supersessions and rows differ".into())?;
 
-        // The notes that took the place of superseded ones, and may know what those knew.
-        let heirs: BTreeMap<NodeId, Vec<NodeId>> = after
+        // Successors, which inherit the edges and visits of the notes that they replaced.
+        let successors: BTreeMap<NodeId, Vec<NodeId>> = after
             .edges
             .keys()
             .filter(|(_, kind, old)| *kind == EdgeKind::Supersedes && retired.contains(old))
-            .fold(BTreeMap::new(), |mut heirs, (new, _, old)| {
-                heirs.entry(*new).or_insert_with(Vec::new).push(*old);
-                heirs
+            .fold(BTreeMap::new(), |mut successors, (new, _, old)| {
+                successors.entry(*new).or_insert_with(Vec::new).push(*old);
+                successors
             });
 
         // Weights.
@@ -255,7 +255,7 @@ impl Rules<'_> {
             if now == *was {
                 continue;
             }
-            if let Some(olds) = heirs.get(id) {
+            if let Some(olds) = successors.get(id) {
                 let known = olds.iter().filter_map(|old| then.activity.get(old));
                 let most = known.map(|activity| activity.weight).fold(was.weight, f64::max);
                 let moved = limits.weight_max_delta;
@@ -336,7 +336,7 @@ impl Rules<'_> {
                     refuse(within(src) || within(dst), format!("{said}: no end is a target"))?;
                 }
                 EdgeKind::Structural if self.closes_gap(then, &retired, (src, dst)) => {}
-                _ if heirs.contains_key(&src) || heirs.contains_key(&dst) => {
+                _ if successors.contains_key(&src) || successors.contains_key(&dst) => {
                     let is_due = is_new(&src) || is_new(&dst) || after.carried(kind, (src, dst));
                     refuse(is_due, format!("{said}: nobody had it"))?;
                 }
@@ -397,9 +397,9 @@ impl Rules<'_> {
                 visits.retain(|(agent, _)| agent != "tester");
                 visits
             };
-            let is_heir = heirs.contains_key(id);
+            let is_successor = successors.contains_key(id);
             refuse(
-                is_heir || others(after) == others(then),
+                is_successor || others(after) == others(then),
                 format!("`{}`: somebody else's visit", node.key),
             )?;
         }

@@ -1,4 +1,4 @@
-//! What agents write does not make a memory worse: models that try to, over three kinds of generated notes.
+//! What agents write does not make a memory worse. Models that try to do harm run on three kinds of generated notes.
 //!
 //! The measures are computed here from the planted answers, independently of the evaluation of the product.
 

@@ -1,4 +1,4 @@
-//! Agents work for every tenant, each by itself.
+//! Agents work for every tenant, one tenant at a time.
 
 use super::fleet::{self, Fleet, nothing, replying};
 use super::world::{FnModel, ScriptedModel, World, agent, draft, edit, handle};
@@ -110,7 +110,7 @@ fn all_tenants_share_the_time_and_the_budget_of_the_agent() {
     };
     let mut fleet = Fleet::over(world, &[("nightly", &nightly(""))], slow);
     nights(&mut fleet, 1);
-    // An hour is over after the third batch.
+    // The time limit of an hour is reached after the third batch.
     assert_eq!(fleet.rows().len(), 3);
     let more = "[budget]\nmax-runs-per-day = 1\n";
     let mut fleet = Fleet::over(self::world(), &[("nightly", &nightly(more))], |_| nothing());
@@ -264,7 +264,7 @@ fn a_slot_continues_for_others_after_a_reply_that_cannot_be_read() {
     assert_eq!(rows[0].status, Status::Failed);
     assert_eq!(turns(&rows[1..]), expected(&[("user=ann", 5), ("user=bob", 20), ("user=bob", 5)]));
     assert!(SlotBatches::after(&rows[0]).is_some());
-    // A model that is down is asked once.
+    // An unreachable model is called once, not once for each tenant.
     let mut fleet = Fleet::over(self::world(), &[("nightly", &nightly(more))], |_| fleet::fails());
     nights(&mut fleet, 1);
     assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(members(&view(&(0..11).collect::<Vec<_>>(), &edges)), expected);
     }
 
-    /// Twenty groups of 20 nodes in a ring, each node tied to four of its group, and some ties between groups.
+    /// Twenty groups of 20 nodes in a ring, each node linked to four of its group, and some edges between groups.
     fn groups() -> Vec<(u64, u64, f64)> {
         let inside = (0..400u64).flat_map(|node| {
             let other = move |step: u64| node / 20 * 20 + (node + step) % 20;

@@ -12,7 +12,7 @@ const BLOCK: usize = 32;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// The nodes of each keyword, in the order in which they got it.
+/// The nodes of each keyword, in the order in which the keyword was added to them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeywordNodes {
     /// The newest block of each keyword, by its number.

@@ -75,7 +75,7 @@ impl Evaluation {
                 let Some(group) = self.group(number % groups.max(1)) else { continue };
                 elsewhere.push(judge(&group.memory, &question.text, &[], &[], gate)?);
             }
-            // A question whose notes are not there has no right answer.
+            // Without its notes, a question has no right answer.
             let of_others = |verdicts| AnswerRates { right: None, ..AnswerRates::of_verdicts(verdicts) };
             all.push(GateRates {
                 gate,

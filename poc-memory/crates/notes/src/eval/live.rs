@@ -115,7 +115,7 @@ pub fn read(memory: &Memory, file: &Path) -> Result<Vec<LiveQuestion>> {
     Ok(questions)
 }
 
-/// What a line of the file is.
+/// The form of a line, for error messages.
 const FORMAT: &str = "write {\"text\": \"the question\", \"keys\": [\"key-of-the-note\"]} on each line";
 
 /// The keys of a question: a list of texts, or one text. `None` if there are none.

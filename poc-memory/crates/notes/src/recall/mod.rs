@@ -62,8 +62,8 @@ pub struct RecallResult {
 
 /// Recalls nodes in these steps:
 ///
-/// 1. The `oversample` nearest nodes are candidates, except nodes that were derived from nodes which can be recalled. The weight of each is decayed to `now` and raised by the
-///    gain of a use.
+/// 1. The `oversample` nearest nodes are candidates, except nodes derived from other nodes that can be recalled. The
+///    weight of each is decayed to `now` and raised by the gain of a use.
 /// 2. The best `k` by `likeness^α · weight^β` are starts.
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
@@ -80,7 +80,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let visible = |ix: Ix| {
         view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
     };
-    // What agents concluded is not what was said: a note that was derived from others leaves its place to them.
+    // Conclusions of agents must not displace the statements that they are derived from.
     let is_represented = |ix: Ix| view.sources(ix).any(visible);
     let visible = |ix: Ix| visible(ix) && !is_represented(ix);
     let keep = |id: NodeId| view.find(id).is_some_and(visible);

@@ -130,7 +130,7 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     assert_eq!(undo::undo(&memory, renamed).unwrap().refused, None);
     assert_eq!(memory.store.node(id).unwrap(), before);
     assert!(memory.find("lentils").is_err());
-    // And undoing the undo renames again.
+    // Undoing the undo renames again.
     let undone = memory.store.last_seq();
     assert_eq!(undo::undo(&memory, undone).unwrap().refused, None);
     assert_eq!(memory.find("soup").unwrap().key, "lentils");
@@ -306,7 +306,7 @@ proptest! {
             memory.store.transact(cause, |tx| apply(tx, ids[number], Some(&key), &[])).unwrap();
         }
         prop_assert_eq!(found(&memory, &queries), before.clone());
-        // The same after everything derived was built again.
+        // The same after all derived data was rebuilt.
         let memory = memory.reopened();
         prop_assert_eq!(found(&memory, &queries), before);
     }

@@ -149,7 +149,7 @@ fn a_visit_counts_for_a_successor_with_the_same_text() {
     assert_eq!(undo::undo(&memory, replacement).unwrap().refused, None);
     assert_eq!(memory.store.visits(twin).unwrap()[0].1.outcome, VisitOutcome::Skipped);
     assert_eq!(memory.find("old").unwrap().state, State::Active);
-    // Nobody has read another text.
+    // A changed text counts as unread.
     replace(&memory, "old", "other");
     assert_eq!(memory.store.visits(other).unwrap(), []);
 }
@@ -170,7 +170,7 @@ fn keyword_edges_follow_the_keywords_of_the_successor() {
             tx.put_edge(&Edge { kind: EdgeKind::Keyword, reason: "tea, oven".into(), ..edge })
         })
     });
-    // Whatever insert has found by itself is not the subject here.
+    // Automatic edges of the insert are removed: this test is not about them.
     change(&memory, |tx| {
         tx.delete_edge(new, EdgeKind::Keyword, tea)?;
         tx.delete_edge(tea, EdgeKind::Keyword, new)

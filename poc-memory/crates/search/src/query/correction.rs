@@ -1,4 +1,4 @@
-//! Corrections of common mistakes: the stage as it would be right, ready to run.
+//! Corrections of common mistakes: the corrected stage, ready to run.
 
 use super::lex::{RawStage, Word};
 use super::param::{Param, ParamPosition, ParamType};
@@ -123,7 +123,7 @@ pub(super) fn duration(text: &str) -> Option<String> {
     Span::parse(&format!("{number}{unit}")).ok().map(|_| format!("{sign}{number}{unit}"))
 }
 
-/// A duration for a comparison needs a sign: no note is as old as that to the millisecond.
+/// A duration in a comparison needs a sign, because no note has exactly that age to the millisecond.
 pub(super) fn signed(duration: &str, comparison: bool) -> String {
     match comparison && duration.starts_with(|char: char| char.is_ascii_digit()) {
         true => format!("<{duration}"),

@@ -7,8 +7,8 @@ use poc_graph::{EdgeKind, Ix, Neighbor, NodeId, Trust};
 use poc_rank::propagation::PropagationWeights;
 
 /// Passes a share of the score of the best notes to the notes at the other end of their links, in both
-/// directions. Notes that were not candidates become candidates. Links of quarantined notes pass nothing, even in a search
-/// that sees these notes: whoever wrote them may have chosen what they are linked with.
+/// directions. Notes that were not candidates become candidates. Links of quarantined notes pass no score, even in a
+/// search that sees these notes, because their untrusted author may have chosen the targets of the links.
 ///
 /// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in them.
 pub(super) fn propagate(

@@ -26,17 +26,17 @@ impl Link<'_> {
     }
 }
 
-/// Proposed links, within both limits on their number: each chosen node with its candidates. `gone` are the handles of
-/// nodes that the same reply supersedes.
+/// Proposed links, within both limits on their number: each chosen node with its candidates. `superseded` are the
+/// handles of nodes that the same reply supersedes.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
-    gone: &BTreeSet<&str>,
+    superseded: &BTreeSet<&str>,
 ) -> Vec<Link<'a>> {
     let mut links = with_candidates(settings, nodes, text);
     links.retain(|Link { from, to, .. }| {
-        let stays = |handle: &Handle| !gone.contains(handle.name.as_str());
+        let stays = |handle: &Handle| !superseded.contains(handle.name.as_str());
         stays(from)
             && stays(to)
             && is_open(settings, nodes, from, to)

@@ -86,7 +86,7 @@ mod tests {
         let other = "Totally agree!\nAttendees: Bob, Lin\nRecorded by Keeper 3.3\nAnn: Nobody knows.";
         assert_eq!(own(one, other), ["INC-7: the pump failed.", "2", "We will see."]);
         assert_eq!(own(other, one), ["Nobody knows."]);
-        // A field of one note only is what it says.
+        // A field that no other note has belongs to the content of the note.
         assert_eq!(own("Attendees: Ann, Bob", "Soup."), ["Ann, Bob"]);
         assert!(own("", "Soup.").is_empty());
     }

@@ -1,9 +1,9 @@
 //! Proposes readable keys for notes with generated keys.
 //!
-//! A key is proposed only if the note has a subject that its words name. Speech has none that a key could be taken
-//! from, so the turns of a session, the chunks of a message and signed remarks keep their keys. A title that somebody
-//! chose names the subject. A first line in place of a title does so only with words that the text repeats, keywords,
-//! names and identifiers. Everything in front of the generated part of a key stays.
+//! A key is proposed only if the note has a subject that its words name. Speech has no
+//! such subject, so the turns of a session, the chunks of a message and signed remarks keep their keys. A title that
+//! somebody chose names the subject. If the first line serves as the title, only words that the text repeats, keywords,
+//! names and identifiers count. Everything in front of the generated part of a key stays.
 
 use super::Nodes;
 use super::filler::is_filler;
@@ -172,7 +172,7 @@ pub(super) fn front(key: &str) -> Option<String> {
     is_closed.then(|| front.to_owned())
 }
 
-/// Whether an id begins with a date in the form `20260412`: it says when, so it is no mere id.
+/// Whether an id begins with a date in the form `20260412`: such an id is kept, because it says when.
 fn is_date_and_time(id: &str) -> bool {
     let digits = |from: usize, to: usize| id.get(from..to).and_then(|text| text.parse::<u32>().ok());
     id.len() >= 8

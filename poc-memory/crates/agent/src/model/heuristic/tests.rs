@@ -171,7 +171,7 @@ fn a_new_key_is_the_date_and_the_words_of_the_title() {
     the key is generated; these words name what the note is about | N1 |  | 2026-11-07-journal-replays-torn-split-page
     the key is generated; these words name what the note is about | N2 |  | work/journal-replays-torn-split-page
     ");
-    // One word says too little. Chosen keys stay, and with pairs in the selection all keys stay.
+    // One word is not enough. Chosen keys stay, and with pairs in the selection all keys stay.
     named(&mut scene, &["journal-replay", "page-split", "soup", "x"]);
     assert!(scene.supersedes().is_empty());
     named(&mut scene, &[long]);

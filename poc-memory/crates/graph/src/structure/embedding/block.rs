@@ -20,7 +20,7 @@ pub(super) const TOLERANCE: f64 = 1e-8;
 /// The same for a probe, which only needs the value: its error is about the square of this.
 const PROBE: f64 = 1e-4;
 
-/// A vector of which orthogonalisation leaves less than this share lies in the basis.
+/// A vector lies in the basis if orthogonalisation leaves less than this share of its length.
 const DEPENDENT: f64 = 1e-12;
 
 /// The least number of vectors in the basis.

@@ -90,8 +90,8 @@ impl Network {
         sums
     }
 
-    /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside of them minus what
-    /// chance would put there. A merged network has the modularity of the network it was merged from.
+    /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside of them minus the
+    /// share expected by chance. A merged network has the modularity of the network it was merged from.
     pub(in crate::structure) fn modularity(&self, labels: &[u32]) -> f64 {
         if self.total <= 0.0 {
             return 0.0;
