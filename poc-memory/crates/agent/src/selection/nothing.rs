@@ -67,16 +67,16 @@ fn help(stage: &StageReport) -> String {
         "all" => "`poc-memory insert` and `poc-memory import` add some".to_owned(),
         "type" if !is_negated => format!("import notes with `type: {argument}`, or change the pipeline"),
         "keyword" if !is_negated => format!("give notes the keyword `{argument}`, or change the pipeline"),
-        "provenance" | "key" | "state" => "no note is like that; change the pipeline".to_owned(),
+        "provenance" | "key" | "state" => "no note matches; change the pipeline".to_owned(),
         "interference-pairs" => {
-            "no two notes are alike enough; that is good, or lower `min_sim` in the pipeline".to_owned()
+            "no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline".to_owned()
         }
         "age" | "created" => "wait until notes have that age, or change the pipeline".to_owned(),
         "visited" | "not-visited" => "it reads notes that another agent has, or has not, visited".to_owned(),
         "content-len" | "key-len" | "weight" | "degree" => {
-            "no note is like that, which may be good; else change the pipeline".to_owned()
+            "no note matches; this can be correct, otherwise change the pipeline".to_owned()
         }
-        "generated-key" => "every key was chosen by somebody; that is good".to_owned(),
+        "generated-key" => "no key is generated, so no note needs another key".to_owned(),
         _ => "change the pipeline: `poc-memory agent explain` shows what each stage leaves".to_owned(),
     }
 }

@@ -112,9 +112,9 @@ fn an_agent_that_finds_nothing_says_which_stage_left_nothing() {
     `!type:episodic` left 0 of 2 notes; change the pipeline: `poc-memory agent explain` shows what each stage leaves
     `keyword:harbour` left 0 of 2 notes; give notes the keyword `harbour`, or change the pipeline
     `age:>7d` left 0 of 2 notes; wait until notes have that age, or change the pipeline
-    `interference-pairs,min_sim=0.99` found 0 notes; no two notes are alike enough; that is good, or lower `min_sim` in the pipeline
+    `interference-pairs,min_sim=0.99` found 0 notes; no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline
     `all` found 2 notes, and a run needs 3 (`query.min-results`); `poc-memory insert` and `poc-memory import` add some
-    `degree:>5` left 0 of 2 notes; no note is like that, which may be good; else change the pipeline
+    `degree:>5` left 0 of 2 notes; no note matches; this can be correct, otherwise change the pipeline
     `linker` has read all 2 notes of its pipeline and they have not changed since; new and edited notes are read in the next run, `--force` reads all again
     `linker` has read all 2 notes of its pipeline within 1w and they have not changed since; `--force` reads them again
     the memory has no notes; `poc-memory insert` and `poc-memory import` add some
