@@ -69,7 +69,8 @@ fn help(stage: &StageReport) -> String {
         "keyword" if !is_negated => format!("give notes the keyword `{argument}`, or change the pipeline"),
         "provenance" | "key" | "state" => "no note matches; change the pipeline".to_owned(),
         "interference-pairs" => {
-            "no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline".to_owned()
+            "no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline"
+                .to_owned()
         }
         "age" | "created" => "wait until notes have that age, or change the pipeline".to_owned(),
         "visited" | "not-visited" => "it reads notes that another agent has, or has not, visited".to_owned(),
