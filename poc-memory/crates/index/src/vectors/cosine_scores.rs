@@ -8,7 +8,7 @@ use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
 use poc_rank::standard_score::Moments;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top::Ranked;
 use rustc_hash::FxHashSet;
 
 /// The number of notes sampled to estimate the moments of all cosines when the HNSW graph is used. The errors
@@ -131,19 +131,7 @@ impl<'a> CosineScores<'a> {
             let found = found.unwrap_or_else(|| exact::search(rows, query, k, filter));
             return found.into_iter().map(|found| (found.id, found.score)).collect();
         };
-        let mut top: Top<Ranked<()>> = Top::new(k);
-        for (owner, &score) in rows.slots().iter().zip(cosines) {
-            // Rejects most notes cheaply.
-            if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
-                continue;
-            }
-            let Some(Owner { id, .. }) = *owner else { continue };
-            let found = Ranked { score, id, with: () };
-            if top.takes(&found) && keep(id) {
-                top.offer(found);
-            }
-        }
-        top.into_sorted().into_iter().map(|found| (found.id, found.score)).collect()
+        exact::best_scored(rows, cosines, k, keep).into_iter().map(|found| (found.id, found.score)).collect()
     }
 }
 

@@ -19,6 +19,29 @@ impl Filter<'_> {
     }
 }
 
+/// The `k` nodes with the highest of the given scores, one for each slot; ties by id. Scores that are not finite are
+/// left out. `keep` is called only for nodes that are near enough to be among them.
+pub(super) fn best_scored(
+    rows: &Rows,
+    scores: &[f64],
+    k: usize,
+    keep: &dyn Fn(NodeId) -> bool,
+) -> Vec<Ranked<()>> {
+    let mut top: Top<Ranked<()>> = Top::new(k);
+    for (owner, &score) in rows.slots().iter().zip(scores) {
+        // Rejects most notes cheaply.
+        if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
+            continue;
+        }
+        let Some(Owner { id, .. }) = *owner else { continue };
+        let found = Ranked { score, id, with: () };
+        if top.takes(&found) && keep(id) {
+            top.offer(found);
+        }
+    }
+    top.into_sorted()
+}
+
 /// The `k` nearest nodes by their best part. Of equal parts the first one counts.
 pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);

@@ -4,7 +4,7 @@ use super::VectorIndex;
 use super::code::{self, Code};
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
-use super::rows::{Owner, Rows};
+use super::rows::Rows;
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
@@ -106,19 +106,7 @@ impl NoteCosines<'_> {
     pub fn best(&self, new: usize, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
         let Some(new) = self.notes.get(new).filter(|_| k > 0) else { return Vec::new() };
         let Some(all) = &new.all else { return self.best_by_graph(new, k, keep) };
-        let mut top: Top<Ranked<()>> = Top::new(k);
-        for (owner, &score) in self.state.rows.slots().iter().zip(all) {
-            // Rejects most notes cheaply.
-            if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
-                continue;
-            }
-            let Some(Owner { id, .. }) = *owner else { continue };
-            let found = Ranked { score, id, with: () };
-            if top.takes(&found) && keep(id) {
-                top.offer(found);
-            }
-        }
-        let found = top.into_sorted().into_iter();
+        let found = exact::best_scored(&self.state.rows, all, k, keep).into_iter();
         found.filter_map(|found| self.nearest_part(new, found.id)).map(VectorHit::from).collect()
     }
 
