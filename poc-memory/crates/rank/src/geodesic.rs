@@ -8,8 +8,8 @@
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 
-/// Cosines that differ by at most this are equal. Coordinates have seven digits and their differences fewer, so nodes
-/// with the same edges would otherwise be told apart by rounding errors.
+/// Cosines that differ by at most this are equal. Coordinates have seven digits and their differences fewer, so
+/// rounding errors would otherwise decide between nodes with the same edges.
 const EQUAL: f64 = 1e-5;
 
 /// The path from one node to another, both included; `None` when the walk does not arrive within

@@ -365,8 +365,8 @@ impl<'a> Tx<'a> {
         self.writes.get(*place).map(|write| write.after.as_deref())
     }
 
-    /// Whether no record with this key, or none with this prefix, existed before this transaction, as far as that
-    /// can be told without reading: the records of a node are deleted with it, so a new node has none.
+    /// Whether it is known without reading that no record with this key, or none with this prefix, existed before
+    /// this transaction. The records of a node are deleted with it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
         let id = |bytes: Option<&[u8]>| bytes.and_then(|bytes| keys::read_id(bytes).ok());
         let is_new = |bytes| id(bytes).is_some_and(|id| self.new_nodes.contains(&id));

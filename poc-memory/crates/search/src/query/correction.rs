@@ -42,8 +42,8 @@ impl RawStage {
     }
 }
 
-/// The stage that an unknown word probably stands for, as a hint: `top:5` for `limit:5`, `type=daily` for
-/// `type:daily`.
+/// A hint with the stage that was probably meant by an unknown word: `limit:5` for `top:5`, `type:daily` for
+/// `type=daily`.
 pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
     let synonym = |word: &str| SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, stage)| *stage);
     let known = |word: &str| stage::find(word).or_else(|| stage::find(synonym(word)?));
