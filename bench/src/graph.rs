@@ -190,7 +190,10 @@ pub fn fields(shape: &Shape, ids: &[NodeId], seed: u64) -> impl Iterator<Item = 
             body: body.join(" "),
             node_type: NodeType(random.pick(&["episodic", "semantic", "episodic", "daily"]).to_string()),
             category: *random.pick(Category::ALL),
-            keywords: (0..5).map(|_| format!("word-{}-{}", topic % 997, random.below(20))).collect(),
+            keywords: (0..5)
+                .map(|_| format!("word-{}-{}", topic % 997, random.below(20)))
+                .chain([format!("project:example.org/topic-{}", topic % 31)])
+                .collect(),
             provenance: random.pick(&["manual", "import:notes", "linker:insert"]).to_string(),
             trust: Trust::User,
             author: None,

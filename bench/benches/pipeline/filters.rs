@@ -17,6 +17,7 @@ const WEEK: Span = Span(7 * Span::DAY.0);
 const WEEK_MILLIS: &str = "7 * 86400000";
 const AT_HUB: &str = "ix IN (SELECT b FROM edges WHERE a = 0)";
 const WITH_WORD: &str = "ix IN (SELECT node FROM keywords WHERE word = 'word-3-1')";
+const OF_PROJECT: &str = "ix IN (SELECT node FROM keywords WHERE word = 'project:example.org/topic-3')";
 const OF_LINKER: &str = "(provenance IN ('linker', 'agent:linker')
     OR provenance GLOB 'linker:*' OR provenance GLOB 'agent:linker:*')";
 
@@ -85,6 +86,7 @@ fn by_name(view: &View) -> Vec<FilterCase<'_>> {
     let mut provenances = view.provenance_numbers();
     let mut states = view.states();
     let word = view.keyword_number("word-3-1").unwrap();
+    let project = view.keyword_number("project:example.org/topic-3").unwrap();
     let hub = format!("linked-to:{}", view.key(0));
     // By hand one would follow the edges of the node instead of scanning all nodes.
     let at_hub = move || view.merged_edges(0).map(|edge| edge.ix).filter(|&ix| unexpired(view, ix)).collect();
@@ -117,6 +119,11 @@ fn by_name(view: &View) -> Vec<FilterCase<'_>> {
             "keyword:word-3-1",
             WITH_WORD,
             scan(view, move |ix| view.keywords(ix).contains(&word)),
+        ),
+        FilterCase::new(
+            "project:topic-3",
+            OF_PROJECT,
+            scan(view, move |ix| view.keywords(ix).contains(&project)),
         ),
         FilterCase::new(
             "provenance:linker",

@@ -14,6 +14,7 @@ mod lists;
 mod message;
 mod node;
 mod pages;
+mod project;
 pub mod provenance;
 pub mod retry;
 pub mod rng;
@@ -35,6 +36,7 @@ pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use project::{PROJECT_PREFIX, is_project, project_name};
 pub use structure::{
     Communities, Embedding, Health, Layout, Outliers, PowerLaw, SavedStructure, StructureOptions,
     StructureSource, clustering,

@@ -337,6 +337,12 @@ impl View {
         self.keyword_names.name(number)
     }
 
+    /// The projects that notes are labelled with, each with the number of its keyword. A project whose notes are
+    /// gone may be among them.
+    pub fn projects(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.keyword_names.iter().filter_map(|(number, word)| Some((number, crate::project_name(word)?)))
+    }
+
     /// All edges of graph kinds at a node in both directions, to nodes in any state, by target.
     pub fn edges(&self, ix: Ix) -> &[Neighbor] {
         self.adjacency.get(ix as usize).unwrap_or_default()

@@ -3,7 +3,7 @@
 use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId, View};
+use poc_graph::{Edge, EdgeKind, NodeId, View, project_name};
 use poc_index::NoteCosines;
 use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
@@ -185,7 +185,9 @@ impl Candidates<'_> {
         let threshold = self.memory.config.cosines()?.keyword;
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
-        for keyword in &self.note.keywords {
+        // Notes of a project need not be about the same thing.
+        let words = self.note.keywords.iter().filter(|word| project_name(word).is_none());
+        for keyword in words {
             let shares =
                 |near: &&NearNote<'_>| near.batch.is_some_and(|note| note.keywords.contains(keyword));
             let mut top: Top<Ranked<()>> = Top::new(k);

@@ -12,6 +12,7 @@ use poc_rank::gate::{Signals, Verdict};
 use poc_rank::histogram::Histogram;
 use poc_search::retrieve::RetrievalHit;
 use poc_store::Cause;
+use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,10 +88,35 @@ impl GateReason {
 /// # Errors
 /// As for [`judge`].
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
-    judge(memory, view, text, visibility, &[], memory.config.query.gate)
+    judge(memory, view, text, visibility, Exclusions::default(), memory.config.query.gate)
 }
 
-/// Judges with a gate, as if the notes in `except` did not exist.
+/// Notes that a gate leaves out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exclusions<'a> {
+    /// Notes that count as if they did not exist, also for the weights of words. Few.
+    pub except: &'a [NodeId],
+    /// Notes that must not be found. They may be many.
+    pub hidden: Option<&'a FxHashSet<NodeId>>,
+}
+
+impl<'a> Exclusions<'a> {
+    /// Leaves out notes as if they did not exist.
+    pub fn except(except: &'a [NodeId]) -> Exclusions<'a> {
+        Exclusions { except, hidden: None }
+    }
+
+    /// Does not find the given notes.
+    pub fn hiding(hidden: &'a FxHashSet<NodeId>) -> Exclusions<'a> {
+        Exclusions { except: &[], hidden: Some(hidden) }
+    }
+
+    fn contains(&self, id: NodeId) -> bool {
+        self.except.contains(&id) || self.hidden.is_some_and(|hidden| hidden.contains(&id))
+    }
+}
+
+/// Judges with a gate.
 ///
 /// # Errors
 /// `invalid_config` if there are no thresholds for the embedder, `unavailable` if the embedder cannot be reached.
@@ -99,12 +125,14 @@ pub fn judge(
     view: &View,
     text: &str,
     visibility: Visibility,
-    except: &[NodeId],
+    exclusions: Exclusions<'_>,
     gate: GateKind,
 ) -> Result<GateResult> {
     let judged = match gate {
-        GateKind::Certainty => certainty::judge(memory, view, text, visibility, except)?,
-        GateKind::TwoPath | GateKind::Fused => titles::judge(memory, view, text, visibility, except, gate)?,
+        GateKind::Certainty => certainty::judge(memory, view, text, visibility, exclusions)?,
+        GateKind::TwoPath | GateKind::Fused => {
+            titles::judge(memory, view, text, visibility, exclusions, gate)?
+        }
     };
     Ok(match judged.best {
         Some(_) => judged,

@@ -32,6 +32,7 @@ pub mod migrate;
 pub mod parts;
 mod past;
 mod plan;
+pub mod project;
 mod read_snapshot;
 pub mod recall;
 pub mod rename;
@@ -230,6 +231,7 @@ impl Memory {
             embedder: self.embedder.as_ref(),
             config: &self.config.retrieve,
             except: &[],
+            hidden: None,
             list_derived: false,
         }
     }

@@ -267,7 +267,13 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
 /// Answers a question without the notes in `except`.
 fn answered(memory: &Memory, text: &str, right: &[NodeId], except: &[NodeId]) -> Result<GateAnswer> {
     let visibility = Visibility::of_person(memory.now());
-    let found = known_note::agreement(memory, &memory.store.view(), text, visibility, except)?;
+    let found = known_note::agreement(
+        memory,
+        &memory.store.view(),
+        text,
+        visibility,
+        known_note::Exclusions::except(except),
+    )?;
     Ok(GateAnswer {
         certainty: found.signals.certainty,
         open: found.unknown_names.is_empty(),

@@ -99,6 +99,13 @@ fn judge(
     gate: GateKind,
 ) -> Result<(Verdict, bool)> {
     let visibility = Visibility::of_person(memory.now());
-    let judged = known_note::judge(memory, &memory.store.view(), text, visibility, except, gate)?;
+    let judged = known_note::judge(
+        memory,
+        &memory.store.view(),
+        text,
+        visibility,
+        known_note::Exclusions::except(except),
+        gate,
+    )?;
     Ok((judged.verdict, judged.best.is_some_and(|best| right.contains(&best.id))))
 }

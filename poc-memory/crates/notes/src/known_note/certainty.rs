@@ -1,6 +1,6 @@
 //! The gate `certainty`: how well a query and its hits agree.
 
-use super::{GateReason, GateResult};
+use super::{Exclusions, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::{GateConfig, GateKind};
 use poc_graph::error::{Error, Result};
@@ -22,11 +22,11 @@ pub(super) fn judge(
     view: &View,
     text: &str,
     visibility: Visibility,
-    except: &[NodeId],
+    exclusions: Exclusions<'_>,
 ) -> Result<GateResult> {
     let config = &memory.config.query;
     let gate = thresholds(memory)?;
-    let agreement = agreement(memory, view, text, visibility, except)?;
+    let agreement = agreement(memory, view, text, visibility, exclusions)?;
     let (verdict, reason) = agreement.verdict(gate);
     let Agreement { signals, mut found, best, unknown_names, .. } = agreement;
     let mut cosines = Histogram::default();
@@ -80,7 +80,7 @@ impl Agreement {
     }
 }
 
-/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate::certainty`]). Ignores the notes in `except`.
+/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate::certainty`]).
 ///
 /// # Errors
 /// `unavailable` if the embedder cannot be reached.
@@ -89,21 +89,23 @@ pub fn agreement(
     view: &View,
     text: &str,
     visibility: Visibility,
-    except: &[NodeId],
+    exclusions: Exclusions<'_>,
 ) -> Result<Agreement> {
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
-    let found = rerank::find(memory, memory.retriever(view).without(except), text, wanted, visibility)?;
+    let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
+    let found = rerank::find(memory, retriever, text, wanted, visibility)?;
     let words = memory.text.query_terms(text);
     let pool = found.hits.iter().take(config.pool);
     let is_visible =
-        |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
+        |id| !exclusions.contains(id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
     let key_owners = key::notes_named(view, text, &is_visible);
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys in the query count as covered: a note rarely contains its own key.
     let spelling = keys.join(" ");
-    let covered_by =
-        |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelling } else { "" }, except);
+    let covered_by = |hit: &RetrievalHit| {
+        words.coverage(hit.id, if hit.by_key { &spelling } else { "" }, exclusions.except)
+    };
     let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);

@@ -1,6 +1,6 @@
 //! The gates over titles, `two-path` and `fused`: the best of the notes with the nearest titles.
 
-use super::{GateReason, GateResult};
+use super::{Exclusions, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::GateKind;
 use poc_graph::error::Result;
@@ -19,14 +19,14 @@ pub(super) fn judge(
     view: &View,
     text: &str,
     visibility: Visibility,
-    except: &[NodeId],
+    exclusions: Exclusions<'_>,
     gate: GateKind,
 ) -> Result<GateResult> {
     let config = &memory.config.query;
     let vector = memory.embedder.embed_one(text)?;
     let keep = |id: NodeId| {
         let is_found = |ix| view.is_visible(ix, visibility) && !view.is_confirmed_question(ix);
-        !except.contains(&id) && view.find(id).is_some_and(is_found)
+        !exclusions.contains(id) && view.find(id).is_some_and(is_found)
     };
     let near = memory.vectors.search_titles(&vector, config.pool, &keep)?;
     let mut cosines = Histogram::default();
@@ -57,7 +57,7 @@ pub(super) fn judge(
     };
     let found = match verdict {
         Verdict::Miss => {
-            let retriever = memory.retriever(view).without(except);
+            let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
             rerank::find(memory, retriever, text, config.fallback, visibility)?.hits
         }
         Verdict::Weak | Verdict::Strong => Vec::new(),

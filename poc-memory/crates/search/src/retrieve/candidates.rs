@@ -68,7 +68,8 @@ impl<'a> Question<'a> {
         let mut hidden = FxHashSet::default();
         hidden.extend(view.hidden_nodes(visibility).into_iter().filter_map(|ix| view.id(ix)));
         let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
-        hidden.extend(retriever.except.iter().filter(is_live));
+        let left_out = retriever.except.iter().chain(retriever.hidden.into_iter().flatten());
+        hidden.extend(left_out.filter(is_live));
         let count = view.live_count().saturating_sub(hidden.len());
         let mut question = Question {
             view,

@@ -3,6 +3,7 @@
 use poc_embed::Embedder;
 use poc_graph::{NodeId, View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
+use rustc_hash::FxHashSet;
 
 /// The length of each list; more if more nodes are wanted.
 pub(super) const DEPTH: usize = 50;
@@ -24,6 +25,8 @@ pub struct Retriever<'a> {
     pub config: &'a poc_config::RetrieveConfig,
     /// Notes to leave out, as if they did not exist.
     pub except: &'a [NodeId],
+    /// More notes that must not be found, for example those of other projects. They may be many.
+    pub hidden: Option<&'a FxHashSet<NodeId>>,
     /// Whether notes derived from others are hits, too. Otherwise the notes that they were derived from represent
     /// them, unless the text names them by their key.
     pub list_derived: bool,
@@ -34,6 +37,12 @@ impl<'a> Retriever<'a> {
     #[must_use]
     pub fn without(self, except: &'a [NodeId]) -> Self {
         Retriever { except, ..self }
+    }
+
+    /// The same retriever, which does not find the given notes.
+    #[must_use]
+    pub fn hiding(self, hidden: Option<&'a FxHashSet<NodeId>>) -> Self {
+        Retriever { hidden, ..self }
     }
 
     /// The same retriever, with or without derived notes among its hits.
@@ -70,6 +79,7 @@ impl<'a> Retriever<'a> {
     /// Whether a note may be found.
     pub(super) fn is_visible(&self, id: NodeId, visibility: Visibility) -> bool {
         !self.except.contains(&id)
+            && self.hidden.is_none_or(|hidden| !hidden.contains(&id))
             && self.view.find(id).is_some_and(|ix| self.view.is_visible(ix, visibility))
     }
 }

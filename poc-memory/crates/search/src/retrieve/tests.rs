@@ -97,6 +97,7 @@ impl World {
             embedder: &self.embedder,
             config: &self.config.retrieve,
             except: &[],
+            hidden: None,
             list_derived: false,
         }
     }

@@ -61,7 +61,8 @@ pub(super) const STAGE: StageDef = StageDef {
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
         let (except, list_derived) = (&[][..], false);
-        let retriever = Retriever { view, text, vectors, mentions, embedder, config, except, list_derived };
+        let retriever =
+            Retriever { hidden: None, view, text, vectors, mentions, embedder, config, except, list_derived };
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();

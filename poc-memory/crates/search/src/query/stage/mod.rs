@@ -20,6 +20,7 @@ mod neighbors;
 mod node_type;
 mod not_visited;
 mod offset;
+mod project;
 mod provenance;
 mod seeds;
 mod similar;
@@ -50,6 +51,7 @@ pub const STAGES: &[StageDef] = &[
     key::STAGE,
     generated_key::STAGE,
     keyword::STAGE,
+    project::STAGE,
     provenance::STAGE,
     state::STAGE,
     not_visited::STAGE,

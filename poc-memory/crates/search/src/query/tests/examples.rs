@@ -50,6 +50,7 @@ fn every_stage_has_a_signature() {
     filter     key:GLOB
     filter     generated-key[,len=60]
     filter     keyword:WORD
+    filter     project:NAME
     filter     provenance:NAME
     filter     state:NAME
     filter     not-visited:AGENT[,DURATION]

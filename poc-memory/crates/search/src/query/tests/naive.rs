@@ -38,6 +38,7 @@ enum Test {
     Type(&'static str),
     Key(&'static str),
     Keyword(&'static str),
+    Project(&'static str),
     Provenance(&'static str),
     State(State),
     Visited(bool, Option<i64>),
@@ -63,6 +64,7 @@ impl Test {
             Test::Type(name) => format!("type:{name}"),
             Test::Key(prefix) => format!("key:{prefix}*"),
             Test::Keyword(word) => format!("keyword:{word}"),
+            Test::Project(name) => format!("project:{name}"),
             Test::Provenance(name) => format!("provenance:{name}"),
             Test::State(state) => format!("state:{state}"),
             Test::Visited(yes, within) => {
@@ -168,6 +170,10 @@ impl Graph {
             Test::Type(name) => record.node.node_type.0 == *name,
             Test::Key(prefix) => record.node.key.starts_with(prefix),
             Test::Keyword(word) => record.node.keywords.iter().any(|own| own == word),
+            Test::Project(name) => record.node.keywords.iter().any(|own| {
+                own.strip_prefix("project:")
+                    .is_some_and(|own| *name == "*" || own == *name || own.ends_with(&format!("/{name}")))
+            }),
             Test::Provenance(name) => {
                 let own = record.node.provenance.as_str();
                 own == *name || own.split(':').next() == Some(name) || own == format!("agent:{name}")
@@ -254,7 +260,7 @@ fn record() -> impl Strategy<Value = Record> {
         proptest::sample::select(State::ALL.to_vec()),
         proptest::sample::select(Category::ALL.to_vec()),
         0usize..4,
-        any::<bool>(),
+        proptest::sample::subsequence(vec!["word", "project:a.b/c", "project:c"], 0..3),
     );
     let numbers = (0u32..11, 1u32..3, 0.01f64..3.0, proptest::sample::select(vec![0u16, 1, 3, 7, 14, 30]));
     let times = (
@@ -266,7 +272,7 @@ fn record() -> impl Strategy<Value = Record> {
         proptest::option::of((instant(), 1u32..3)),
     );
     (texts, numbers, times).prop_map(|(texts, numbers, times)| {
-        let (kind, provenance, state, category, length, keyword) = texts;
+        let (kind, provenance, state, category, length, keywords) = texts;
         let (emotion, version, weight, replay_interval) = numbers;
         let (created, modified, touched, expires, replayed, visit) = times;
         let node = Node {
@@ -275,7 +281,7 @@ fn record() -> impl Strategy<Value = Record> {
             state,
             category,
             body: "é".repeat(length),
-            keywords: if keyword { vec!["word".into()] } else { Vec::new() },
+            keywords: keywords.into_iter().map(str::to_owned).collect(),
             emotion: emotion as f32,
             version,
             created,
@@ -315,6 +321,7 @@ fn test() -> impl Strategy<Value = Test> {
         2 => proptest::sample::select(vec!["episodic", "daily", "weekly"]).prop_map(Test::Type),
         1 => proptest::sample::select(vec!["n1", "n", "x"]).prop_map(Test::Key),
         1 => proptest::sample::select(vec!["word", "other"]).prop_map(Test::Keyword),
+        1 => proptest::sample::select(vec!["a.b/c", "c", "*", "x"]).prop_map(Test::Project),
         1 => proptest::sample::select(vec!["manual", "import", "import:a", "agent", "linker"]).prop_map(Test::Provenance),
         1 => proptest::sample::select(State::ALL.to_vec()).prop_map(Test::State),
         3 => (any::<bool>(), proptest::option::of((0i64..1000).prop_map(|s| s * 1000))).prop_map(|(yes, within)| Test::Visited(yes, within)),

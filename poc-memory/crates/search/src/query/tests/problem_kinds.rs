@@ -139,7 +139,7 @@ fn each_kind_of_problem() {
     unknown stage `blargh`
       blargh
       ^^^^^^
-    hint: the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
+    hint: the stages are `spread`, `confluence`, `spectral`, `geodesic`, `manifold`, `all`, `match`, `similar`, `hybrid`, `neighbors`, `interference-pairs`, `type`, `key`, `generated-key`, `keyword`, `project`, `provenance`, `state`, `not-visited`, `visited`, `community`, `linked-to`, `sort`, `limit`, `offset`, `diverse`, `weight`, `age`, `created`, `degree`, `content-len`, `key-len`
 
     unknown stage `priority`
       priority:>3

@@ -122,7 +122,7 @@ fn days_ago(days: i64) -> Timestamp {
 /// | `lsm-tree` | semantic | 30, changed today | 1 | keyword `storage` |
 /// | `day#2026-11-21` | daily | 1 | 1 | |
 /// | `crash-notes` | semantic | 9 | 1 | created by the agent `linker` |
-/// | `todo/benchmarks` | semantic | 8 | 1 | the shortest |
+/// | `todo/benchmarks` | semantic | 8 | 1 | the shortest; of the project `github.com/ann/journal` |
 /// | `old-tree` | semantic | 70 | 1 | superseded |
 /// | `past` | semantic | 60 | 1 | expired |
 ///
@@ -151,6 +151,7 @@ pub(super) fn notes() -> World {
     };
     let plain = |_: &mut Node| {};
     let storage = |node: &mut Node| node.keywords = vec!["storage".into()];
+    let project = |node: &mut Node| node.keywords = vec!["project:github.com/ann/journal".into()];
     note(
         "b-tree",
         "semantic",
@@ -191,7 +192,7 @@ pub(super) fn notes() -> World {
             node.provenance = "agent:linker".into();
         },
     );
-    note("todo/benchmarks", "semantic", 8, "Benchmarks", "Measure twice, then cut", &plain);
+    note("todo/benchmarks", "semantic", 8, "Benchmarks", "Measure twice, then cut", &project);
     note("old-tree", "semantic", 70, "Old tree", "An earlier description of trees", &|node| {
         node.state = State::Superseded;
     });

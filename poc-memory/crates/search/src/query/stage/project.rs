@@ -1,0 +1,37 @@
+//! `project:NAME`: nodes of a project.
+
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
+use crate::query::param::{Param, ParamPosition, ParamType, Presence};
+use poc_graph::is_project;
+use unicode_normalization::UnicodeNormalization;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "project",
+    params: &[Param {
+        name: "NAME",
+        position: ParamPosition::Colon,
+        value_type: ParamType::Text,
+        presence: Presence::Required,
+        doc: "the name of the project or its last components; `*` is every project",
+    }],
+    doc: "Keeps nodes of a project",
+    more: "A note belongs to a project if it has the keyword `project:NAME`. Sessions of assistants get it when they are \
+           captured. The name is the remote of the repository (`github.com/ann/proj`), or the folder if there is none. \
+           `project:proj` and `project:ann/proj` select it too. `!project:*` keeps the notes of no project.",
+    example: Example { pipeline: "project:journal", output: &["todo/benchmarks"] },
+    describe: |call| match call.text("NAME") {
+        Ok(name) if name == "*" => "of a project".to_owned(),
+        Ok(name) => format!("of the project `{name}`"),
+        Err(_) => String::new(),
+    },
+    work: Work::Filter(|call, ctx| {
+        let view = ctx.sources.view;
+        // The form of keywords.
+        let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();
+        let selected = view.projects().filter(|(_, name)| is_project(name, &wanted));
+        let selected: Vec<u32> = selected.map(|(number, _)| number).collect();
+        Ok(Box::new(move |ix| view.keywords(ix).iter().any(|number| selected.contains(number))))
+    }),
+    hints: Hints::NONE,
+};
