@@ -4,7 +4,7 @@ use super::argument::{self, Input};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::{Error, Exit, Result};
-use poc_notes::import::{self, ImportOptions, ImportSource, SourceLocation};
+use poc_notes::import::{self, ImportOptions, ImportSource, Skipped, SourceLocation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 /// Single notes listed for a person.
 const SHOWN: usize = 10;
 
-/// Import notes: a folder of Markdown with front matter and [[links]], one Markdown file, or JSON Lines.
-/// Importing again changes nothing; a changed note becomes a new version.
+/// Import notes from a file or a folder: Markdown with front matter and [[links]], JSON Lines, and the files of other
+/// programs. The format is recognised by the content. Importing again changes nothing; a changed note becomes a new
+/// version.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Import {
@@ -38,6 +39,14 @@ pub(crate) struct Import {
     )]
     #[serde(default)]
     keywords: Vec<String>,
+    /// Format of the files; recognised by their content if omitted
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
+    /// Store secrets in conversations; otherwise each is replaced by its kind
+    #[arg(long)]
+    #[serde(default)]
+    allow_secrets: bool,
 }
 
 /// What was imported.
@@ -61,8 +70,25 @@ pub(crate) struct ImportOutput {
     ignored: BTreeMap<String, u64>,
     /// Notes that were skipped because they have expired.
     expired: Vec<SourcePlace>,
-    /// JSON Lines files inside a Markdown folder, which are listed but not imported.
+    /// Documents beside Markdown or the data of programs, which are listed but not imported.
     left_out: Vec<String>,
+    /// The formats that were read, with the number of files.
+    #[serde(default)]
+    formats: BTreeMap<String, u64>,
+    /// What was left out on purpose, by kind.
+    #[serde(default)]
+    skipped: BTreeMap<String, SkippedKind>,
+    /// Secrets that were replaced, by kind.
+    #[serde(default)]
+    secrets: BTreeMap<String, u64>,
+}
+
+/// How much of one kind was left out.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct SkippedKind {
+    count: u64,
+    /// Bytes of text, 0 if there is none.
+    bytes: u64,
 }
 
 /// Where a note is in the source.
@@ -80,6 +106,9 @@ struct FailedNote {
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    /// The part of the file, if it is not a line: for example `conversation 3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     /// What is wrong and how to fix it.
     error: String,
 }
@@ -105,13 +134,22 @@ impl Op for Import {
             Input::Path(path) => ImportSource::Path(path),
             Input::Text(text) => ImportSource::Text(text),
         };
-        let options = ImportOptions { node_type: self.node_type, keywords: self.keywords };
+        let options = ImportOptions {
+            node_type: self.node_type,
+            keywords: self.keywords,
+            format: self.format,
+            allow_secrets: self.allow_secrets,
+        };
         let report = import::import(ctx.memory, &source, &options, &|done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total });
         })?;
         let failed = report.failed.into_iter().map(|(place, error)| {
+            let part = match &place {
+                SourceLocation::Item { kind, number, .. } if *kind != "line" => Some(format!("{kind} {number}")),
+                _ => None,
+            };
             let (line, file) = parts(place);
-            FailedNote { line, file, error: error_with_hint(&error) }
+            FailedNote { line, file, part, error: error_with_hint(&error) }
         });
         let unresolved = report.unresolved.into_iter().map(|(place, link)| {
             let (line, file) = parts(place);
@@ -132,22 +170,34 @@ impl Op for Import {
             unresolved: unresolved.collect(),
             ignored: report.ignored,
             expired: expired.collect(),
-            left_out: report.left_out,
+            left_out: report.left_out.into_iter().map(|(file, _)| file).collect(),
+            formats: report.formats,
+            skipped: report
+                .skipped
+                .iter()
+                .map(|(kind, Skipped { count, bytes })| (kind.to_owned(), SkippedKind { count, bytes }))
+                .collect(),
+            secrets: report.secrets.iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
         })
     }
 
     fn show(output: &ImportOutput) -> String {
         let ImportOutput { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
         let edges = output.edges + output.keyword_edges + output.semantic_edges;
+        let formats: Vec<String> =
+            output.formats.iter().map(|(name, files)| format!("{name}: {}", plural(*files, "file"))).collect();
+        let formats = if formats.is_empty() { String::new() } else { format!(" ({})", formats.join(", ")) };
         let mut text = format!(
-            "{inserted} inserted, {updated} updated, {}, {} failed, {}\n",
+            "{inserted} inserted, {updated} updated, {}, {} failed, {}{formats}\n",
             plural(*duplicates, "duplicate"),
             failed.len(),
             plural(edges, "edge"),
         );
         // Writing to a string cannot fail.
-        for FailedNote { line, file, error } in failed.iter().take(SHOWN) {
-            let _ = writeln!(text, "failed     {}: {error}", place(*line, file.as_deref()));
+        for FailedNote { line, file, part, error } in failed.iter().take(SHOWN) {
+            let place = place(*line, file.as_deref());
+            let part = part.as_deref().map(|part| format!(" {part}")).unwrap_or_default();
+            let _ = writeln!(text, "failed     {place}{part}: {error}");
         }
         for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN) {
             let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
@@ -165,7 +215,14 @@ impl Op for Import {
         }
         if let Some((first, more)) = output.left_out.split_first() {
             let more = and_more(more.len(), "more file");
-            let _ = writeln!(text, "left out   {first}{more}: JSON Lines, import it by itself");
+            let _ = writeln!(text, "left out   {first}{more}: beside other notes, import it by itself");
+        }
+        for (kind, SkippedKind { count, bytes }) in &output.skipped {
+            let size = if *bytes > 0 { format!(" ({})", size(*bytes)) } else { String::new() };
+            let _ = writeln!(text, "left out   {count} {kind}{size}");
+        }
+        for (kind, count) in &output.secrets {
+            let _ = writeln!(text, "secret     {count} {kind} replaced: `--allow-secrets` stores them");
         }
         text
     }
@@ -179,8 +236,18 @@ fn and_more(count: usize, of: &str) -> String {
     if count == 0 { String::new() } else { format!(" and {}", plural(count as u64, of)) }
 }
 
+/// A size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
 fn parts(place: SourceLocation) -> (Option<u64>, Option<String>) {
     match place {
+        SourceLocation::Item { file, kind, number } => ((kind == "line").then_some(number), Some(file)),
         SourceLocation::Line(line) => (Some(line), None),
         SourceLocation::File(file) => (None, Some(file)),
     }
@@ -188,7 +255,8 @@ fn parts(place: SourceLocation) -> (Option<u64>, Option<String>) {
 
 fn place(line: Option<u64>, file: Option<&str>) -> String {
     match (line, file) {
-        (Some(line), _) => format!("line {line}"),
+        (Some(line), None) => format!("line {line}"),
+        (Some(line), Some(file)) => format!("{file} line {line}"),
         (None, file) => file.unwrap_or("-").to_owned(),
     }
 }

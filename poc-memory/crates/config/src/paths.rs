@@ -189,6 +189,11 @@ impl Paths {
         self.data.join("runs")
     }
 
+    /// The positions in the transcripts of assistants, up to which they were taken in.
+    pub fn transcripts(&self) -> PathBuf {
+        self.data.join("transcripts")
+    }
+
     /// The daemon's log.
     pub fn daemon_log(&self) -> PathBuf {
         self.data.join("daemon.log")

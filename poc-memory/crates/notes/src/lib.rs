@@ -39,6 +39,7 @@ pub mod rename;
 pub mod rerank;
 pub mod resolve;
 pub mod samples;
+pub mod secrets;
 mod sequence;
 pub mod stats;
 pub mod structure;

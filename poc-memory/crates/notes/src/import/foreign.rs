@@ -1,6 +1,6 @@
 //! Notes of other tools: reads fields by their common names.
 
-use super::{ImportOptions, ParsedNote, wikilinks};
+use super::{ImportOptions, wikilinks};
 use crate::Draft;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -85,7 +85,7 @@ impl ForeignNote {
         key: Option<String>,
         options: &ImportOptions,
         provenance: &str,
-    ) -> Result<ParsedNote> {
+    ) -> Result<ForeignNote> {
         let mut draft = Draft::new(provenance, Trust::External);
         draft.body = body.map(str::to_owned);
         let mut note =
@@ -118,7 +118,7 @@ impl ForeignNote {
             // An update takes its title from the new text, too.
             draft.title = title_of(body).or_else(by_key);
         }
-        Ok(ParsedNote::Foreign(Box::new(note)))
+        Ok(note)
     }
 
     fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
@@ -263,10 +263,7 @@ mod tests {
 
     fn read(fields: Value) -> ForeignNote {
         let Value::Object(fields) = fields else { panic!("no object") };
-        match ForeignNote::read(fields, Some("body"), None, &ImportOptions::default(), "import:x").unwrap() {
-            ParsedNote::Foreign(foreign) => *foreign,
-            ParsedNote::Exported(_) => panic!("nobody has exported it"),
-        }
+        ForeignNote::read(fields, Some("body"), None, &ImportOptions::default(), "import:x").unwrap()
     }
 
     #[test]

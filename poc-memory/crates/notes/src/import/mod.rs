@@ -1,38 +1,58 @@
-//! Imports a folder of Markdown, a Markdown file, or JSON Lines.
+//! Imports files and folders of the formats in [`format`].
 //!
 //! Notes are read one by one and stored in chunks, one transaction each. An invalid note is reported with its
 //! location and does not stop the import. Edges between notes are created after all notes are stored. Notes
 //! that were imported before are recognised, so an interrupted import can simply be repeated.
 
+mod capture;
+mod conversation;
 mod edges;
 mod foreign;
+mod format;
 mod restore;
 mod run;
 mod sessions;
+mod skipped;
 mod source;
+mod source_file;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod transcript;
 mod wikilinks;
 
+pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub use run::ImportReport;
+pub use skipped::{Skipped, SkippedCounts};
 pub use source::{ImportOptions, ImportSource, SourceLocation};
+pub use transcript::Assistant;
 
 use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
 use super::{Draft, Memory};
+use conversation::{Conversation, Turn};
+use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, normal_key};
 use poc_store::{Cause, Tx};
 use restore::Restore;
 use run::{Import, PendingEdges, SessionNote};
-use source::{ParsedNote, SourceNotes};
+use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use stored::{Outcome, StoredNote};
+use transcript::Transcript;
+
+/// A note as read from its source.
+enum ParsedNote {
+    /// A note that export wrote.
+    Exported(Box<Note>),
+    /// Any other.
+    Foreign(Box<ForeignNote>),
+}
 
 /// A note of a chunk, ready to be stored.
 enum ReadyNote {
@@ -61,44 +81,118 @@ pub fn import(
     options: &ImportOptions,
     progress: &dyn Fn(u64, Option<u64>),
 ) -> Result<ImportReport> {
-    let mut import = Import {
-        memory,
-        cause: memory.cause(&source.provenance(), "import"),
-        report: ImportReport::default(),
-        pending: Vec::new(),
-        sessions: BTreeMap::new(),
-        ids: HashMap::new(),
-        locations: HashMap::new(),
-    };
-    let SourceNotes { total, notes, left_out } = source.open(&memory.config)?;
-    import.report.left_out = left_out;
-    let mut chunk = Chunk::of(memory.config.import.chunk);
-    let mut done = 0;
-    for (location, text) in notes {
-        done += 1;
-        let read = text.and_then(|text| {
-            chunk.add_bytes(text.content.len());
-            text.read(options, &import.cause.actor)
-        });
-        match read.and_then(|read| import.check_key(&location, read)) {
-            Ok(read) => chunk.push((location, read)),
-            Err(error) => import.report.failed.push((location, error)),
-        }
-        if chunk.is_full() {
-            import.store(chunk.take())?;
-            progress(done, total);
-        }
-    }
-    import.store(chunk.take())?;
-    import.create_edges()?;
-    import.link_sessions()?;
-    progress(done, total.or(Some(done)));
-    // The failures of a chunk are only known when it is stored.
-    import.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(import.report)
+    let mut import = Import::new(memory, &source.provenance(), options, progress);
+    source.read(&mut import)?;
+    import.finish()
 }
 
-impl Import<'_> {
+impl<'a> Import<'a> {
+    pub(super) fn new(
+        memory: &'a Memory,
+        provenance: &str,
+        options: &'a ImportOptions,
+        progress: &'a dyn Fn(u64, Option<u64>),
+    ) -> Import<'a> {
+        Import {
+            memory,
+            options,
+            cause: memory.cause(provenance, "import"),
+            report: ImportReport::default(),
+            chunk: Chunk::of(memory.config.import.chunk),
+            done: 0,
+            total: None,
+            progress,
+            pending: Vec::new(),
+            sessions: BTreeMap::new(),
+            detached: Vec::new(),
+            ids: HashMap::new(),
+            locations: HashMap::new(),
+        }
+    }
+
+    /// Takes a note of `bytes` bytes, or the error that it has. Stores all notes that wait if there are enough.
+    pub(super) fn take(
+        &mut self,
+        location: SourceLocation,
+        bytes: usize,
+        note: Result<ParsedNote>,
+    ) -> Result<()> {
+        self.done += 1;
+        self.chunk.add_bytes(bytes);
+        match note.and_then(|note| self.check_key(&location, note)) {
+            Ok(note) => self.chunk.push((location, note)),
+            Err(error) => self.report.failed.push((location, error)),
+        }
+        if self.chunk.is_full() {
+            let chunk = self.chunk.take();
+            self.store(chunk)?;
+            (self.progress)(self.done, self.total);
+        }
+        Ok(())
+    }
+
+    /// Takes the turns of a transcript.
+    pub(super) fn take_transcript(&mut self, file: &SourceFile<'_>, read: Transcript) -> Result<()> {
+        let Transcript { conversation, turns, abandoned, skipped, failed, .. } = read;
+        self.report.skipped.merge(&skipped);
+        self.detached.extend(abandoned.iter().map(|turn| conversation.key(turn)));
+        for (line, error) in failed {
+            self.take(file.line(line), 0, Err(error))?;
+        }
+        turns
+            .iter()
+            .try_for_each(|placed| self.take_turn(file.line(placed.place.line), &conversation, &placed.turn))
+    }
+
+    /// Takes a turn of a conversation.
+    pub(super) fn take_turn(
+        &mut self,
+        location: SourceLocation,
+        conversation: &Conversation,
+        turn: &Turn,
+    ) -> Result<()> {
+        let provenance = self.cause.actor.clone();
+        let Some(note) = conversation.note(turn, self.options, &provenance, &mut self.report.secrets) else {
+            return Ok(());
+        };
+        let bytes = note.draft.body.as_deref().map_or(0, str::len);
+        self.take(location, bytes, Ok(ParsedNote::Foreign(Box::new(note))))
+    }
+
+    /// Puts a turn that is already stored in front of the turns that follow.
+    pub(super) fn continue_session(&mut self, conversation: &Conversation, turn: &str) -> Result<()> {
+        if let Some(id) = self.memory.store.find_key(&conversation.key(turn))? {
+            let before = SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0) };
+            self.sessions.entry(conversation.session()).or_default().push(before);
+        }
+        Ok(())
+    }
+
+    /// Stores what waits, and connects the notes.
+    pub(super) fn finish(mut self) -> Result<ImportReport> {
+        let chunk = self.chunk.take();
+        if !chunk.is_empty() {
+            self.store(chunk)?;
+        }
+        self.create_edges()?;
+        self.link_sessions()?;
+        (self.progress)(self.done, self.total.or(Some(self.done)));
+        // The failures of a chunk are only known when it is stored.
+        self.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(self.report)
+    }
+
+    /// Most bytes of a note in its source: JSON needs up to six bytes for one byte of text; edges and visits are
+    /// added to that.
+    pub(super) fn longest(&self) -> u64 {
+        self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
+    }
+
+    /// The provenance of the notes.
+    pub(super) fn provenance(&self) -> &str {
+        &self.cause.actor
+    }
+
     /// Refuses a second note with the same key, which would silently replace the first.
     fn check_key(&mut self, location: &SourceLocation, read: ParsedNote) -> Result<ParsedNote> {
         let key = match &read {

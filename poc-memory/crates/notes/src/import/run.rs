@@ -1,9 +1,13 @@
 //! The state of a running import.
 
-use super::source::SourceLocation;
+use super::ParsedNote;
+use super::skipped::SkippedCounts;
+use super::source::{ImportOptions, SourceLocation};
 use super::stored::{Outcome, StoredNote};
 use crate::Memory;
+use crate::batch::Chunk;
 use crate::interchange::NoteEdge;
+use crate::secrets::SecretCounts;
 use poc_graph::NodeId;
 use poc_graph::error::Error;
 use poc_graph::time::Timestamp;
@@ -33,8 +37,14 @@ pub struct ImportReport {
     pub ignored: BTreeMap<String, u64>,
     /// Notes of other tools that are past `expires` and were skipped.
     pub expired: Vec<SourceLocation>,
-    /// JSON Lines files inside a Markdown folder, which were not imported.
-    pub left_out: Vec<String>,
+    /// The formats that were read, and the number of files of each.
+    pub formats: BTreeMap<String, u64>,
+    /// Documents beside Markdown or the data of programs, which were not imported, with their formats.
+    pub left_out: Vec<(String, &'static str)>,
+    /// What was left out on purpose.
+    pub skipped: SkippedCounts,
+    /// The secrets that were replaced.
+    pub secrets: SecretCounts,
     /// The node of each note, in the order of the source.
     pub nodes: Vec<(SourceLocation, NodeId)>,
 }
@@ -42,12 +52,22 @@ pub struct ImportReport {
 /// A running import.
 pub(super) struct Import<'a> {
     pub(super) memory: &'a Memory,
+    pub(super) options: &'a ImportOptions,
     pub(super) cause: Cause,
     pub(super) report: ImportReport,
+    /// Notes that wait to be stored together.
+    pub(super) chunk: Chunk<(SourceLocation, ParsedNote)>,
+    /// How many notes were taken.
+    pub(super) done: u64,
+    /// How many there are, if known.
+    pub(super) total: Option<u64>,
+    pub(super) progress: &'a dyn Fn(u64, Option<u64>),
     /// Edges to create after all notes are stored.
     pub(super) pending: Vec<(SourceLocation, PendingEdges)>,
     /// The notes of each session, in the order of the source.
     pub(super) sessions: BTreeMap<String, Vec<SessionNote>>,
+    /// Keys of notes that are no longer part of their session.
+    pub(super) detached: Vec<String>,
     /// The node of an id of the source, if it has another id.
     pub(super) ids: HashMap<NodeId, NodeId>,
     /// The first location of each key of the source.

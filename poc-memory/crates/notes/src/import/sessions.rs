@@ -18,6 +18,7 @@ impl Import<'_> {
         let strength = self.memory.config.write.structural_weight;
         let (now, provenance) = (self.memory.now(), self.cause.actor.clone());
         let mut edges: Vec<(SourceLocation, Edge)> = Vec::new();
+        self.detach()?;
         for (_, mut notes) in std::mem::take(&mut self.sessions) {
             if notes.iter().any(|note| matches!(note.location, SourceLocation::File(_))) {
                 notes.sort_by(|a, b| a.created.cmp(&b.created).then_with(|| a.location.cmp(&b.location)));
@@ -42,6 +43,24 @@ impl Import<'_> {
                     Err(error) => self.report.failed.push((location.clone(), error)),
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Takes notes that are no longer part of their session out of its order.
+    fn detach(&self) -> Result<()> {
+        for chunk in self.detached.chunks(self.chunk_of_edges()) {
+            self.memory.store.transact(self.cause(), |tx| {
+                for key in chunk {
+                    let Some(id) = tx.find_key(key)? else { continue };
+                    for edge in tx.edges(id)? {
+                        if edge.kind == EdgeKind::Structural && edge.provenance.starts_with(PROVENANCE) {
+                            tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+                        }
+                    }
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }

@@ -119,8 +119,8 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     // The title of a file without text is its name.
     assert_eq!(counts(&report), [2, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r"
-    `latin1.md`: it is not UTF-8 from byte 4 on
-    `list.md`: the front matter is not a list of `name: value`
+    `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
+    `list.md`: the front matter is not a list of `name: value` (write one property a line, for example `title: Journal`)
     `title.md`: `title`: it is an object (give a text)
     `type.md`: `type`: unknown type `epsodic` (did you mean `episodic`?)
     `when.md`: `created`: `yesterday` is not a time (write `2026-11-21` or `2026-11-21T08:00:00Z`)
@@ -311,7 +311,11 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
 #[test]
 fn import_options_apply_to_notes_without_the_field() {
     let memory = TestMemory::new();
-    let options = ImportOptions { node_type: Some("episodic".into()), keywords: vec!["Talk".into()] };
+    let options = ImportOptions {
+        node_type: Some("episodic".into()),
+        keywords: vec!["Talk".into()],
+        ..ImportOptions::default()
+    };
     let text = "{\"key\": \"a\", \"body\": \"one\", \"type\": \"daily\"}\n{\"key\": \"b\", \"body\": \"two\", \"tags\": [\"x\"]}";
     import(&memory, &ImportSource::Text(text.into()), &options, &|_, _| {}).unwrap();
     let kind =
@@ -342,15 +346,21 @@ fn sources_that_cannot_be_imported_are_errors() {
             import(&memory, &ImportSource::Path(path), &ImportOptions::default(), &|_, _| {}).unwrap_err();
         format!("{} {}", error.code.name(), error.message)
     };
-    put(memory.folder(), "x.pdf", "");
+    put(memory.folder(), "x.xyz", "");
     assert_eq!(wrong("nowhere"), "not_found there is no such file or folder");
-    assert_eq!(wrong("x.pdf"), "invalid_argument it is neither Markdown nor JSON Lines");
+    assert_eq!(wrong("x.xyz"), "invalid_argument its format is unknown");
+    put(&memory.folder().join("pictures"), "x.png", "");
+    assert_eq!(wrong("pictures"), "invalid_argument the folder has no file of a known format");
+    assert_eq!(wrong("/dev/null"), "invalid_argument it is neither a file nor a folder");
     let folder = memory.folder().join("own");
-    put(&folder, "notes.jsonl", "{}");
-    assert_eq!(wrong("own"), "invalid_argument the folder has no Markdown file");
+    put(&folder, "notes.jsonl", "{\"body\": \"one note\"}");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(folder.clone()))), [1, 0, 0, 0]);
     put(&folder, "a.md", "one");
     let report = take(&memory, ImportSource::Path(folder));
-    assert_eq!((counts(&report), report.left_out), ([1, 0, 0, 0], vec!["notes.jsonl".to_owned()]));
+    assert_eq!(
+        (counts(&report), report.left_out),
+        ([1, 0, 0, 0], vec![("notes.jsonl".to_owned(), "json-lines")])
+    );
 }
 
 #[test]

@@ -1,0 +1,151 @@
+//! Takes a transcript in while its session goes on, each time from where the last call ended.
+//!
+//! The position of a transcript is a small file below the data directory. It is written after the notes are stored: a
+//! process that is killed in between repeats some turns, which are recognised by their ids. A position that is
+//! deleted or damaged costs a whole read, which stores nothing twice.
+
+use super::ImportOptions;
+use super::run::Import;
+use super::skipped::SkippedCounts;
+use super::source::{PROVENANCE, SourceLocation};
+use super::source_file::SourceFile;
+use super::transcript::{self, Assistant, Position};
+use crate::Memory;
+use crate::secrets::SecretCounts;
+use parking_lot::Mutex;
+use poc_config::paths::create_private;
+use poc_graph::error::{Code, Error, Result};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+/// How to take a transcript in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CaptureOptions {
+    /// Whether secrets are stored; otherwise each is replaced by its kind.
+    pub allow_secrets: bool,
+}
+
+/// What was taken in.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureReport {
+    /// New notes.
+    pub inserted: u64,
+    /// Notes of turns that have grown.
+    pub updated: u64,
+    /// What was left out on purpose.
+    pub skipped: SkippedCounts,
+    /// The secrets that were replaced.
+    pub secrets: SecretCounts,
+    /// Lines and turns that could not be stored.
+    pub failed: Vec<(SourceLocation, Error)>,
+}
+
+/// The name under which captured notes are stored.
+const NAME: &str = "transcripts";
+
+/// Captures run one at a time: two of the same transcript would store the same turns.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// The assistant that wrote a transcript; `None` if it is no transcript or not readable.
+pub fn assistant_of(transcript: &Path) -> Option<Assistant> {
+    let file = SourceFile::at(transcript, transcript.display().to_string()).ok()?;
+    super::format::assistant_of(&file.sample().ok()?)
+}
+
+/// The beginning of the keys of all notes of a session.
+pub fn session_key(assistant: Assistant, session: &str) -> String {
+    format!("{}/{}/", assistant.name(), super::conversation::short(session))
+}
+
+/// Stores what a transcript has said since the last call. Without anything new, it reads a position and the size of the
+/// file.
+///
+/// # Errors
+/// `not_found` if the file does not exist, `invalid_argument` if it is no regular file or no transcript. Turns that
+/// cannot be stored are in the report; if another writer changed one in between, the next call tries again.
+pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> Result<CaptureReport> {
+    let _running = RUNNING.lock();
+    let file = SourceFile::at(transcript, transcript.display().to_string())?;
+    let position_file = position_file(memory, transcript);
+    let position = read_position(&position_file);
+    let size = file.size()?;
+    // A file that became shorter is another one.
+    let position = position.filter(|position| position.read <= size);
+    if position.as_ref().is_some_and(|position| position.read == size) {
+        return Ok(CaptureReport::default());
+    }
+    let assistant = match &position {
+        Some(position) => position.assistant,
+        None => super::format::assistant_of(&file.sample()?).ok_or_else(|| {
+            Error::invalid("it is no transcript of Claude Code or Codex")
+                .hint("`poc-memory import` reads other formats")
+                .file(transcript.display().to_string())
+        })?,
+    };
+    let read_from = |from: Option<&Position>| {
+        let mut input = file.open_seekable()?;
+        let start = from.map_or(0, |position| position.turn.offset);
+        input.seek(SeekFrom::Start(start)).map_err(|error| file.unreadable(&error))?;
+        transcript::read_from(assistant, from, input)
+    };
+    let whole = || {
+        read_from(None)?.ok_or_else(|| Error::internal("a whole transcript refers to lines before its first"))
+    };
+    let (read, position) = match &position {
+        Some(from) => match read_from(Some(from))? {
+            Some(read) => (read, Some(from)),
+            None => (whole()?, None),
+        },
+        None => (whole()?, None),
+    };
+
+    let import_options = ImportOptions { allow_secrets: options.allow_secrets, ..ImportOptions::default() };
+    let provenance = format!("{PROVENANCE}{NAME}");
+    let mut import = Import::new(memory, &provenance, &import_options, &|_, _| {});
+    let next = read.position.clone();
+    if let Some(previous) = position.and_then(|position| position.previous.as_deref()) {
+        import.continue_session(&read.conversation, previous)?;
+    }
+    import.take_transcript(&file, read)?;
+    let report = import.finish()?;
+    let conflict = report.failed.iter().any(|(_, error)| error.code == Code::Conflict);
+    if let Some(next) = next.filter(|_| !conflict) {
+        write_position(&position_file, &next)?;
+    }
+    Ok(CaptureReport {
+        inserted: report.inserted,
+        updated: report.updated,
+        skipped: report.skipped,
+        secrets: report.secrets,
+        failed: report.failed,
+    })
+}
+
+/// The file with the position of a transcript in the memory of a tenant.
+fn position_file(memory: &Memory, transcript: &Path) -> PathBuf {
+    let path = transcript.canonicalize().unwrap_or_else(|_| transcript.to_owned());
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(memory.store.tuple().to_string().as_bytes()).update(b"\0");
+    hasher.update(path.as_os_str().as_encoded_bytes());
+    let name = hasher.finalize().to_hex();
+    memory.paths.transcripts().join(format!("{}.json", name.get(..32).unwrap_or(&name)))
+}
+
+fn read_position(file: &Path) -> Option<Position> {
+    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+}
+
+fn write_position(file: &Path, position: &Position) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    create_private(folder)?;
+    let wrong = |error: std::io::Error| {
+        Error::unavailable(format!("the position in a transcript cannot be written: {error}"))
+            .file(file.display().to_string())
+    };
+    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+    let bytes = serde_json::to_vec(position)
+        .map_err(|error| Error::internal(format!("a position cannot be written: {error}")))?;
+    temporary.write_all(&bytes).map_err(wrong)?;
+    temporary.persist(file).map_err(|error| wrong(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Conversations with an assistant: each turn becomes a note.
+//!
+//! A turn is what a person typed and everything that was answered until the next prompt. One note holds both, so that
+//! a question is found together with its answer.
+
+use super::ImportOptions;
+use super::foreign::ForeignNote;
+use super::skipped::SkippedCounts;
+use crate::Draft;
+use crate::project::Project;
+use crate::secrets::{self, SecretCounts};
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeType, Trust, title_of};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Longest text of one message in bytes; the rest is left out and counted. Prompts with pasted logs are longer.
+const MESSAGE_BYTES: usize = 32 << 10;
+
+/// A conversation, or the work of a subagent in one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Conversation {
+    /// The name of its format, with which keys begin.
+    pub format: String,
+    /// Its id.
+    pub id: String,
+    /// The subagent whose work it is.
+    pub subagent: Option<String>,
+    /// What it is called.
+    pub title: Option<String>,
+    /// The folder in which the assistant worked.
+    pub folder: Option<String>,
+    /// The branch of the repository.
+    pub branch: Option<String>,
+    /// The person, or the assistant that started the subagent.
+    pub asker: String,
+    /// The assistant.
+    pub answerer: String,
+}
+
+/// A turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Turn {
+    /// Its id, unique within the conversation.
+    pub id: String,
+    /// Its messages in order.
+    pub messages: Vec<Message>,
+}
+
+/// A message of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Message {
+    /// Whether the assistant wrote it.
+    pub answer: bool,
+    /// When it was written.
+    pub at: Option<Timestamp>,
+    /// Markdown.
+    pub text: String,
+}
+
+impl Message {
+    /// A message; the text is trimmed and loses NUL characters, and what is beyond [`MESSAGE_BYTES`] is left out.
+    pub(super) fn new(
+        answer: bool,
+        at: Option<Timestamp>,
+        text: &str,
+        skipped: &mut SkippedCounts,
+    ) -> Message {
+        let mut text = text.trim().replace('\0', "");
+        if text.len() > MESSAGE_BYTES {
+            let mut end = MESSAGE_BYTES;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let rest = text.len() - end;
+            skipped.add("ends of long messages", rest);
+            text.truncate(end);
+            text.push_str(&format!("\n\n[{rest} bytes left out]"));
+        }
+        Message { answer, at, text }
+    }
+}
+
+impl Turn {
+    /// Whether anybody said anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.iter().all(|message| message.text.is_empty())
+    }
+}
+
+impl Conversation {
+    /// The name of its session, by which its turns are put in order.
+    pub(super) fn session(&self) -> String {
+        match &self.subagent {
+            None => self.id.clone(),
+            Some(subagent) => format!("{}; subagent: {subagent}", self.id),
+        }
+    }
+
+    /// The key of the note of a turn.
+    pub(super) fn key(&self, turn: &str) -> String {
+        format!("{}{}", self.key_prefix(), short(turn))
+    }
+
+    /// What the keys of all of its turns begin with.
+    pub(super) fn key_prefix(&self) -> String {
+        let subagent = self.subagent.as_deref().map(|id| format!("{}/", short(id))).unwrap_or_default();
+        format!("{}/{}/{subagent}", self.format, short(&self.id))
+    }
+
+    /// The note of a turn; `None` if nobody said anything. Secrets are replaced if `secrets` counts them.
+    pub(super) fn note(
+        &self,
+        turn: &Turn,
+        options: &ImportOptions,
+        provenance: &str,
+        counts: &mut SecretCounts,
+    ) -> Option<ForeignNote> {
+        if turn.is_empty() {
+            return None;
+        }
+        let mut scrub = |text: &str| match options.allow_secrets {
+            true => text.to_owned(),
+            false => secrets::scrub(text, counts).into_owned(),
+        };
+        let mut body = String::new();
+        let mut speakers: Vec<&str> = Vec::new();
+        let mut title = None;
+        let mut last: Option<bool> = None;
+        for message in turn.messages.iter().filter(|message| !message.text.is_empty()) {
+            let text = scrub(&message.text);
+            let speaker = if message.answer { &self.answerer } else { &self.asker };
+            if !body.is_empty() {
+                body.push_str("\n\n");
+            }
+            if last != Some(message.answer) {
+                body.push_str(speaker);
+                // A heading, a list or a code block begins a line of its own.
+                body.push_str(if starts_block(&text) { ":\n\n" } else { ": " });
+            }
+            title = title.or_else(|| title_of(&text));
+            body.push_str(&text);
+            last = Some(message.answer);
+            if !speakers.contains(&speaker.as_str()) {
+                speakers.push(speaker);
+            }
+        }
+        let times = || turn.messages.iter().filter_map(|message| message.at);
+        let mut draft = Draft::new(provenance, Trust::External);
+        draft.title = title;
+        draft.body = Some(body);
+        draft.key = Some(self.key(&turn.id));
+        draft.update = true;
+        draft.node_type = Some(options.node_type.clone().unwrap_or_else(|| NodeType::EPISODIC.to_owned()));
+        draft.author = Some(speakers.join(", "));
+        draft.created = times().min();
+        draft.modified = times().max();
+        draft.source = Some(self.source());
+        let project = self.folder.as_deref().and_then(|folder| Project::of(Path::new(folder)));
+        draft.keywords =
+            Some(options.keywords.iter().cloned().chain(project.map(|project| project.keyword())).collect());
+        let names = vec![turn.id.clone()];
+        Some(ForeignNote {
+            draft,
+            names,
+            links: Vec::new(),
+            session: Some(self.session()),
+            ignored: Vec::new(),
+        })
+    }
+
+    /// Where its notes come from.
+    fn source(&self) -> String {
+        let mut source = format!("session: {}; assistant: {}", self.session(), self.format);
+        let fields = [("title", &self.title), ("folder", &self.folder), ("branch", &self.branch)];
+        for (name, value) in fields {
+            if let Some(value) = value.as_deref().filter(|value| !value.trim().is_empty()) {
+                source.push_str(&format!("; {name}: {value}"));
+            }
+        }
+        source
+    }
+}
+
+fn starts_block(text: &str) -> bool {
+    let is_mark = |c: char| matches!(c, '#' | '-' | '*' | '`' | '>' | '|' | '+' | '~' | '<');
+    text.starts_with(is_mark) || text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The part of an id that keys show: the first 12 characters of a hexadecimal id, the last 12 if it begins with the
+/// time (UUID version 7), and any other id as it is, without `/`.
+pub(super) fn short(id: &str) -> String {
+    let digits: String = id.chars().filter(|c| *c != '-').collect();
+    if digits.len() <= 12 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return id.replace('/', "-");
+    }
+    let part = match digits.as_bytes().get(12) {
+        Some(b'7') if digits.len() == 32 => digits.get(20..),
+        _ => digits.get(..12),
+    };
+    part.unwrap_or(&digits).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(messages: &[(bool, &str)]) -> Turn {
+        let mut skipped = SkippedCounts::default();
+        let message = |&(answer, text): &(bool, &str)| Message::new(answer, None, text, &mut skipped);
+        Turn { id: "t1".into(), messages: messages.iter().map(message).collect() }
+    }
+
+    fn conversation() -> Conversation {
+        Conversation {
+            format: "claude-code".into(),
+            id: "dad2fca9-8d29-4643-b430-438ea676b135".into(),
+            folder: Some("/home/ann/proj".into()),
+            asker: "User".into(),
+            answerer: "Claude".into(),
+            ..Conversation::default()
+        }
+    }
+
+    #[test]
+    fn a_turn_is_one_note_with_both_speakers() {
+        let turn = turn(&[
+            (false, "Which port?"),
+            (true, "Let me look."),
+            (true, "5432."),
+            (false, "Thanks\0"),
+            (true, "- done\n- key AKIAIOSFODNN7QWERTYU"),
+        ]);
+        let mut secrets = SecretCounts::default();
+        let note =
+            conversation().note(&turn, &ImportOptions::default(), "import:x", &mut secrets).unwrap().draft;
+        insta::assert_snapshot!(note.body.unwrap(), @r"
+        User: Which port?
+
+        Claude: Let me look.
+
+        5432.
+
+        User: Thanks
+
+        Claude:
+
+        - done
+        - key [secret: aws-access-key]
+        ");
+        assert_eq!(note.title.as_deref(), Some("Which port?"));
+        assert_eq!(note.author.as_deref(), Some("User, Claude"));
+        assert_eq!(note.key.as_deref(), Some("claude-code/dad2fca98d29/t1"));
+        assert_eq!(note.keywords.unwrap(), ["project:/home/ann/proj"]);
+        assert_eq!(
+            note.source.as_deref(),
+            Some(
+                "session: dad2fca9-8d29-4643-b430-438ea676b135; assistant: claude-code; folder: /home/ann/proj"
+            )
+        );
+        assert_eq!(secrets.iter().collect::<Vec<_>>(), [("aws-access-key", 1)]);
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        let mut skipped = SkippedCounts::default();
+        let message = Message::new(false, None, &"é".repeat(MESSAGE_BYTES), &mut skipped);
+        assert!(message.text.ends_with("é\n\n[32768 bytes left out]"));
+        assert_eq!(skipped.iter().next().unwrap().1.bytes, 32768);
+    }
+
+    #[test]
+    fn keys_show_a_part_of_ids() {
+        let check = |id: &str, part: &str| assert_eq!(short(id), part);
+        check("dad2fca9-8d29-4643-b430-438ea676b135", "dad2fca98d29");
+        check("01a20971-f513-77b3-b414-80d797d9a41f", "80d797d9a41f");
+        check("a37b434476a04228d", "a37b434476a0");
+        check("msg_1_0", "msg_1_0");
+        check("a/b", "a-b");
+    }
+}

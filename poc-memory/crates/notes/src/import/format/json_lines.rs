@@ -1,0 +1,103 @@
+//! JSON Lines: one note per line, written by export or by any other tool.
+
+use super::{Class, Format};
+use crate::import::foreign::ForeignNote;
+use crate::import::run::Import;
+use crate::import::source_file::{Sample, SourceFile, not_utf8};
+use crate::import::{ImportOptions, ParsedNote};
+use crate::interchange::SCHEMA_VERSION;
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+use std::io::{BufRead as _, Read as _};
+
+/// JSON Lines.
+pub(super) struct JsonLines;
+
+impl Format for JsonLines {
+    fn name(&self) -> &'static str {
+        "json-lines"
+    }
+
+    fn about(&self) -> &'static str {
+        "one JSON object with a note per line, as `poc-memory export` writes it"
+    }
+
+    fn class(&self) -> Class {
+        Class::Document
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        matches!(sample.extension.as_str(), "jsonl" | "ndjson" | "json")
+            || sample.extension.is_empty() && sample.first() == Some('{')
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        let (mut input, longest) = (file.open()?, import.longest());
+        let mut number = 0;
+        loop {
+            number += 1;
+            let mut line = Vec::new();
+            // A device that fails once would fail at every line.
+            let unreadable = |error| file.unreadable(&error);
+            if input.by_ref().take(longest).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+                return Ok(());
+            }
+            let place = file.line(number);
+            let bytes = line.len();
+            if bytes as u64 == longest && line.last() != Some(&b'\n') {
+                input.skip_until(b'\n').map_err(unreadable)?;
+                let error = Error::invalid(format!("the line has more than {longest} bytes"))
+                    .hint("split the note into several, one idea each");
+                import.take(place, 0, Err(error))?;
+                continue;
+            }
+            let note = match String::from_utf8(line) {
+                Ok(text) if text.trim().is_empty() => continue,
+                Ok(text) => read_line(&text, import.options, import.provenance()),
+                Err(error) => Err(not_utf8(error.utf8_error())),
+            };
+            import.take(place, bytes, note)?;
+        }
+    }
+}
+
+/// The note of a line.
+pub(in crate::import) fn read_line(
+    line: &str,
+    options: &ImportOptions,
+    provenance: &str,
+) -> Result<ParsedNote> {
+    let value: Value = serde_json::from_str(line.trim()).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
+    })?;
+    let Value::Object(fields) = value else {
+        return Err(Error::invalid("it is JSON but not an object")
+            .hint("write one note a line: {\"title\": …, \"body\": …}"));
+    };
+    if is_exported(&fields)? {
+        return serde_path_to_error::deserialize(Value::Object(fields))
+            .map(|note| ParsedNote::Exported(Box::new(note)))
+            .map_err(|error| {
+                let field = error.path().to_string();
+                let wrong = Error::invalid(error.into_inner().to_string());
+                if field == "." { wrong } else { wrong.field(field) }
+            });
+    }
+    let note = ForeignNote::read(fields, None, None, options, provenance)?;
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}
+
+/// Whether export wrote these fields; an error if this release cannot read their format.
+pub(super) fn is_exported(fields: &Map<String, Value>) -> Result<bool> {
+    match fields.get("schema_version") {
+        None => Ok(false),
+        Some(version) if version.as_u64() == Some(u64::from(SCHEMA_VERSION)) => Ok(true),
+        Some(version) => Err(Error::invalid(format!(
+            "the note has the form {version}, this release reads {SCHEMA_VERSION}"
+        ))
+        .hint("import it with the release that wrote it, or a newer one")
+        .field("schema_version")),
+    }
+}

@@ -1,0 +1,57 @@
+//! Markdown with optional front matter, as Obsidian and similar editors write it, and as export does.
+
+use super::{Class, Format};
+use crate::import::ParsedNote;
+use crate::import::foreign::ForeignNote;
+use crate::import::run::Import;
+use crate::import::source_file::{Sample, SourceFile};
+use crate::interchange::Note;
+use crate::markdown;
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+
+/// Markdown.
+pub(super) struct Markdown;
+
+impl Format for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn about(&self) -> &'static str {
+        "Markdown files with or without front matter, as in an Obsidian vault"
+    }
+
+    fn class(&self) -> Class {
+        Class::Markdown
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        matches!(sample.extension.as_str(), "md" | "markdown")
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        let text = file.text(import.longest())?;
+        let note = read_note(&text, file.key(), import);
+        import.take(file.location(), text.len(), note)
+    }
+}
+
+fn read_note(text: &str, key: Option<String>, import: &Import<'_>) -> Result<ParsedNote> {
+    let parts = markdown::split(text);
+    let fields = match markdown::front::<Option<Value>>(parts.front)? {
+        None => Map::new(),
+        Some(Value::Object(fields)) => fields,
+        Some(_) => {
+            return Err(Error::invalid("the front matter is not a list of `name: value`")
+                .hint("write one property a line, for example `title: Journal`"));
+        }
+    };
+    if super::json_lines::is_exported(&fields)? {
+        let mut note: Note = markdown::front(parts.front)?;
+        note.body = parts.body.to_owned();
+        return Ok(ParsedNote::Exported(Box::new(note)));
+    }
+    let note = ForeignNote::read(fields, Some(parts.body), key, import.options, import.provenance())?;
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}

@@ -1,0 +1,78 @@
+//! The formats that import reads, one per file.
+
+pub(super) mod claude_code;
+pub(super) mod codex;
+pub(super) mod json_lines;
+mod markdown;
+mod transcripts;
+
+use super::run::Import;
+use super::source_file::{Sample, SourceFile};
+use super::transcript::Assistant;
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+
+/// A format.
+pub(super) trait Format: Sync {
+    /// Its name, for `--format`.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a few words.
+    fn about(&self) -> &'static str;
+
+    /// What its files are in a folder with files of other formats.
+    fn class(&self) -> Class;
+
+    /// Whether a file with this beginning has the format.
+    fn recognises(&self, sample: &Sample) -> bool;
+
+    /// Reads a file into an import. Errors of single notes are reported to the import.
+    ///
+    /// # Errors
+    /// When the file as a whole cannot be read.
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()>;
+}
+
+/// What the files of a format are in a folder with files of other formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The data of another program: always imported.
+    Records,
+    /// Markdown: always imported.
+    Markdown,
+    /// Other documents: imported unless the folder has Markdown or records, beside which they are attachments.
+    Document,
+}
+
+/// Every format. Of two that recognise a file, the first counts.
+pub(super) const FORMATS: &[&dyn Format] =
+    &[&transcripts::CLAUDE_CODE, &transcripts::CODEX, &markdown::Markdown, &json_lines::JsonLines];
+
+/// The format of a file by its content.
+pub(super) fn recognise(sample: &Sample) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.recognises(sample))
+}
+
+/// The assistant whose transcript this is.
+pub(super) fn assistant_of(sample: &Sample) -> Option<Assistant> {
+    transcripts::assistant_of(sample)
+}
+
+/// The format with a name.
+pub(super) fn named(name: &str) -> Result<&'static dyn Format> {
+    let found = FORMATS.iter().copied().find(|format| format.name() == name);
+    found.ok_or_else(|| {
+        let hint = match similar::closest(name, FORMATS.iter().map(|format| format.name())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => known(),
+        };
+        Error::invalid(format!("unknown format `{name}`")).hint(hint).field("format")
+    })
+}
+
+/// A sentence with all formats.
+pub(super) fn known() -> String {
+    let list: Vec<String> =
+        FORMATS.iter().map(|format| format!("{} ({})", format.name(), format.about())).collect();
+    format!("the formats are {}", list.join(", "))
+}

@@ -1,0 +1,183 @@
+//! A file to import, or a text in place of one.
+
+use super::source::SourceLocation;
+use poc_graph::error::{Error, Result};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes at the beginning of a file by which its format is recognised.
+const SAMPLE_BYTES: u64 = 256 << 10;
+/// Lines of a sample that are parsed.
+const SAMPLE_LINES: usize = 24;
+
+/// A file to import.
+pub(super) struct SourceFile<'a> {
+    /// Its name for people: relative to the folder of the import, or without its folder.
+    pub name: String,
+    /// Whether it is one of several.
+    in_folder: bool,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    File(PathBuf),
+    Text(&'a str),
+}
+
+/// The beginning of a file.
+pub(super) struct Sample {
+    /// The extension in lower case; empty if there is none.
+    pub extension: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Whether these are all.
+    pub is_whole: bool,
+}
+
+impl<'a> SourceFile<'a> {
+    /// The file at a path. Only regular files can be read without waiting for somebody to write them.
+    pub(super) fn at(path: &Path, name: String) -> Result<SourceFile<'static>> {
+        let file = SourceFile { name, in_folder: false, content: Content::File(path.to_owned()) };
+        let found = std::fs::metadata(path).map_err(|error| file.unreadable(&error))?;
+        if !found.is_file() {
+            return Err(Error::invalid("it is neither a file nor a folder")
+                .hint("copy its content into a file, or pipe it to `poc-memory import -`")
+                .file(path.display().to_string()));
+        }
+        Ok(file)
+    }
+
+    /// A text that was given instead of a file.
+    pub(super) fn text_of(text: &'a str) -> SourceFile<'a> {
+        SourceFile { name: "-".into(), in_folder: false, content: Content::Text(text) }
+    }
+
+    /// As one of several files, whose places name their file.
+    pub(super) fn in_folder(self) -> SourceFile<'a> {
+        SourceFile { in_folder: true, ..self }
+    }
+
+    /// The place of a line, from 1.
+    pub(super) fn line(&self, number: u64) -> SourceLocation {
+        if self.in_folder { self.item("line", number) } else { SourceLocation::Line(number) }
+    }
+
+    /// The place of a part, for example `conversation` 3.
+    pub(super) fn item(&self, kind: &'static str, number: u64) -> SourceLocation {
+        SourceLocation::Item { file: self.name.clone(), kind, number }
+    }
+
+    /// The place of the whole file.
+    pub(super) fn location(&self) -> SourceLocation {
+        SourceLocation::File(self.name.clone())
+    }
+
+    /// Its name without the extension, with `/` between folders: the key of a note that fills the file.
+    pub(super) fn key(&self) -> Option<String> {
+        let Content::File(_) = self.content else { return None };
+        let key = Path::new(&self.name).with_extension("");
+        let key: Vec<_> = key.iter().map(|part| part.to_string_lossy()).collect();
+        Some(key.join("/"))
+    }
+
+    /// Its size in bytes.
+    pub(super) fn size(&self) -> Result<u64> {
+        match &self.content {
+            Content::Text(text) => Ok(text.len() as u64),
+            Content::File(path) => {
+                std::fs::metadata(path).map(|found| found.len()).map_err(|error| self.unreadable(&error))
+            }
+        }
+    }
+
+    /// Opens it.
+    pub(super) fn open(&self) -> Result<Box<dyn BufRead + 'a>> {
+        match &self.content {
+            Content::Text(text) => Ok(Box::new(Cursor::new(*text))),
+            Content::File(_) => Ok(Box::new(self.open_seekable()?)),
+        }
+    }
+
+    /// Opens the file so that it can be read from any place; an error for a text.
+    pub(super) fn open_seekable(&self) -> Result<BufReader<File>> {
+        let Content::File(path) = &self.content else {
+            return Err(Error::internal("a text has no file"));
+        };
+        File::open(path).map(BufReader::new).map_err(|error| self.unreadable(&error))
+    }
+
+    /// Its bytes, at most `longest`.
+    pub(super) fn bytes(&self, longest: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.open()?.take(longest.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| self.unreadable(&error))?;
+        if bytes.len() as u64 > longest {
+            return Err(Error::invalid(format!("the file has more than {longest} bytes"))
+                .hint("split it into several, one idea each"));
+        }
+        Ok(bytes)
+    }
+
+    /// Its text, at most `longest` bytes.
+    pub(super) fn text(&self, longest: u64) -> Result<String> {
+        String::from_utf8(self.bytes(longest)?).map_err(|error| not_utf8(error.utf8_error()))
+    }
+
+    /// Its beginning.
+    pub(super) fn sample(&self) -> Result<Sample> {
+        let mut bytes = Vec::new();
+        let read = self.open()?.take(SAMPLE_BYTES).read_to_end(&mut bytes);
+        read.map_err(|error| self.unreadable(&error))?;
+        let extension = Path::new(&self.name).extension();
+        let extension = extension.map(|extension| extension.to_string_lossy().to_lowercase());
+        let is_whole = (bytes.len() as u64) < SAMPLE_BYTES;
+        Ok(Sample { extension: extension.unwrap_or_default(), bytes, is_whole })
+    }
+
+    /// The error for a file that cannot be read.
+    pub(super) fn unreadable(&self, error: &std::io::Error) -> Error {
+        let path = match &self.content {
+            Content::File(path) => path.display().to_string(),
+            Content::Text(_) => self.name.clone(),
+        };
+        let error = match error.kind() {
+            std::io::ErrorKind::NotFound => Error::not_found("there is no such file or folder"),
+            _ => Error::invalid(format!("cannot be read: {error}")),
+        };
+        error.file(path)
+    }
+}
+
+impl Sample {
+    /// The text, up to the last whole character; `None` if the file is no UTF-8.
+    pub(super) fn text(&self) -> Option<&str> {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => Some(text),
+            Err(error) if error.error_len().is_none() && !self.is_whole => {
+                std::str::from_utf8(self.bytes.get(..error.valid_up_to())?).ok()
+            }
+            Err(_) => None,
+        }
+        .map(|text| text.strip_prefix('\u{FEFF}').unwrap_or(text))
+    }
+
+    /// The JSON objects of the first lines; lines that are cut off or no objects are left out.
+    pub(super) fn objects(&self) -> Vec<Value> {
+        let Some(text) = self.text() else { return Vec::new() };
+        let lines = text.lines().filter(|line| line.trim_start().starts_with('{')).take(SAMPLE_LINES);
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The first character that is no space.
+    pub(super) fn first(&self) -> Option<char> {
+        self.text()?.trim_start().chars().next()
+    }
+}
+
+/// The error for bytes that are no UTF-8.
+pub(super) fn not_utf8(error: std::str::Utf8Error) -> Error {
+    Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+        .hint("save it as UTF-8")
+}

@@ -1,0 +1,193 @@
+//! Transcripts of assistants: files of JSON Lines that grow while a session goes on.
+//!
+//! A transcript is read from a position on. The position lies at the beginning of the last turn, because an answer may
+//! still grow: the next read sees the whole turn again, and its note becomes a new version.
+
+use super::conversation::{Conversation, Turn};
+use super::format::{claude_code, codex};
+use super::skipped::SkippedCounts;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Read as _};
+
+/// Longest line that is read, in bytes. Longer lines contain pictures.
+const LINE_BYTES: u64 = 64 << 20;
+
+/// The assistant that wrote a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assistant {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+}
+
+impl Assistant {
+    /// The name of its format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Assistant::ClaudeCode => "claude-code",
+            Assistant::Codex => "codex",
+        }
+    }
+
+    fn lines(self, conversation: Option<Conversation>) -> Box<dyn TranscriptLines> {
+        match self {
+            Assistant::ClaudeCode => Box::new(claude_code::Lines::new(conversation)),
+            Assistant::Codex => Box::new(codex::Lines::new(conversation)),
+        }
+    }
+}
+
+/// Where the reading of a transcript goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Position {
+    pub assistant: Assistant,
+    /// Bytes of all complete lines read.
+    pub read: u64,
+    /// Where the last turn begins.
+    pub turn: Place,
+    /// What is known about the session.
+    pub conversation: Conversation,
+    /// The id of the turn before the last one.
+    pub previous: Option<String>,
+}
+
+/// The place of a line: the bytes before it, and its number from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub offset: u64,
+    pub line: u64,
+}
+
+/// A turn and where it begins.
+#[derive(Debug)]
+pub(super) struct PlacedTurn {
+    pub place: Place,
+    pub turn: Turn,
+}
+
+/// What was read of a transcript.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    pub conversation: Conversation,
+    /// The turns that led to the last one, in order.
+    pub turns: Vec<PlacedTurn>,
+    /// The ids of turns on abandoned branches: the person went back and asked something else.
+    pub abandoned: Vec<String>,
+    pub skipped: SkippedCounts,
+    /// Lines that cannot be read, by number.
+    pub failed: Vec<(u64, Error)>,
+    /// The position for the next read; `None` if there is no turn yet.
+    pub position: Option<Position>,
+}
+
+/// What the lines of a transcript contain. Lines are given in order.
+pub(super) trait TranscriptLines {
+    /// Takes a line.
+    fn line(&mut self, place: Place, line: &[u8]) -> Result<()>;
+
+    /// The content of all lines; `None` if a line refers to one before the first, so that the whole transcript is
+    /// needed.
+    fn finish(self: Box<Self>) -> Option<Content>;
+}
+
+/// The content of lines.
+#[derive(Default)]
+pub(super) struct Content {
+    pub conversation: Conversation,
+    pub turns: Vec<PlacedTurn>,
+    pub abandoned: Vec<String>,
+    pub skipped: SkippedCounts,
+}
+
+/// Reads a transcript from a position on. `open` opens the file at an offset. A last line without a line end is left
+/// for the next read. `None` if the whole transcript must be read instead.
+pub(super) fn read_from(
+    assistant: Assistant,
+    from: Option<&Position>,
+    mut input: impl BufRead,
+) -> Result<Option<Transcript>> {
+    let mut place = from.map_or(Place { offset: 0, line: 1 }, |position| position.turn);
+    let mut lines = assistant.lines(from.map(|position| position.conversation.clone()));
+    let mut failed = Vec::new();
+    let mut skipped = SkippedCounts::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let unreadable = |error| Error::invalid(format!("it cannot be read: {error}"));
+        let mut bytes =
+            input.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line).map_err(unreadable)? as u64;
+        if bytes == 0 {
+            break;
+        }
+        if line.last() != Some(&b'\n') {
+            if bytes < LINE_BYTES {
+                skipped.add("unfinished last line", line.len());
+                break;
+            }
+            bytes += skip_line(&mut input).map_err(unreadable)?;
+            skipped.add("lines that are too long", bytes as usize);
+        } else if !line.trim_ascii().is_empty()
+            && let Err(error) = lines.line(place, line.trim_ascii())
+        {
+            failed.push((place.line, error));
+        }
+        place = Place { offset: place.offset + bytes, line: place.line + 1 };
+    }
+    let Some(content) = lines.finish() else { return Ok(None) };
+    skipped.merge(&content.skipped);
+    let Content { conversation, mut turns, abandoned, .. } = content;
+    let last = turns.last().map(|last| last.place);
+    let position = last.map(|turn| Position {
+        assistant,
+        read: place.offset,
+        turn,
+        conversation: conversation.clone(),
+        previous: match turns.len().checked_sub(2).and_then(|before| turns.get(before)) {
+            Some(before) => Some(before.turn.id.clone()),
+            None => from.and_then(|position| position.previous.clone()),
+        },
+    });
+    turns.retain(|placed| !placed.turn.is_empty());
+    Ok(Some(Transcript { conversation, turns, abandoned, skipped, failed, position }))
+}
+
+/// Skips the rest of a line; returns its bytes.
+fn skip_line(input: &mut impl BufRead) -> std::io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let (bytes, ends) = {
+            let buffer = input.fill_buf()?;
+            match buffer.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            }
+        };
+        input.consume(bytes);
+        skipped += bytes as u64;
+        if ends {
+            return Ok(skipped);
+        }
+    }
+}
+
+/// A line as JSON of a type; the error says which line would be right.
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(line).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        let what = if error.is_data() { "it is not a line of a transcript" } else { "it is not JSON" };
+        Error::invalid(format!("{what}: {message} at column {}", error.column()))
+    })
+}
+
+/// A time as transcripts write it.
+pub(super) fn time(text: Option<&str>) -> Option<Timestamp> {
+    text.and_then(|text| Timestamp::parse(text).ok())
+}
+
+#[cfg(test)]
+mod tests;

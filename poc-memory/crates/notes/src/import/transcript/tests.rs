@@ -1,0 +1,479 @@
+//! Transcripts in the form that the assistants write, from generated conversations.
+
+use crate::import::{
+    Assistant, CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, assistant_of,
+    capture, import, session_key,
+};
+use crate::testing::TestMemory;
+use poc_graph::Node;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SESSION: &str = "5e0a1b2c-3d4e-4f60-8a9b-0c1d2e3f4a5b";
+const THREAD: &str = "01a20971-f513-77b3-b414-80d797d9a41f";
+
+/// A turn of a generated conversation.
+#[derive(Clone, Debug)]
+struct Talk {
+    prompt: String,
+    answers: Vec<String>,
+    /// What else happens in the turn.
+    noise: Noise,
+    /// Whether the person goes back afterwards and asks something else.
+    abandoned: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Noise {
+    None,
+    Tools,
+    Compaction,
+    Command,
+    Machine,
+}
+
+/// Writes the lines of a transcript.
+struct Writer {
+    lines: Vec<Value>,
+    number: u64,
+    /// The line that the next one follows.
+    tip: Option<String>,
+}
+
+impl Writer {
+    fn new() -> Writer {
+        Writer { lines: Vec::new(), number: 0, tip: None }
+    }
+
+    fn id(&mut self) -> String {
+        self.number += 1;
+        format!("{:08x}-1111-4222-8333-{:012x}", self.number * 2_654_435_761 % 0xffff_ffff, self.number)
+    }
+
+    fn time(&self) -> String {
+        format!("2026-11-20T10:{:02}:{:02}.000Z", self.number / 60 % 60, self.number % 60)
+    }
+
+    /// A line of Claude Code's tree.
+    fn claude(&mut self, fields: Value) -> String {
+        let id = self.id();
+        let mut line = json!({
+            "parentUuid": self.tip, "isSidechain": false, "uuid": id, "timestamp": self.time(), "userType": "external",
+            "cwd": "/home/eve/shop", "sessionId": SESSION, "version": "2.1.330", "gitBranch": "HEAD",
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            line[name] = value.clone();
+        }
+        self.lines.push(line);
+        self.tip = Some(id.clone());
+        id
+    }
+
+    fn claude_block(&mut self, block: Value) {
+        self.claude(
+            json!({"type": "assistant", "message": {"id": "msg_1", "role": "assistant", "content": [block]}}),
+        );
+    }
+
+    fn claude_talk(&mut self, talk: &Talk) -> String {
+        let before = self.tip.clone();
+        let prompt =
+            self.claude(json!({"type": "user", "message": {"role": "user", "content": talk.prompt}}));
+        self.claude(json!({"type": "attachment", "attachment": {"type": "date", "date": "2026-11-20"}}));
+        match talk.noise {
+            Noise::None => {}
+            Noise::Tools => {
+                self.claude_block(
+                    json!({"type": "thinking", "thinking": "I should look.", "signature": "x"}),
+                );
+                self.claude_block(
+                    json!({"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.rs"}}),
+                );
+                self.claude(json!({"type": "user", "message": {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "fn main() {}"}]},
+                ]}}));
+                self.lines.push(json!({"type": "last-prompt", "sessionId": SESSION, "leafUuid": self.tip}));
+            }
+            Noise::Compaction => {
+                let tip = self.tip.take();
+                self.claude(json!({
+                    "type": "system", "subtype": "compact_boundary", "logicalParentUuid": tip,
+                    "compactMetadata": {"trigger": "auto"},
+                }));
+                self.claude(json!({"type": "user", "isCompactSummary": true, "message": {
+                    "role": "user", "content": "This session is being continued from a previous conversation.",
+                }}));
+            }
+            Noise::Command => {
+                self.claude(json!({"type": "user", "isMeta": true, "message": {
+                    "role": "user", "content": "<local-command-caveat>not for you</local-command-caveat>",
+                }}));
+                self.claude(json!({"type": "user", "message": {
+                    "role": "user", "content": "<local-command-stdout>done</local-command-stdout>",
+                }}));
+            }
+            Noise::Machine => {
+                self.claude(json!({"type": "user", "message": {
+                    "role": "user", "content": "<task-notification>agent a1 has ended</task-notification>",
+                }}));
+            }
+        }
+        for answer in &talk.answers {
+            self.claude_block(json!({"type": "text", "text": answer}));
+        }
+        self.claude(json!({"type": "system", "subtype": "stop_hook_summary", "hookCount": 1}));
+        if talk.abandoned {
+            self.tip = before;
+        }
+        prompt
+    }
+
+    fn codex(&mut self, kind: &str, payload: Value) {
+        let line = json!({
+            "timestamp": self.time(), "ordinal": self.lines.len(), "type": kind, "payload": payload,
+        });
+        self.lines.push(line);
+        self.number += 1;
+    }
+
+    fn codex_message(&mut self, role: &str, turn: &str, text: &str) {
+        let (id, part) = (self.id(), if role == "assistant" { "output_text" } else { "input_text" });
+        self.codex(
+            "response_item",
+            json!({
+                "type": "message", "id": id, "role": role, "content": [{"type": part, "text": text}],
+                "internal_chat_message_metadata_passthrough": {"turn_id": turn},
+            }),
+        );
+        self.codex("event_msg", json!({"type": "item_completed", "item": {"content": [{"text": text}]}}));
+    }
+
+    fn codex_talk(&mut self, talk: &Talk) -> String {
+        if self.lines.is_empty() {
+            self.codex(
+                "session_meta",
+                json!({"id": THREAD, "cwd": "/home/eve/shop", "originator": "codex_cli"}),
+            );
+            self.codex_message("developer", "t0", "<skills_instructions>many</skills_instructions>");
+            self.codex_message(
+                "user",
+                "t0",
+                "<environment_context><cwd>/home/eve/shop</cwd></environment_context>",
+            );
+        }
+        let turn = self.id();
+        self.codex_message("user", &turn, &talk.prompt);
+        match talk.noise {
+            Noise::Tools => {
+                self.codex("response_item", json!({"type": "reasoning", "summary": [{"text": "Look"}]}));
+                self.codex(
+                    "response_item",
+                    json!({"type": "function_call", "name": "exec", "arguments": "{}"}),
+                );
+                self.codex(
+                    "response_item",
+                    json!({"type": "function_call_output", "output": "fn main() {}"}),
+                );
+            }
+            Noise::Compaction => self.codex("compacted", json!({"message": "what was said before"})),
+            _ => self.codex("event_msg", json!({"type": "token_count", "info": {}})),
+        }
+        for answer in &talk.answers {
+            self.codex_message("assistant", &turn, answer);
+        }
+        if talk.abandoned {
+            self.codex("event_msg", json!({"type": "thread_rolled_back", "num_turns": 1}));
+        }
+        turn
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// The transcript of a conversation, and the ids of its turns.
+fn transcript(assistant: Assistant, talks: &[Talk]) -> (String, Vec<String>) {
+    let mut writer = Writer::new();
+    let turns = talks.iter().map(|talk| match assistant {
+        Assistant::ClaudeCode => writer.claude_talk(talk),
+        Assistant::Codex => writer.codex_talk(talk),
+    });
+    let turns = turns.collect();
+    (writer.text(), turns)
+}
+
+fn session(assistant: Assistant) -> &'static str {
+    match assistant {
+        Assistant::ClaudeCode => SESSION,
+        Assistant::Codex => THREAD,
+    }
+}
+
+fn key(assistant: Assistant, turn: &str) -> String {
+    let turn: String = turn.chars().filter(|c| *c != '-').take(12).collect();
+    format!("{}{turn}", session_key(assistant, session(assistant)))
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-z]{2,9}( [a-z]{2,9}){0,6}[.?]?"
+}
+
+fn talks() -> impl Strategy<Value = Vec<Talk>> {
+    let noise = prop_oneof![
+        Just(Noise::None),
+        Just(Noise::Tools),
+        Just(Noise::Compaction),
+        Just(Noise::Command),
+        Just(Noise::Machine)
+    ];
+    let talk = (text(), proptest::collection::vec(text(), 0..4), noise, proptest::bool::weighted(0.15));
+    proptest::collection::vec(talk, 1..9).prop_map(|talks| {
+        let last = talks.len() - 1;
+        let talk = |(number, (prompt, answers, noise, abandoned))| Talk {
+            // Two turns with the same text would be one note.
+            prompt: format!("{prompt} {number}"),
+            answers,
+            noise,
+            abandoned: abandoned && number < last,
+        };
+        talks.into_iter().enumerate().map(talk).collect()
+    })
+}
+
+fn assistant() -> impl Strategy<Value = Assistant> {
+    prop_oneof![Just(Assistant::ClaudeCode), Just(Assistant::Codex)]
+}
+
+fn file(memory: &TestMemory, text: &str) -> PathBuf {
+    let file = memory.folder().join("session.jsonl");
+    fs::write(&file, text).unwrap();
+    file
+}
+
+fn take(memory: &TestMemory, path: &Path) -> ImportReport {
+    let source = ImportSource::Path(path.to_owned());
+    import(memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap()
+}
+
+/// The neighbours of a note in its session.
+fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
+    let view = memory.store.view();
+    let ix = view.find_key(key).unwrap();
+    let mut keys: Vec<String> = view.sequence_neighbors(ix).map(|ix| view.key(ix).to_owned()).collect();
+    keys.sort();
+    keys
+}
+
+/// Checks that the memory holds the turns that were not abandoned, in their order.
+fn check(memory: &TestMemory, assistant: Assistant, talks: &[Talk], turns: &[String]) {
+    let kept: Vec<(&Talk, String)> = talks
+        .iter()
+        .zip(turns)
+        .filter(|(talk, _)| !talk.abandoned)
+        .map(|(talk, turn)| (talk, key(assistant, turn)))
+        .collect();
+    let answerer = if assistant == Assistant::Codex { "Codex" } else { "Claude" };
+    for (at, (talk, key)) in kept.iter().enumerate() {
+        let note: Node = memory.find(key).unwrap();
+        let mut said = format!("User: {}", talk.prompt);
+        for (number, answer) in talk.answers.iter().enumerate() {
+            said += "\n\n";
+            if number == 0 {
+                said += &format!("{answerer}: ");
+            }
+            said += answer;
+        }
+        assert_eq!(note.body, said);
+        assert_eq!(note.node_type.0, "episodic");
+        assert_eq!(note.title, poc_graph::title_of(&talk.prompt).unwrap());
+        let around = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        let mut expected: Vec<String> =
+            around.filter_map(|near| kept.get(near)).map(|(_, key)| key.clone()).collect();
+        expected.sort();
+        assert_eq!(beside(memory, key), expected, "{key}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// What was said is what is stored, in order, and a second import changes nothing.
+    #[test]
+    fn a_transcript_becomes_its_turns(assistant in assistant(), talks in talks()) {
+        let memory = TestMemory::new();
+        let (text, turns) = transcript(assistant, &talks);
+        let path = file(&memory, &text);
+        let report = take(&memory, &path);
+        prop_assert!(report.failed.is_empty(), "{:?}", report.failed);
+        prop_assert_eq!(report.formats.keys().collect::<Vec<_>>(), [assistant.name()]);
+        let kept = talks.iter().filter(|talk| !talk.abandoned).count() as u64;
+        prop_assert_eq!(report.inserted, kept);
+        check(&memory, assistant, &talks, &turns);
+        let seq = memory.store.view().seq;
+        let again = take(&memory, &path);
+        prop_assert_eq!([again.inserted, again.updated, again.duplicates], [0, 0, kept]);
+        prop_assert_eq!(memory.store.view().seq, seq, "nothing was written");
+    }
+
+    /// A transcript that is taken in while it grows, cut anywhere, ends as one that is imported at once.
+    #[test]
+    fn captures_equal_one_import(
+        assistant in assistant(),
+        talks in talks(),
+        cuts in proptest::collection::vec(0.0f64..1.0, 0..6),
+    ) {
+        let memory = TestMemory::new();
+        let (text, turns) = transcript(assistant, &talks);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| (cut * text.len() as f64) as usize).collect();
+        cuts.push(text.len());
+        cuts.sort_unstable();
+        for cut in cuts {
+            let path = file(&memory, &text[..cut]);
+            match capture(&memory, &path, &CaptureOptions::default()) {
+                Ok(report) => prop_assert!(report.failed.is_empty(), "{:?}", report.failed),
+                // The first line is not complete yet.
+                Err(error) => prop_assert_eq!(assistant_of(&path), None, "{}", error),
+            }
+        }
+        check(&memory, assistant, &talks, &turns);
+        let seq = memory.store.view().seq;
+        let again = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
+        prop_assert_eq!([again.inserted, again.updated], [0, 0]);
+        prop_assert_eq!(memory.store.view().seq, seq, "nothing was written");
+    }
+}
+
+fn talk(prompt: &str, answer: &str) -> Talk {
+    Talk { prompt: prompt.into(), answers: vec![answer.into()], noise: Noise::Tools, abandoned: false }
+}
+
+#[test]
+fn notes_say_where_they_come_from() {
+    let memory = TestMemory::new();
+    let (text, turns) = transcript(Assistant::ClaudeCode, &[talk("Which port?", "It is 5432.")]);
+    let report = take(&memory, &file(&memory, &text));
+    let note = memory.find(&key(Assistant::ClaudeCode, &turns[0])).unwrap();
+    assert_eq!(note.author.as_deref(), Some("User, Claude"));
+    assert_eq!(
+        note.source.as_deref(),
+        Some("session: 5e0a1b2c-3d4e-4f60-8a9b-0c1d2e3f4a5b; assistant: claude-code; folder: /home/eve/shop")
+    );
+    assert_eq!(note.created.to_string(), "2026-11-20T10:00:01.000Z");
+    assert_eq!(note.keywords, ["project:/home/eve/shop"]);
+    let skipped: Vec<String> = report
+        .skipped
+        .iter()
+        .map(|(kind, skipped)| format!("{kind} {} {}", skipped.count, skipped.bytes))
+        .collect();
+    assert_eq!(skipped, ["thoughts 1 14", "tool calls 1 4", "tool results 1 16"]);
+}
+
+#[test]
+fn secrets_are_replaced_unless_allowed() {
+    let (text, turns) =
+        transcript(Assistant::Codex, &[talk("use AKIAIOSFODNN7QWERTYU", "password=hunter2 is set")]);
+    let key = key(Assistant::Codex, &turns[0]);
+    let memory = TestMemory::new();
+    let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
+    let note = memory.find(&key).unwrap();
+    assert_eq!(note.title, "use [secret: aws-access-key]");
+    assert!(note.body.ends_with("password=[secret: password] is set"), "{}", note.body);
+    assert_eq!(report.secrets.iter().collect::<Vec<_>>(), [("aws-access-key", 1), ("password", 1)]);
+    let memory = TestMemory::new();
+    let report = capture(&memory, &file(&memory, &text), &CaptureOptions { allow_secrets: true }).unwrap();
+    assert!(report.secrets.is_empty());
+    assert!(memory.find(&key).unwrap().body.contains("hunter2"));
+}
+
+#[test]
+fn a_subagent_is_a_session_of_its_own() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    writer.claude_talk(&talk("Find the bug", "It is in the lexer."));
+    for line in &mut writer.lines {
+        line["isSidechain"] = json!(true);
+        line["agentId"] = json!("a37b434476a04228d");
+    }
+    let folder = memory.folder().join("projects/-home-eve-shop");
+    let (main, _) = transcript(Assistant::ClaudeCode, &[talk("What is wrong?", "An agent looks for it.")]);
+    fs::create_dir_all(folder.join(SESSION).join("subagents")).unwrap();
+    fs::write(folder.join(format!("{SESSION}.jsonl")), main).unwrap();
+    fs::write(folder.join(SESSION).join("subagents/agent-a37b434476a04228d.jsonl"), writer.text()).unwrap();
+    fs::write(folder.join(SESSION).join("subagents/agent-a37b434476a04228d.meta.json"), "{\n \"a\": 1\n}")
+        .unwrap();
+    let report = take(&memory, &memory.folder().join("projects"));
+    assert_eq!((report.inserted, report.failed.len()), (2, 0), "{:?}", report.failed);
+    let note = |title: &str| {
+        let view = memory.store.view();
+        let mut notes = (0..view.slots()).map(|ix| memory.find(view.key(ix)).unwrap());
+        notes.find(|note| note.title == title).unwrap()
+    };
+    let found = note("Find the bug");
+    assert_eq!(found.body, "Claude: Find the bug\n\nSubagent: It is in the lexer.");
+    assert!(found.key.starts_with("claude-code/5e0a1b2c3d4e/a37b434476a0/"), "{}", found.key);
+    assert!(beside(&memory, &found.key).is_empty());
+}
+
+#[test]
+fn commands_count_if_they_are_answered() {
+    let memory = TestMemory::new();
+    let mut writer = Writer::new();
+    let command = |name: &str, arguments: &str| {
+        json!({"type": "user", "message": {"role": "user", "content": format!(
+            "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n<command-args>{arguments}</command-args>"
+        )}})
+    };
+    writer.claude(command("clear", ""));
+    let review = writer.claude(command("review", "the parser"));
+    writer.claude_block(json!({"type": "text", "text": "It is fine."}));
+    writer.claude(command("compact", "keep names"));
+    writer.claude(
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "and the lexer"}}),
+    );
+    let report = take(&memory, &file(&memory, &writer.text()));
+    assert_eq!(report.inserted, 1);
+    let note = memory.find(&key(Assistant::ClaudeCode, &review)).unwrap();
+    assert_eq!(note.body, "User: /review the parser\n\nClaude: It is fine.");
+}
+
+#[test]
+fn bad_lines_are_named_and_the_others_are_taken() {
+    let memory = TestMemory::new();
+    let (text, _) = transcript(Assistant::ClaudeCode, &[talk("one", "1"), talk("two", "2")]);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(1, "{\"type\": \"user\", \"uuid\": 7, \"sessionId\": \"x\"}");
+    lines.insert(3, "{\"type\": \"user\"");
+    lines.insert(5, "\u{1}");
+    let path = file(&memory, &(lines.join("\n") + "\n{\"unfinished\": "));
+    let report = take(&memory, &path);
+    assert_eq!(report.inserted, 2);
+    let failed: String = report.failed.iter().map(|(place, error)| format!("{place}: {error}\n")).collect();
+    insta::assert_snapshot!(failed, @r"
+    line 2: it is not a line of a transcript: invalid type: integer `7`, expected a string at column 26
+    line 4: it is not JSON: EOF while parsing an object at column 15
+    line 6: it is not JSON: expected value at column 1
+    ");
+    assert!(report.skipped.iter().any(|(kind, _)| kind == "unfinished last line"));
+    assert_eq!(report.failed[0].0, SourceLocation::Line(2));
+}
+
+#[test]
+fn what_is_no_transcript_is_refused() {
+    let memory = TestMemory::new();
+    let refused = |text: &str| {
+        let error = capture(&memory, &file(&memory, text), &CaptureOptions::default()).unwrap_err();
+        format!("{} {}", error.code.name(), error.message)
+    };
+    assert_eq!(
+        refused("{\"title\": \"a note\"}\n"),
+        "invalid_argument it is no transcript of Claude Code or Codex"
+    );
+    assert_eq!(refused(""), "invalid_argument it is no transcript of Claude Code or Codex");
+    let nowhere = capture(&memory, Path::new("/nowhere.jsonl"), &CaptureOptions::default()).unwrap_err();
+    assert_eq!(nowhere.code.name(), "not_found");
+    let folder = capture(&memory, memory.folder(), &CaptureOptions::default()).unwrap_err();
+    assert_eq!(folder.message, "it is neither a file nor a folder");
+}

@@ -1,0 +1,119 @@
+//! Values that are assigned to a name such as `password` or `API_KEY`.
+//!
+//! The names and the least entropy of keys are those of gitleaks' rule `generic-api-key`. Passwords are shorter and
+//! less random than keys, so only values that cannot be words of a sentence or code count as one.
+
+use super::blocks::is_reference;
+use super::{Secret, entropy};
+
+/// Parts of names whose value is a password.
+const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort"];
+/// Parts of names whose value is a key. `_` and `-` are left out of the name before.
+const KEYS: &[&str] = &[
+    "apikey",
+    "secret",
+    "token",
+    "accesskey",
+    "privatekey",
+    "accountkey",
+    "authkey",
+    "credential",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "sharedaccesskey",
+];
+/// Least entropy of a key, in bits per byte.
+const KEY_ENTROPY: f64 = 3.5;
+const KEY_MIN: usize = 16;
+const PASSWORD_MIN: usize = 6;
+/// Longest value.
+const VALUE_MAX: usize = 512;
+/// Longest name.
+const NAME_MAX: usize = 60;
+
+/// The secrets in a text.
+pub(super) fn find(text: &str) -> Vec<Secret> {
+    let bytes = text.as_bytes();
+    let mut secrets = Vec::new();
+    for (at, _) in text.match_indices(['=', ':']) {
+        let Some(is_password) = names_secret(text.get(..at).unwrap_or_default()) else { continue };
+        // `:=`, `=>`, `==` and `::`, then spaces.
+        let mut start = at + 1;
+        if matches!(bytes.get(start), Some(b'=' | b'>')) {
+            start += 1;
+        }
+        while matches!(bytes.get(start), Some(b' ' | b'\t')) {
+            start += 1;
+        }
+        let rest = text.get(start..).unwrap_or_default();
+        let (start, value, quoted) = value(rest, start);
+        let found = if is_password { is_password_value(value, quoted) } else { is_key(value) };
+        if found && !is_reference(value) {
+            let kind = if is_password { "password" } else { "assigned-secret" };
+            secrets.push(Secret { kind, at: start..start + value.len() });
+        }
+    }
+    secrets
+}
+
+/// Whether the name at the end of a text is one of a password (true) or of a key (false).
+fn names_secret(before: &str) -> Option<bool> {
+    let before = before.trim_end_matches([' ', '\t']);
+    let before = before.strip_suffix(['"', '\'', '`']).unwrap_or(before);
+    let before = before.strip_suffix('\\').unwrap_or(before);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = before.bytes().rev().take_while(is_name).take(NAME_MAX).count();
+    let name = before.get(before.len() - length..)?;
+    let name: String =
+        name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect();
+    if PASSWORDS.iter().any(|part| name.ends_with(part)) {
+        return Some(true);
+    }
+    KEYS.iter().any(|part| name.contains(part)).then_some(false)
+}
+
+/// The value at the beginning of a text that lies at `start`: what is in quotes, or everything up to a space or a
+/// sign that ends a value. Returns its place and whether it was in quotes.
+fn value(rest: &str, start: usize) -> (usize, &str, bool) {
+    let (rest, start) = match rest.strip_prefix('\\') {
+        Some(inner) if inner.starts_with('"') => (inner, start + 1),
+        _ => (rest, start),
+    };
+    if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
+        let inner = rest.get(1..).unwrap_or_default();
+        let end = inner.find([quote, '\n', '\\']).unwrap_or(0).min(VALUE_MAX);
+        return (start + 1, inner.get(..end).unwrap_or_default(), true);
+    }
+    let ends =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '&' | '<' | '>' | '|');
+    let end = rest.find(ends).unwrap_or(rest.len());
+    let value = rest.get(..end).unwrap_or_default().trim_end_matches(['.', ')', ']', '}']);
+    (start, if value.len() > VALUE_MAX { "" } else { value }, false)
+}
+
+fn is_key(value: &str) -> bool {
+    value.len() >= KEY_MIN
+        && value.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric()
+                || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-' | b'.' | b'~' | b':')
+        })
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !value.contains("://")
+        && entropy(value) >= KEY_ENTROPY
+}
+
+/// Code reads passwords from somewhere (`form.password`, `getpass()`), and sentences go on after `password:`.
+fn is_password_value(value: &str, quoted: bool) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
+    let is_code = value.contains(['(', '[', '{'])
+        || value.split('.').all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+            && value.contains('.');
+    value.len() >= PASSWORD_MIN
+        && !value.contains(' ')
+        && has(u8::is_ascii_alphabetic)
+        && (has(u8::is_ascii_digit)
+            || has(u8::is_ascii_punctuation) && (quoted || !value.contains(['_', '-', '/'])))
+        && (quoted || !is_code)
+}

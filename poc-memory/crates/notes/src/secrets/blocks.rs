@@ -1,0 +1,139 @@
+//! Secrets with a form of their own: private keys, JSON Web Tokens, passwords in URLs, credentials of HTTP.
+
+use super::{PLACEHOLDER, Secret, entropy};
+
+/// The secrets in a text.
+pub(super) fn find(text: &str) -> Vec<Secret> {
+    let mut secrets = Vec::new();
+    private_keys(text, &mut secrets);
+    web_tokens(text, &mut secrets);
+    url_passwords(text, &mut secrets);
+    http_credentials(text, &mut secrets);
+    secrets
+}
+
+/// Blocks between `-----BEGIN … PRIVATE KEY-----` and the end of the same label (RFC 7468, and OpenPGP's `PRIVATE KEY
+/// BLOCK`). A block that is cut off extends over the lines that can belong to it.
+fn private_keys(text: &str, secrets: &mut Vec<Secret>) {
+    const BEGIN: &str = "-----BEGIN ";
+    let mut from = 0;
+    while let Some(start) = find_from(text, BEGIN, from) {
+        from = start + BEGIN.len();
+        let Some(rest) = text.get(from..) else { return };
+        let Some((label, body)) = rest.split_once("-----") else { return };
+        let is_private = label.len() <= 60 && label.contains("PRIVATE KEY");
+        if !is_private {
+            continue;
+        }
+        let body_start = from + label.len() + "-----".len();
+        let end_line = format!("-----END {label}-----");
+        let end = match body.find(&end_line) {
+            Some(end) => body_start + end + end_line.len(),
+            None => body_start + unclosed(body),
+        };
+        secrets.push(Secret { kind: "private-key", at: start..end });
+        from = end;
+    }
+}
+
+/// The bytes of a block without an end: whole lines of base64 or headers such as `Proc-Type: 4,ENCRYPTED`, where a
+/// line ends with `\n` or, in a quoted text, with the two characters `\n`.
+fn unclosed(body: &str) -> usize {
+    let is_key =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '\\' | '\r' | ',' | ':' | '-');
+    let mut end = 0;
+    for line in body.split_inclusive('\n') {
+        let text = line.trim_end();
+        if !text.is_empty() && (text.len() < 16 && !text.contains('=') || !text.chars().all(is_key)) {
+            // The last line may end in the middle.
+            let inside = text.chars().take_while(|c| is_key(*c)).map(char::len_utf8).sum::<usize>();
+            end += if inside >= 16 { inside } else { 0 };
+            break;
+        }
+        end += line.len();
+    }
+    body.get(..end).unwrap_or(body).trim_end().len()
+}
+
+/// JSON Web Tokens (RFC 7519): three parts of base64url, the first two of which begin with `{"`.
+fn web_tokens(text: &str, secrets: &mut Vec<Secret>) {
+    let mut from = 0;
+    while let Some(start) = find_from(text, "eyJ", from) {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let rest = text.get(start..).unwrap_or_default();
+        let length = rest.bytes().take_while(|&byte| is_part(byte) || byte == b'.').count();
+        let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
+        from = start + token.len().max(1);
+        let parts: Vec<&str> = token.split('.').collect();
+        let follows = text.get(..start).and_then(|before| before.bytes().last()).is_some_and(is_part);
+        if let [head, claims, signature] = parts.as_slice()
+            && !follows
+            && head.len() >= 12
+            && claims.starts_with("eyJ")
+            && signature.len() >= 16
+        {
+            secrets.push(Secret { kind: "json-web-token", at: start..start + token.len() });
+        }
+    }
+}
+
+/// Passwords in `scheme://user:password@host` (RFC 3986, section 3.2.1).
+fn url_passwords(text: &str, secrets: &mut Vec<Secret>) {
+    let mut from = 0;
+    while let Some(colon) = find_from(text, "://", from) {
+        let start = colon + "://".len();
+        from = start;
+        let has_scheme = text
+            .get(..colon)
+            .and_then(|before| before.bytes().last())
+            .is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let ends =
+            |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`' | '<' | '>' | '\\');
+        let rest = text.get(start..).unwrap_or_default();
+        let authority = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
+        let Some((user_info, _host)) = authority.rsplit_once('@').filter(|_| has_scheme) else { continue };
+        let Some((user, password)) = user_info.split_once(':') else { continue };
+        if !is_reference(password) {
+            let at = start + user.len() + 1;
+            secrets.push(Secret { kind: "url-password", at: at..at + password.len() });
+        }
+    }
+}
+
+/// Credentials after `Bearer` or `Basic` (RFC 6750, RFC 7617).
+fn http_credentials(text: &str, secrets: &mut Vec<Secret>) {
+    for (scheme, kind) in [("earer ", "bearer-token"), ("asic ", "basic-credentials")] {
+        let mut from = 0;
+        while let Some(found) = find_from(text, scheme, from) {
+            let start = found + scheme.len();
+            from = start;
+            let is_part = |byte: u8| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
+            };
+            let rest = text.get(start..).unwrap_or_default();
+            let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
+            let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
+            // Prose goes on with a word after `basic`.
+            let is_random = token.bytes().any(|byte| byte.is_ascii_digit())
+                && token.bytes().any(|byte| byte.is_ascii_alphabetic());
+            if token.len() >= 16 && is_random && entropy(token) >= 3.0 {
+                secrets.push(Secret { kind, at: start..start + token.len() });
+            }
+        }
+    }
+}
+
+/// Whether a value only refers to a secret or shows that one is left out: `$PASSWORD`, `${…}`, `{{…}}`, `<password>`,
+/// `****`, `%s`, or nothing.
+pub(super) fn is_reference(value: &str) -> bool {
+    let mut chars = value.chars();
+    match chars.next() {
+        None => true,
+        Some('$' | '{' | '<' | '%' | '@') => true,
+        Some(first) => value.starts_with(PLACEHOLDER.trim_end()) || chars.all(|c| c == first),
+    }
+}
+
+fn find_from(text: &str, pattern: &str, from: usize) -> Option<usize> {
+    text.get(from..)?.find(pattern).map(|at| from + at)
+}

@@ -1,0 +1,103 @@
+//! Finds secrets in a text (keys, tokens, private keys, passwords) and replaces each by a placeholder that names
+//! its kind. The secret itself appears in no report.
+//!
+//! Three scanners find secrets: [`tokens`] by the prefixes that providers give their tokens, [`blocks`] by their
+//! form (private keys, JSON Web Tokens, passwords in URLs), and [`assignments`] by the name that a value is
+//! assigned to.
+
+mod assignments;
+mod blocks;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How many secrets were replaced, by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SecretCounts(BTreeMap<String, u64>);
+
+impl SecretCounts {
+    /// Whether no secret was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of secrets of all kinds.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Kinds and numbers, by kind.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(kind, count)| (kind.as_str(), *count))
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &SecretCounts) {
+        for (kind, count) in other.iter() {
+            self.add(kind, count);
+        }
+    }
+
+    fn add(&mut self, kind: &str, count: u64) {
+        *self.0.entry(kind.to_owned()).or_default() += count;
+    }
+}
+
+/// The beginning of a placeholder.
+const PLACEHOLDER: &str = "[secret: ";
+
+/// A secret in a text.
+struct Secret {
+    kind: &'static str,
+    /// Its bytes in the text.
+    at: Range<usize>,
+}
+
+/// The text with each secret replaced by `[secret: KIND]`; `counts` is increased by the secrets replaced. Scrubbing
+/// a scrubbed text changes nothing.
+pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
+    let mut secrets = tokens::find(text);
+    secrets.extend(blocks::find(text));
+    secrets.extend(assignments::find(text));
+    if secrets.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    // Of two that overlap, the first counts, and of two that begin together, the longer.
+    secrets.sort_by_key(|secret| (secret.at.start, usize::MAX - secret.at.end));
+    let mut scrubbed = String::with_capacity(text.len());
+    let mut done = 0;
+    for Secret { kind, at } in secrets {
+        if at.start < done {
+            // Nothing of the second may stay behind the first.
+            done = done.max(at.end);
+            continue;
+        }
+        scrubbed.push_str(text.get(done..at.start).unwrap_or_default());
+        scrubbed.push_str(PLACEHOLDER);
+        scrubbed.push_str(kind);
+        scrubbed.push(']');
+        counts.add(kind, 1);
+        done = at.end;
+    }
+    scrubbed.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(scrubbed)
+}
+
+/// Shannon entropy of the bytes of a text, in bits per byte.
+fn entropy(text: &str) -> f64 {
+    let mut counts = [0u32; 256];
+    for byte in text.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let total = text.len().max(1) as f64;
+    let share = |count: &u32| f64::from(*count) / total;
+    -counts.iter().filter(|count| **count > 0).map(|count| share(count) * share(count).log2()).sum::<f64>()
+}

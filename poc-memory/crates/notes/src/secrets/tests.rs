@@ -1,0 +1,115 @@
+//! What is replaced and what stays.
+
+use super::*;
+use proptest::prelude::*;
+
+fn check(text: &str, expected: &str) {
+    let mut counts = SecretCounts::default();
+    assert_eq!(scrub(text, &mut counts), expected);
+    assert_eq!(counts.total() as usize, expected.matches(PLACEHOLDER).count());
+}
+
+fn stays(text: &str) {
+    check(text, text);
+}
+
+#[test]
+fn private_keys_are_replaced_as_a_whole() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n".repeat(3);
+    for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
+        let key = format!("-----BEGIN {label}-----\n{body}-----END {label}-----");
+        check(&format!("here:\n{key}\nand on"), "here:\n[secret: private-key]\nand on");
+        let quoted = key.replace('\n', "\\n");
+        check(&format!("{{\"key\": \"{quoted}\"}}"), "{\"key\": \"[secret: private-key]\"}");
+        // Cut off before its end.
+        check(
+            &format!("-----BEGIN {label}-----\n{body}and more text"),
+            "[secret: private-key]\nand more text",
+        );
+    }
+    stays("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----");
+}
+
+#[test]
+fn passwords_in_urls_are_replaced() {
+    check("postgres://ann:hunter2@db.local/x", "postgres://ann:[secret: url-password]@db.local/x");
+    check("see redis://:p%40ss@cache:6379.", "see redis://:[secret: url-password]@cache:6379.");
+    check("amqp://a:b@c@host/", "amqp://a:[secret: url-password]@host/");
+    stays("https://user@host/ and https://host:8080/a@b and postgres://ann:$PASSWORD@db");
+    stays("http://user:<password>@host and ://a:b@c and mysql://root:****@db");
+}
+
+#[test]
+fn tokens_of_http_are_replaced() {
+    let token =
+        ["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"].join(".");
+    check(&format!("cookie {token}."), "cookie [secret: json-web-token].");
+    check("Authorization: Bearer abc123def456ghi789", "Authorization: Bearer [secret: bearer-token]");
+    check(
+        "authorization: basic YW5uOmh1bnRlcjIhISE5OQ==",
+        "authorization: basic [secret: basic-credentials]",
+    );
+    stays("the bearer of this letter, and basic understanding of cryptography");
+    stays("eyJ is how `{\"` begins in base64");
+}
+
+#[test]
+fn assigned_values_are_replaced() {
+    check("DB_PASSWORD=hunter2", "DB_PASSWORD=[secret: password]");
+    check("password: \"corr3ct-horse\"", "password: \"[secret: password]\"");
+    check("{\"password\":\"s3cret!\"}", "{\"password\":\"[secret: password]\"}");
+    check("mysql --password='tr0ub4dor&3'", "mysql --password='[secret: password]'");
+    check("API_KEY = 'f3a9c1e7b5d28046af91'", "API_KEY = '[secret: assigned-secret]'");
+    check("?token=Zk3uVq8pW1xY7rTn2Lb5&page=2", "?token=[secret: assigned-secret]&page=2");
+    check(
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYzq93kTEST1",
+        "aws_secret_access_key = [secret: assigned-secret]",
+    );
+    check("client-secret: 8Q~aVb3kD9fG2hJ5lZ7xC1vN", "client-secret: [secret: assigned-secret]");
+}
+
+#[test]
+fn prose_and_code_stay() {
+    stays("The password: it must have a digit. Token: a word of the text.");
+    stays("password = os.environ[\"DB_PASSWORD\"]");
+    stays("let token = lexer.next_token();");
+    stays("if user.password == form.password: return secret_key_of(user)");
+    stays("max_tokens: 4096, token_count = 1234567890123456789");
+    stays("password=$DB_PASSWORD and password: ${{ secrets.DB_PASSWORD }} and password=xxxxxxxx");
+    stays("secret: see the wiki page about credentials");
+    stays("api_key: Option<String>, password: String, token: &'a str");
+}
+
+/// A secret of a kind, without quotes around it.
+fn secret() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[A-Z2-7]{16}".prop_map(|rest| format!("AKIA{rest}")),
+        "[A-Za-z0-9]{36}".prop_map(|rest| format!("ghp_{rest}")),
+        "[A-Za-z0-9_]{40}[A-Za-z]".prop_map(|rest| format!("sk-ant-{rest}")),
+        "[a-z]{3,8}:[A-Za-z0-9!]{8,20}".prop_map(|user| format!("ftp://{user}@example.org")),
+    ]
+    .prop_filter("a placeholder is no secret", |secret| entropy(secret) > 3.0)
+}
+
+proptest! {
+    /// A secret anywhere in a text is replaced, and the text around it stays.
+    #[test]
+    fn no_secret_is_left(before in "[a-z ,.\n]{0,40}", secret in secret(), after in "[ \n,][a-z ,.\n]{0,40}") {
+        let text = format!("{before} {secret}{after}");
+        let mut counts = SecretCounts::default();
+        let scrubbed = scrub(&text, &mut counts).into_owned();
+        let hidden = secret.rsplit([':', '@']).nth(1).unwrap_or(&secret);
+        prop_assert!(!scrubbed.contains(hidden), "{scrubbed}");
+        prop_assert_eq!(counts.total(), 1);
+        prop_assert!(scrubbed.starts_with(&before) && scrubbed.ends_with(&after));
+    }
+
+    #[test]
+    fn scrubbing_twice_changes_nothing_more(text in "(\\PC|[:=\"'\n@/-]|password|token|://|-----BEGIN PRIVATE KEY-----){0,60}") {
+        let mut counts = SecretCounts::default();
+        let once = scrub(&text, &mut counts).into_owned();
+        let mut more = SecretCounts::default();
+        prop_assert_eq!(scrub(&once, &mut more), once.as_str());
+        prop_assert!(more.is_empty());
+    }
+}
