@@ -3,7 +3,8 @@
 //! Generated notes of 75 words are imported at each size: without keywords, with two, with one keyword on every note,
 //! and with titles only. The figures are seconds of processor time of all threads, with the embedding and closing the
 //! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with up
-//! to four rare keywords, with a thousand keywords, and with a body of a megabyte.
+//! to four rare keywords, with a thousand keywords, and with a body of a megabyte. In a memory of the smallest size, one
+//! client inserts beside appends of as many bytes with a sync each, and 32 and 100 clients insert at once.
 //!
 //! Folders in the form that `poc-memory eval` takes are imported. In the same run, each part of an import is measured
 //! alone on the same notes: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with
@@ -23,7 +24,7 @@
     reason = "a bench"
 )]
 
-use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, timed};
+use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, median, timed};
 use poc_bench::memory;
 use poc_bench::notes::{NoteText, Writer};
 use poc_config::{Config, VectorsConfig};
@@ -53,6 +54,7 @@ fn main() {
     if named || arguments.sets.is_empty() {
         imports(&mut report, &sizes);
         inserts(&mut report, &sizes);
+        durable(&mut report, sizes[0]);
     }
     for set in arguments.sets {
         import_set(&mut report, &set);
@@ -208,6 +210,51 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
         report.add(Measurement::time("insert, a thousand keywords", count, thousand));
         report.add(Measurement::time("insert, a common keyword", count, everywhere));
         report.add(Measurement::time("insert, a body of a megabyte", count, megabyte));
+    }
+}
+
+/// Acknowledged inserts of one client and of many, beside what the disk can do.
+fn durable(report: &mut Report, count: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(folder.path());
+    let source = ImportSource::Text(lines(count, true, two));
+    import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
+    let insert = |writer: &Writer| {
+        let NoteText { title, body } = note(writer);
+        let draft = Draft { title: Some(title), body: Some(body), ..Draft::new("manual", Trust::User) };
+        insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
+    };
+    let writer = Writer::new(7);
+    let before = memory.store.sizes().unwrap().0;
+    (0..20).for_each(|_| insert(&writer));
+    let bytes = vec![7u8; (memory.store.sizes().unwrap().0 - before) as usize / 20];
+    let mut file = File::create(folder.path().join("appended")).unwrap();
+    let mut append = || {
+        file.write_all(&bytes).unwrap();
+        file.sync_data().unwrap();
+    };
+    let [one, appended] = interleaved_medians(6.0, [&mut || insert(&writer), &mut append]);
+    let line = Measurement::time("insert, one client", count, one);
+    report.add(line.beside("append + fdatasync", Some(appended)).at_most(2.0));
+    for (clients, inserts) in [(32u64, 40), (100, 20)] {
+        let (seconds, times) = timed(|| {
+            std::thread::scope(|scope| {
+                let insert = &insert;
+                let client = |number| {
+                    scope.spawn(move || {
+                        let writer = Writer::new(100 + number);
+                        (0..inserts).map(|_| timed(|| insert(&writer)).0).collect::<Vec<f64>>()
+                    })
+                };
+                let clients: Vec<_> = (0..clients).map(client).collect();
+                clients.into_iter().flat_map(|client| client.join().unwrap()).collect::<Vec<f64>>()
+            })
+        });
+        let each = seconds / times.len() as f64;
+        let line = Measurement::time(format!("insert, {clients} clients, seconds per note"), count, each);
+        report.add(line.beside("one client", Some(one)).faster(5.0));
+        let line = Measurement::time(format!("insert, {clients} clients, p50"), count, median(times));
+        report.add(if clients == 100 { line.within(60e-3) } else { line });
     }
 }
 

@@ -1,12 +1,15 @@
 //! An index that is held in memory, follows the log, and is saved as one sealed file.
 
 use super::latch::Latch;
-use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::atomic_file::{self, Fingerprint};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// After so many notes of one transaction, readers that wait are let in. What they see of it is not in the view yet.
+const NOTES_PER_LOCK: usize = 8;
 
 /// The content of an index and its position in the log. Readers wait until it is released.
 pub(super) struct SnapshottedIndex<C> {
@@ -109,7 +112,10 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
             })
             .collect();
         let mut state = self.state.write();
-        for (id, change) in changes {
+        for (count, (id, change)) in changes.into_iter().enumerate() {
+            if count > 0 && count % NOTES_PER_LOCK == 0 {
+                RwLockWriteGuard::bump(&mut state);
+            }
             match change {
                 Some(change) => put(&mut state.content, id, change),
                 None => remove(&mut state.content, id),

@@ -7,7 +7,7 @@ use poc_graph::{Edge, EdgeKind, NodeId, View, project_name};
 use poc_index::NoteCosines;
 use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
-use poc_rank::lookalike::WordProfile;
+use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_rank::mmr::mmr;
 use poc_rank::top::{Ranked, Top};
 use poc_store::Tx;
@@ -87,6 +87,8 @@ struct Batch<'a> {
     notes: &'a [BatchNote],
     /// The parts of each note whose vectors are not zero.
     parts: Vec<Vec<MeasuredVector<'a>>>,
+    /// The digest of the words of each note.
+    sketches: Vec<WordSketch>,
     /// The first position of each note.
     positions: FxHashMap<NodeId, usize>,
 }
@@ -98,7 +100,13 @@ impl<'a> Batch<'a> {
             parts.filter(|part| !part.is_zero()).collect()
         });
         let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
-        Batch { notes, parts: parts.collect(), positions: positions.collect() }
+        let sketches = notes.iter().map(|note| WordProfile::of(&note.text).sketch());
+        Batch { notes, parts: parts.collect(), sketches: sketches.collect(), positions: positions.collect() }
+    }
+
+    /// The digest of the words of the first note with an id.
+    fn sketch(&self, id: NodeId) -> Option<WordSketch> {
+        self.sketches.get(*self.positions.get(&id)?).copied()
     }
 
     /// The first note with this id, if it comes before position `at`.
@@ -256,13 +264,24 @@ impl Candidates<'_> {
         };
         let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
         let own = WordProfile::of(&self.note.text);
+        let own_sketch = own.sketch();
         for candidate in best.take_while(|candidate| candidate.cosine >= threshold) {
-            let text = match candidate.batch {
-                Some(other) => Some(Cow::Borrowed(other.text.as_str())),
-                None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
+            let sketch = match candidate.batch {
+                Some(other) => self.batch.sketch(other.id),
+                None => memory.text.word_sketch(candidate.id),
             };
             // Texts that only differ in digits are about different things, which cosines do not show.
-            if text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))) {
+            let is_no_lookalike = || -> Result<bool> {
+                if sketch.is_some_and(|sketch| !own_sketch.may_be_lookalike_of(&sketch)) {
+                    return Ok(true);
+                }
+                let text = match candidate.batch {
+                    Some(other) => Some(Cow::Borrowed(other.text.as_str())),
+                    None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
+                };
+                Ok(text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))))
+            };
+            if is_no_lookalike()? {
                 edges.push(AutomaticEdge {
                     dst: candidate.id,
                     kind: EdgeKind::Semantic,

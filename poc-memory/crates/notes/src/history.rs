@@ -4,7 +4,7 @@ use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
 use poc_graph::error::Result;
 use poc_graph::{Edge, Node, NodeId, Visibility};
-use poc_store::{Cause, LoggedChange, Record, Table, Txn, Write};
+use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Txn, Write};
 use rustc_hash::FxHashSet;
 
 /// The history of one node.
@@ -68,14 +68,12 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
                 );
             };
             let changes = memory.store.history(id)?;
-            let last =
-                changes.iter().rev().find_map(|change| change.after.as_ref().or(change.before.as_ref()));
-            match last {
-                Some(node) => {
-                    let key = resolve::seen(node.clone(), visibility)?.key;
+            match changes.last().map(|change| &change.kind) {
+                Some(LoggedChangeKind::Deleted(node)) => {
+                    let key = resolve::seen(Node::clone(node), visibility)?.key;
                     Ok(History { id, key, entries: changes.into_iter().map(entry).collect() })
                 }
-                None => Err(unknown),
+                _ => Err(unknown),
             }
         }
     }
@@ -87,10 +85,12 @@ pub fn entries(memory: &Memory, id: NodeId) -> Result<Vec<NodeChange>> {
 }
 
 fn entry(change: LoggedChange) -> NodeChange {
-    let (kind, version, fields) = match (&change.before, &change.after) {
-        (Some(before), Some(after)) => (ChangeKind::Changed, after.version, diff::fields(before, after)),
-        (None, Some(after)) => (ChangeKind::Created, after.version, Vec::new()),
-        (before, None) => (ChangeKind::Deleted, before.as_ref().map_or(0, |node| node.version), Vec::new()),
+    let (kind, version, fields) = match &change.kind {
+        LoggedChangeKind::Changed { before, after } => {
+            (ChangeKind::Changed, after.version, diff::fields(before, after))
+        }
+        LoggedChangeKind::Created(version) => (ChangeKind::Created, *version, Vec::new()),
+        LoggedChangeKind::Deleted(before) => (ChangeKind::Deleted, before.version, Vec::new()),
     };
     NodeChange { seq: change.seq, cause: change.cause, kind, version, fields }
 }

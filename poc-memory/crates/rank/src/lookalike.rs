@@ -1,6 +1,7 @@
 //! Detection of look-alikes: notes that use the same words but different numbers or names are different notes.
 //! Embedders hardly distinguish digits, so every decision that relates notes by their cosine checks this too.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -38,6 +39,12 @@ impl<'a> WordProfile<'a> {
         WordProfile { identifiers: identifiers(text), words }
     }
 
+    /// The digest of its words.
+    pub fn sketch(&self) -> WordSketch {
+        let bits = self.words.iter().fold(0, |bits, word| bits | sketch_bit(word));
+        WordSketch { words: self.words.len() as u32, bits }
+    }
+
     /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their
     /// other words is at least 0.9. Symmetric; a text is not a look-alike of itself.
     pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
@@ -72,6 +79,33 @@ impl<'a> WordProfile<'a> {
         let both = a.iter().filter(|word| b.binary_search(word).is_ok()).count();
         both as f64 >= ALIKE * (a.len() + b.len() - both) as f64
     }
+}
+
+/// A digest of the words of a text, from which most texts are seen not to be look-alikes without reading them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordSketch {
+    /// The number of distinct words.
+    words: u32,
+    /// The bits that the words hash to.
+    bits: u128,
+}
+
+impl WordSketch {
+    /// Whether [`WordProfile::is_lookalike_of`] may be true of the texts: `false` is certain.
+    ///
+    /// If the Jaccard similarity of two sets is at least 0.9, at most one in nineteen of their elements, counted in
+    /// both, is in one of them only. Each such element makes at most one bit differ.
+    pub fn may_be_lookalike_of(&self, other: &WordSketch) -> bool {
+        let different = u64::from((self.bits ^ other.bits).count_ones());
+        19 * different <= u64::from(self.words) + u64::from(other.words)
+    }
+}
+
+/// The bit of a word, by its FNV-1a hash (Fowler, Noll and Vo 1991): sketches are stored, so it never changes.
+fn sketch_bit(word: &str) -> u128 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    let hash = word.bytes().fold(0xCBF2_9CE4_8422_2325, step);
+    1 << ((hash ^ (hash >> 32)) & 127)
 }
 
 /// [`WordProfile::is_lookalike_of`] for two texts.
@@ -143,6 +177,29 @@ mod tests {
     }
 
     proptest! {
+        /// Most words are in both texts, so that many pairs are look-alikes.
+        #[test]
+        fn a_sketch_rules_out_no_look_alike(
+            words in proptest::collection::vec(("[a-z]{1,5}", 0u8..40), 1..60), a in 0u32..3, b in 0u32..3,
+        ) {
+            let text = |number: u32, without: u8| {
+                let words = words.iter().filter(|(_, drawn)| *drawn != without);
+                words.map(|(word, _)| word.as_str()).chain([number.to_string().as_str()]).collect::<Vec<_>>().join(" ")
+            };
+            let (a, b) = (text(a, 0), text(b, 1));
+            let (a, b) = (WordProfile::of(&a), WordProfile::of(&b));
+            prop_assert!(!a.is_lookalike_of(&b) || a.sketch().may_be_lookalike_of(&b.sketch()));
+        }
+
+        #[test]
+        fn a_sketch_rules_out_unrelated_texts(a in proptest::collection::btree_set("[a-m]{6}", 40), b in proptest::collection::btree_set("[n-z]{6}", 40)) {
+            let text = |words: BTreeSet<String>| words.into_iter().collect::<Vec<_>>().join(" ");
+            let (a, b) = (text(a), text(b));
+            let (a, b) = (WordProfile::of(&a).sketch(), WordProfile::of(&b).sketch());
+            prop_assert!(!a.may_be_lookalike_of(&b));
+            prop_assert!(a.may_be_lookalike_of(&a));
+        }
+
         #[test]
         fn the_same_words_with_another_number_are_a_look_alike(words in "[a-z]{1,8}( [a-z]{1,8}){0,20}", a in 0u32..9999, b in 0u32..9999) {
             let text = |number: u32| format!("{words} {number}");

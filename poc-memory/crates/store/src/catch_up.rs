@@ -1,7 +1,7 @@
 //! Brings everything that is derived from the log to the log's last transaction at open.
 
 use super::delta::deltas;
-use super::engine::{Applier, Engine, EngineError, Mark};
+use super::engine::{Engine, EngineError, Mark, changes};
 use super::follower::Follower;
 use super::log::Log;
 use super::record_encoding::Record;
@@ -23,19 +23,21 @@ const BATCH: usize = 2000;
 /// When the engine is ahead of the log or followed another one.
 pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<()> {
     let mark = engine.mark()?;
-    if mark != Mark::default() {
+    // Of changes that a crash left half applied, the log must have all, or what is applied cannot be completed.
+    for mark in [mark].into_iter().chain(engine.unfinished()?) {
+        if mark == Mark::default() {
+            continue;
+        }
         match log.read(mark.seq)? {
             Some((_, checksum)) if checksum == mark.checksum => {}
             Some(_) => return Err(EngineError::OtherLog.into()),
             None => return Err(EngineError::AheadOfLog.into()),
         }
     }
-    let mut applier = Applier::new(engine);
     log.replay(mark.seq + 1, log.last(), &mut |txn, checksum| {
         beat();
-        applier.add(&txn, checksum)
-    })?;
-    applier.finish()
+        engine.apply(changes(&txn)?, Mark { seq: txn.seq, checksum })
+    })
 }
 
 /// Brings saved views, which contain everything up to transaction `seq`, to the end of the log. Returns

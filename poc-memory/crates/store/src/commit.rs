@@ -4,7 +4,7 @@
 //! engine and the followers, publishes the newest view and wakes the waiting writers. Many writers
 //! share one sync, and readers see only what is durable.
 
-use super::engine::{Applier, Engine};
+use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
 use super::log::Appender;
 use super::txn::Txn;
@@ -186,11 +186,11 @@ impl Committer {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
         self.appender.append(&records).map_err(|error| format!("its log cannot be written: {error}"))?;
-        let mut applier = Applier::new(self.engine.as_ref());
-        for pending in &batch {
-            applier.add(&pending.txn, pending.checksum).map_err(|error| error.message)?;
+        for PendingTxn { txn, checksum, .. } in &batch {
+            let mark = Mark { seq: txn.seq, checksum: *checksum };
+            let applied = changes(txn).and_then(|changes| self.engine.apply(changes, mark));
+            applied.map_err(|error| error.message)?;
         }
-        applier.finish().map_err(|error| error.message)?;
         for pending in &batch {
             self.index_workers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
         }

@@ -2,12 +2,15 @@
 //!
 //! It need not be durable: whatever it loses or corrupts is rebuilt from the log.
 
+pub(super) mod buffered;
 pub(super) mod lazy;
 #[cfg(test)]
 pub(super) mod memory;
 pub(super) mod sled;
 
+use super::creation::Creation;
 use super::keys;
+use super::record_encoding::Record;
 use super::table::Table;
 use super::txn::Txn;
 use poc_graph::error::{Error, Result};
@@ -46,9 +49,6 @@ impl From<EngineError> for Error {
     }
 }
 
-/// Most keys in a batch; a batch of thousands costs sled gigabytes of memory at the next open.
-const BATCH_KEYS: usize = 100;
-
 /// A key and its new value; `None` deletes.
 pub(super) type Put = (Vec<u8>, Option<Vec<u8>>);
 
@@ -73,11 +73,23 @@ pub(super) trait Engine: Send + Sync {
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
-    /// Applies a batch atomically, together with the mark if one is given.
-    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()>;
+    /// Applies changes, of which later ones of the same key win, and then the mark. A crash in between leaves the old
+    /// mark, any part of the changes, and the new mark as [`Engine::unfinished`].
+    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()>;
 
     /// The last transaction whose changes are all applied.
     fn mark(&self) -> Result<Mark>;
+
+    /// The mark of changes that a crash left half applied. Applying everything from [`Engine::mark`] to it again
+    /// completes them.
+    fn unfinished(&self) -> Result<Option<Mark>> {
+        Ok(None)
+    }
+
+    /// Bytes of changes that are only in memory.
+    fn buffered(&self) -> usize {
+        0
+    }
 
     /// Bytes on disk.
     fn size(&self) -> Result<u64>;
@@ -86,52 +98,19 @@ pub(super) trait Engine: Send + Sync {
     fn flush(&self) -> Result<()>;
 }
 
-/// Applies transactions to an engine in batches: several small ones in one batch, a large one in several.
-/// Applying a transaction again changes nothing.
-pub(super) struct Applier<'a> {
-    engine: &'a dyn Engine,
-    batch: Vec<Put>,
-    mark: Option<Mark>,
-}
-
-impl<'a> Applier<'a> {
-    /// An applier with an empty batch.
-    pub(super) fn new(engine: &'a dyn Engine) -> Self {
-        Applier { engine, batch: Vec::new(), mark: None }
-    }
-
-    /// Adds the next transaction.
-    pub(super) fn add(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
-        for write in &txn.writes {
-            self.put(write.table.engine_key(txn.tenant, &write.key), write.after.clone())?;
-            if write.table == Table::Nodes {
-                let change = keys::change(keys::read_id(&write.key)?, txn.seq);
-                self.put(Table::Changes.engine_key(txn.tenant, &change), Some(Vec::new()))?;
-            }
+/// The changes of a transaction to an engine. Applying them again changes nothing.
+pub(super) fn changes(txn: &Txn) -> Result<Vec<Put>> {
+    let mut changes = Vec::with_capacity(txn.writes.len());
+    for write in &txn.writes {
+        changes.push((write.table.engine_key(txn.tenant, &write.key), write.after.clone()));
+        if write.table == Table::Nodes {
+            let change = keys::change(keys::read_id(&write.key)?, txn.seq);
+            let creation = match (&write.before, &write.after) {
+                (None, Some(after)) => Creation::new(txn.cause.clone(), after)?.encode()?,
+                _ => Vec::new(),
+            };
+            changes.push((Table::Changes.engine_key(txn.tenant, &change), Some(creation)));
         }
-        self.mark = Some(Mark { seq: txn.seq, checksum });
-        Ok(())
     }
-
-    /// Writes the last batch.
-    pub(super) fn finish(mut self) -> Result<()> {
-        self.flush()
-    }
-
-    fn put(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
-        if self.batch.len() >= BATCH_KEYS {
-            self.flush()?;
-        }
-        self.batch.push((key, value));
-        Ok(())
-    }
-
-    /// Writes the batch. Its mark is that of the last transaction that ends in it: a batch that ends within
-    /// a transaction carries the mark of the one before.
-    fn flush(&mut self) -> Result<()> {
-        if self.batch.is_empty() && self.mark.is_none() {
-            return Ok(());
-        }
-        self.engine.apply(std::mem::take(&mut self.batch), self.mark.take())
-    }
+    Ok(changes)
 }

@@ -223,14 +223,18 @@ impl IndexWorker {
     }
 
     fn offer(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
-        let mut progress = self.progress.lock();
-        progress.offered = seq;
-        if !matches!(progress.phase, Phase::Current) || self.follower.applied() >= seq {
-            return;
+        {
+            let mut progress = self.progress.lock();
+            progress.offered = seq;
+            if !matches!(progress.phase, Phase::Current) || self.follower.applied() >= seq {
+                return;
+            }
         }
+        // Without the lock, for which the freshness of every answer waits. Once a follower is current, only the
+        // committer feeds it and changes its phase.
         if let Err(error) = watchdog::catch_panic(|| self.follower.apply(seq, tenant, deltas)) {
             tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", self.follower.name());
-            progress.phase = Phase::Failed(error);
+            self.enter(Phase::Failed(error));
         }
     }
 

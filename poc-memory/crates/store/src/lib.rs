@@ -8,6 +8,7 @@
 pub mod atomic_file;
 mod catch_up;
 mod commit;
+mod creation;
 mod delta;
 mod disk;
 mod engine;
@@ -80,10 +81,24 @@ pub struct LoggedChange {
     pub seq: u64,
     /// What caused it.
     pub cause: Cause,
-    /// The node before; `None` when this transaction created it.
-    pub before: Option<Node>,
-    /// The node after; `None` when this transaction deleted it.
-    pub after: Option<Node>,
+    /// What happened to the node.
+    pub kind: LoggedChangeKind,
+}
+
+/// What a transaction did to a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoggedChangeKind {
+    /// It created the node, in a version.
+    Created(u32),
+    /// It changed the node.
+    Changed {
+        /// The node before.
+        before: Box<Node>,
+        /// The node after.
+        after: Box<Node>,
+    },
+    /// It deleted the node, which was as given.
+    Deleted(Box<Node>),
 }
 
 /// An open store as one tenant sees it; records of other tenants are invisible.

@@ -137,6 +137,16 @@ impl Log {
         written
     }
 
+    /// The encoded transaction with a sequence number; `None` when the log does not hold it.
+    pub(super) fn read_payload(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.replay_payloads(seq, seq, &mut |_, payload, _| {
+            found = Some(payload);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
     /// One transaction and the checksum of its record; `None` when the log does not hold it.
     pub(super) fn read(&self, seq: u64) -> Result<Option<(Txn, u32)>> {
         let mut found = None;
@@ -154,6 +164,24 @@ impl Log {
         first: u64,
         last: u64,
         each: &mut dyn FnMut(Txn, u32) -> Result<()>,
+    ) -> Result<()> {
+        self.replay_payloads(first, last, &mut |seq, payload, checksum| {
+            let txn = Txn::decode(&payload)?;
+            let is_its_own = txn.seq == seq;
+            if is_its_own {
+                each(txn, checksum)?;
+            }
+            Ok(is_its_own)
+        })
+    }
+
+    /// Calls `each` with the sequence number, the encoded transaction and the checksum of the records from `first` to
+    /// `last`. `each` returns whether the transaction has that number.
+    fn replay_payloads(
+        &self,
+        first: u64,
+        last: u64,
+        each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
     ) -> Result<()> {
         let (start, later, last) = {
             let index = self.index.read();
@@ -175,12 +203,8 @@ impl Log {
                 let offset = reader.offset();
                 match reader.next(expected >= first).map_err(|error| unreadable(&path, error))? {
                     NextRecord::Record { seq, checksum, payload } if seq == expected => {
-                        if seq >= first {
-                            let txn = Txn::decode(&payload)?;
-                            if txn.seq != seq {
-                                return Err(self.damaged(&path, offset));
-                            }
-                            each(txn, checksum)?;
+                        if seq >= first && !each(seq, payload, checksum)? {
+                            return Err(self.damaged(&path, offset));
                         }
                         expected += 1;
                     }

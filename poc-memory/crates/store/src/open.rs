@@ -6,6 +6,7 @@ mod records;
 use super::catch_up::Sources;
 use super::commit::{CommitQueue, Committer};
 use super::disk::{Disk, SystemDisk};
+use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::EngineOpener;
 use super::engine::sled::SledEngine;
 use super::follower::Follower;
@@ -44,6 +45,8 @@ pub(super) struct Parts {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) limits: Limits,
     pub(super) engine: OpenEngine,
+    /// Bytes of changes that are collected before the engine gets them.
+    pub(super) buffer: usize,
     /// How long the engine may go without a heartbeat while it opens.
     pub(super) patience: Duration,
 }
@@ -54,6 +57,7 @@ impl Default for Parts {
             disk: Arc::new(SystemDisk),
             limits: Limits::default(),
             engine: |directory| Ok(Arc::new(SledEngine::open(directory)?)),
+            buffer: BUFFER_BYTES,
             patience: Duration::from_secs(60),
         }
     }
@@ -68,7 +72,7 @@ pub(super) fn open(
 ) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine, patience } = parts;
+    let Parts { disk, limits, engine, buffer, patience } = parts;
     let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
     made.map_err(|source| OpenError::CreateDirectory { directory: directory.to_owned(), source })?;
     let lock = Lock::take(&directory.join("lock"))?;
@@ -86,7 +90,7 @@ pub(super) fn open(
     // Without records the whole log is replayed anyway, so all of it is checked.
     let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
-    let records = RecordFolder { folder, log: log.clone(), engine, patience };
+    let records = RecordFolder { folder, log: log.clone(), engine, buffer, patience };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
     let opener = EngineOpener::start(move || records.open(&quarantine, || receiver.recv().unwrap_or(false)))?;

@@ -38,6 +38,11 @@ impl Overlay {
 
     /// Removes every transaction up to `seq`, which the engine contains.
     pub(super) fn remove_up_to(&mut self, seq: u64) {
+        if self.waiting.back().is_none_or(|txn| txn.seq <= seq) {
+            // The usual case: nothing is left to compare.
+            self.last.clear();
+            self.waiting.clear();
+        }
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
             let Some(txn) = self.waiting.pop_front() else { return };
             for write in &txn.writes {

@@ -1,10 +1,11 @@
 //! Reading records, vectors and the history of a node through a store.
 
+use super::creation::Creation;
 use super::record_encoding::Record;
 use super::records::Records as _;
 use super::table::Table;
-use super::txn::Write;
-use super::{LoggedChange, Store, keys};
+use super::txn::Txn;
+use super::{LoggedChange, LoggedChangeKind, Store, keys};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Visit};
@@ -70,19 +71,26 @@ impl Store {
     /// The changes of a node that the log still holds, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
-        for (key, _) in self.records().raw_range(Table::Changes, id.as_bytes())? {
+        for (key, creation) in self.records().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
-            let Some(txn) = self.txn(seq)? else { continue };
-            let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
-            if let Some(write) = txn.writes.into_iter().find(own) {
-                let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
-                changes.push(LoggedChange {
-                    seq,
-                    cause: txn.cause,
-                    before: node(write.before)?,
-                    after: node(write.after)?,
-                });
+            if !creation.is_empty() {
+                let Creation { cause, version } = Creation::decode(&creation)?;
+                changes.push(LoggedChange { seq, cause, kind: LoggedChangeKind::Created(version) });
+                continue;
             }
+            let Some(payload) = self.shared.log.read_payload(seq)? else { continue };
+            let found = Txn::decode_write(&payload, self.tenant, Table::Nodes, id.as_bytes())?;
+            let Some((cause, write)) = found else { continue };
+            let node = |bytes: &[u8]| Node::decode(bytes).map(Box::new);
+            let kind = match (write.before.as_deref(), write.after.as_deref()) {
+                (Some(before), Some(after)) => {
+                    LoggedChangeKind::Changed { before: node(before)?, after: node(after)? }
+                }
+                (None, Some(after)) => LoggedChangeKind::Created(node(after)?.version),
+                (Some(before), None) => LoggedChangeKind::Deleted(node(before)?),
+                (None, None) => continue,
+            };
+            changes.push(LoggedChange { seq, cause, kind });
         }
         Ok(changes)
     }

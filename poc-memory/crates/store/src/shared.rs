@@ -21,6 +21,9 @@ use std::thread::JoinHandle;
 /// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
 pub const WORTH_A_CHECKPOINT: usize = 1000;
 
+/// The same for bytes of records that the engine lacks, such as the rows of agents, which are in no view.
+const WORTH_WRITING: usize = 1 << 20;
+
 /// The state that all handles of a store share.
 pub(super) struct Shared {
     // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
@@ -68,7 +71,7 @@ impl Shared {
             view_file::write(&self.directory, seq, &views, &self.log)?;
             *saved_seq = seq;
         }
-        followers.and(self.log.save_checked())
+        followers.and(self.engine.flush()).and(self.log.save_checked())
     }
 }
 
@@ -80,13 +83,11 @@ impl Drop for Shared {
             let _ = committer.join();
         }
         self.index_workers.finish();
-        let worth = self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
+        let buffered = self.engine.buffered() >= WORTH_WRITING;
+        let worth = buffered || self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");
-        }
-        if let Err(error) = self.engine.flush() {
-            tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");
         }
     }
 }

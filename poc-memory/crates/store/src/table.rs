@@ -39,8 +39,8 @@ pub enum Table {
     /// Name → value of that name: the bindings to remote stores and how far each has been synchronised. The
     /// embedder is not here but in `embedder.json`.
     Meta = 13,
-    /// Node id, sequence number (big-endian u64) → nothing: the transactions that changed a node.
-    /// Derived from the log; no transaction writes it.
+    /// Node id, sequence number (big-endian u64) → the cause and the version if it created the node, otherwise nothing:
+    /// the transactions that changed a node. Derived from the log; no transaction writes it.
     Changes = 14,
     /// Tenant → its tuple.
     Tenants = 15,

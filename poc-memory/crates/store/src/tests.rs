@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use tempfile::TempDir;
 
+mod buffered;
 mod changes;
 mod checked_segments;
 mod concurrency;
@@ -39,10 +40,10 @@ fn cause() -> Cause {
     Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() }
 }
 
-/// A store with the memory engine and a disk that skips syncs.
+/// A store with the memory engine behind a small buffer, and a disk that skips syncs.
 fn in_memory() -> Parts {
     let disk = Arc::new(FaultyDisk::default());
-    Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), ..Parts::default() }
+    Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), buffer: 2000, ..Parts::default() }
 }
 
 fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {

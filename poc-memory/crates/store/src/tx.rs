@@ -129,7 +129,7 @@ impl<'a> Tx<'a> {
             write.after = value;
             return Ok(());
         }
-        let before = self.raw(table, key)?;
+        let before = self.before(table, key, &full)?;
         if before != value {
             self.places.insert(full, self.writes.len());
             self.writes.push(Write { table, key: key.to_vec(), before, after: value });
@@ -365,6 +365,17 @@ impl<'a> Tx<'a> {
         self.writes.get(*place).map(|write| write.after.as_deref())
     }
 
+    /// The value before this transaction; `full` is the engine's key.
+    fn before(&self, table: Table, key: &[u8], full: &[u8]) -> Result<Option<Vec<u8>>> {
+        if self.is_absent(table, key) {
+            return Ok(None);
+        }
+        match self.overlay.get(full) {
+            Some(value) => Ok(value.map(<[u8]>::to_vec)),
+            None => self.engine.get(full),
+        }
+    }
+
     /// Whether it is known without reading that no record with this key, or none with this prefix, existed before
     /// this transaction. The records of a node are deleted with it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
@@ -389,13 +400,7 @@ impl Records for Tx<'_> {
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
-        if self.is_absent(table, key) {
-            return Ok(None);
-        }
-        match self.overlay.get(&full) {
-            Some(value) => Ok(value.map(<[u8]>::to_vec)),
-            None => self.engine.get(&full),
-        }
+        self.before(table, key, &full)
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

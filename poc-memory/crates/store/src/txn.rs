@@ -7,6 +7,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tenant};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Nesting a record of the log may have; a [`Txn`] needs four.
 const MAX_DEPTH: usize = 64;
@@ -90,17 +91,61 @@ impl Txn {
 
     /// The transaction in a record of the log.
     pub(super) fn decode(bytes: &[u8]) -> Result<Txn> {
-        let unpacked;
-        let plain = match bytes.split_first() {
-            Some((&PACKED, packed)) => {
-                unpacked = unpack(packed)?;
-                unpacked.as_slice()
-            }
-            _ => bytes,
-        };
-        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain);
+        let plain = plain(bytes)?;
+        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
         decoder.set_max_depth(MAX_DEPTH);
         Ok(Txn::deserialize(&mut decoder).map_err(unreadable)?)
+    }
+
+    /// The cause of the transaction in a record of the log, and its write of one record of a tenant. `None` when it does
+    /// not write it. The other writes, of which an import has thousands, are not copied.
+    pub(super) fn decode_write(
+        bytes: &[u8],
+        tenant: Tenant,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<(Cause, Write)>> {
+        let plain = plain(bytes)?;
+        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
+        decoder.set_max_depth(MAX_DEPTH);
+        let txn = BorrowedTxn::deserialize(&mut decoder).map_err(unreadable)?;
+        let own = |write: &&BorrowedWrite<'_>| write.table == table && write.key == key;
+        let found = txn.writes.iter().find(own).filter(|_| txn.tenant == tenant);
+        Ok(found.map(|write| {
+            let owned = |image: Option<&[u8]>| image.map(<[u8]>::to_vec);
+            let (before, after) = (owned(write.before), owned(write.after));
+            (txn.cause.clone(), Write { table, key: key.to_vec(), before, after })
+        }))
+    }
+}
+
+/// A [`Txn`] whose images are those in the encoded bytes.
+#[derive(Deserialize)]
+struct BorrowedTxn<'a> {
+    #[serde(default)]
+    tenant: Tenant,
+    cause: Cause,
+    #[serde(borrow)]
+    writes: Vec<BorrowedWrite<'a>>,
+}
+
+/// A [`Write`] of it.
+#[derive(Deserialize)]
+struct BorrowedWrite<'a> {
+    table: Table,
+    #[serde(with = "serde_bytes", borrow)]
+    key: &'a [u8],
+    #[serde(with = "serde_bytes", borrow)]
+    before: Option<&'a [u8]>,
+    #[serde(with = "serde_bytes", borrow)]
+    after: Option<&'a [u8]>,
+}
+
+/// The MessagePack of a transaction in a record of the log.
+fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
+    match bytes.split_first() {
+        Some((&PACKED, packed)) => Ok(unpack(packed)?.into()),
+        _ => Ok(bytes.into()),
     }
 }
 
@@ -134,7 +179,15 @@ mod tests {
             let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
             let tenant = tenant.map_or(Tenant::default(), Tenant);
             let txn = Txn { seq, tenant, cause, writes: writes.collect() };
-            prop_assert_eq!(Txn::decode(&txn.encode().unwrap()).unwrap(), txn);
+            let bytes = txn.encode().unwrap();
+            for write in &txn.writes {
+                let found = Txn::decode_write(&bytes, txn.tenant, write.table, &write.key).unwrap().unwrap();
+                let first = txn.writes.iter().find(|other| (other.table, &other.key) == (write.table, &write.key));
+                prop_assert_eq!((&found.0, Some(&found.1)), (&txn.cause, first));
+                let other = Tenant(txn.tenant.0.map(|byte| !byte));
+                prop_assert!(Txn::decode_write(&bytes, other, write.table, &write.key).unwrap().is_none());
+            }
+            prop_assert_eq!(Txn::decode(&bytes).unwrap(), txn);
         }
 
         #[test]

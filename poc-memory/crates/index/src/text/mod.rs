@@ -17,6 +17,7 @@ pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
+use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, Scope};
 pub use scores::{QueryTerms, TextScores};
@@ -54,7 +55,7 @@ impl TextIndex {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // Increment the revision of the tokens when the tokenizer changes, because it then gives other terms.
-        let fingerprint = Fingerprint::of(&format!("text index 2, tokens 2, {}", config.language));
+        let fingerprint = Fingerprint::of(&format!("text index 3, tokens 2, {}", config.language));
         Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
     }
 
@@ -100,6 +101,11 @@ impl TextIndex {
     /// The number of live notes with a term in title or body.
     pub fn frequency(&self, term: &str) -> usize {
         self.content.read().frequency(term)
+    }
+
+    /// The digest of the words of a live note; `None` if the index does not contain it.
+    pub fn word_sketch(&self, id: NodeId) -> Option<WordSketch> {
+        self.content.read().sketch(id)
     }
 
     /// The terms and names of a query, with access to their postings.
@@ -167,10 +173,12 @@ impl Index for TextIndex {
         // A title taken from the beginning of the text is not indexed, because its terms would count twice.
         let terms = |node: &Node| {
             let title = node.own_title().unwrap_or_default();
-            (self.tokenizer.terms(title), self.tokenizer.terms(&node.body))
+            let sketch = WordProfile::of(&node.text()).sketch();
+            (self.tokenizer.terms(title), self.tokenizer.terms(&node.body), sketch)
         };
-        let put =
-            |postings: &mut Postings, id, (title, body): (Vec<_>, Vec<_>)| postings.put(id, &title, &body);
+        let put = |postings: &mut Postings, id, (title, body, sketch): (Vec<_>, Vec<_>, _)| {
+            postings.put(id, &title, &body, sketch);
+        };
         self.content.apply(seq, deltas, terms, put, Postings::remove);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::hit::TextField;
 use poc_graph::NodeId;
 use poc_rank::bm25;
+use poc_rank::lookalike::WordSketch;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub(super) struct Lengths {
 struct Document {
     id: NodeId,
     lengths: Lengths,
+    sketch: WordSketch,
     terms: Vec<u32>,
 }
 
@@ -97,7 +99,7 @@ pub(super) struct Postings {
 
 impl Postings {
     /// Adds a node, or replaces its terms.
-    pub(super) fn put(&mut self, id: NodeId, title: &[String], body: &[String]) {
+    pub(super) fn put(&mut self, id: NodeId, title: &[String], body: &[String], sketch: WordSketch) {
         let mut counts: FxHashMap<&str, (u16, u16)> = FxHashMap::default();
         for term in title {
             let count = counts.entry(term).or_default();
@@ -109,7 +111,7 @@ impl Postings {
         }
         self.remove(id);
         let lengths = Lengths { title: title.len() as u32, body: body.len() as u32 };
-        let document = self.add_document(id, lengths);
+        let document = self.add_document(id, lengths, sketch);
         for (name, (title, body)) in counts {
             self.add_posting(name, Posting { document, title, body });
         }
@@ -248,10 +250,17 @@ impl Postings {
         self.by_id.len()
     }
 
-    /// All nodes with their slots and lengths.
-    pub(super) fn documents(&self) -> impl Iterator<Item = (u32, NodeId, Lengths)> {
+    /// All nodes with their slots, lengths and sketches.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (u32, NodeId, Lengths, WordSketch)> {
         let numbered = (0u32..).zip(&self.documents);
-        numbered.filter_map(|(number, slot)| slot.as_ref().map(|found| (number, found.id, found.lengths)))
+        numbered.filter_map(|(number, slot)| {
+            slot.as_ref().map(|found| (number, found.id, found.lengths, found.sketch))
+        })
+    }
+
+    /// The digest of the words of a node.
+    pub(super) fn sketch(&self, id: NodeId) -> Option<WordSketch> {
+        Some(self.document(*self.by_id.get(&id)?)?.sketch)
     }
 
     /// All terms with their postings.
@@ -260,8 +269,8 @@ impl Postings {
     }
 
     /// Adds a new node without any terms. Returns its slot.
-    pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths) -> u32 {
-        let document = Some(Document { id, lengths, terms: Vec::new() });
+    pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths, sketch: WordSketch) -> u32 {
+        let document = Some(Document { id, lengths, sketch, terms: Vec::new() });
         let number = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
         match self.documents.get_mut(number as usize) {
             Some(slot) => *slot = document,

@@ -5,12 +5,13 @@ use super::postings::{Lengths, Posting, Postings};
 use crate::error::IndexError;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
+use poc_rank::lookalike::WordSketch;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
-    // The id, the length of the title and the length of the body.
-    documents: Vec<([u8; 16], u32, u32)>,
+    // The id, the length of the title, the length of the body, and the digest of the words.
+    documents: Vec<([u8; 16], u32, u32, WordSketch)>,
     terms: Vec<(String, Vec<Entry>)>,
 }
 
@@ -21,12 +22,12 @@ type Entry = (u32, u16, u16);
 pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
     let mut documents = Vec::with_capacity(postings.len());
     let mut position: Vec<u32> = Vec::new();
-    for (slot, id, lengths) in postings.documents() {
+    for (slot, id, lengths, sketch) in postings.documents() {
         position.resize(slot as usize + 1, 0);
         if let Some(place) = position.last_mut() {
             *place = documents.len() as u32;
         }
-        documents.push((*id.as_bytes(), lengths.title, lengths.body));
+        documents.push((*id.as_bytes(), lengths.title, lengths.body, sketch));
     }
     let entry = |posting: &Posting| {
         let place = position.get(posting.document as usize).copied().unwrap_or(u32::MAX);
@@ -43,8 +44,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Postings> {
     let snapshot: Snapshot = postcard::from_bytes(bytes).ok()?;
     let mut postings = Postings::default();
     let count = snapshot.documents.len();
-    for (id, title, body) in snapshot.documents {
-        postings.add_document(NodeId::from_bytes(id), Lengths { title, body });
+    for (id, title, body, sketch) in snapshot.documents {
+        postings.add_document(NodeId::from_bytes(id), Lengths { title, body }, sketch);
     }
     for (name, entries) in snapshot.terms {
         let entries = entries.into_iter();

@@ -36,6 +36,25 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
     hits.iter().map(|hit| hit.id).collect()
 }
 
+#[test]
+fn a_word_sketch_is_that_of_the_current_text_also_after_an_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let sketch = |note: &Node| Some(WordProfile::of(&note.text()).sketch());
+    let (first, second) =
+        (note(1, "Pumps", "Three pumps failed"), note(1, "Pumps", "Four valves were replaced"));
+    let index = open(folder.path());
+    for (seq, note) in [(1, &first), (2, &second)] {
+        index.apply(seq, &[put(note)]).unwrap();
+        assert_eq!(index.word_sketch(note.id), sketch(note));
+    }
+    assert_ne!(sketch(&first), sketch(&second));
+    index.checkpoint().unwrap();
+    let index = open(folder.path());
+    assert_eq!(index.word_sketch(second.id), sketch(&second));
+    index.apply(3, &[Delta::NodeDeleted(second.id)]).unwrap();
+    assert_eq!(index.word_sketch(second.id), None);
+}
+
 /// BM25 computed by its formula from the texts.
 fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
     let own = |note: &Node| note.own_title().unwrap_or_default().to_owned();
@@ -77,7 +96,7 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
 /// The content of the index, independent of slots and numbers.
 fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>> {
     let postings = index.content.read();
-    let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, _)| (slot, id)).collect();
+    let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, ..)| (slot, id)).collect();
     let mut contents: BTreeMap<_, BTreeMap<_, _>> = names.values().map(|&id| (id, BTreeMap::new())).collect();
     for term in postings.terms() {
         for posting in &term.postings {

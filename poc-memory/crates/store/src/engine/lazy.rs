@@ -80,12 +80,20 @@ impl Engine for LazyEngine {
         self.engine()?.scan(prefix, each)
     }
 
-    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
-        self.engine()?.apply(batch, mark)
+    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+        self.engine()?.apply(changes, mark)
     }
 
     fn mark(&self) -> Result<Mark> {
         self.engine()?.mark()
+    }
+
+    fn unfinished(&self) -> Result<Option<Mark>> {
+        self.engine()?.unfinished()
+    }
+
+    fn buffered(&self) -> usize {
+        self.engine().map_or(0, Engine::buffered)
     }
 
     fn size(&self) -> Result<u64> {

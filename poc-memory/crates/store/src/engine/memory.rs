@@ -30,15 +30,15 @@ impl Engine for MemoryEngine {
         found.iter().try_for_each(|(key, value)| each(key, value))
     }
 
-    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
+    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
         let mut state = self.0.write();
-        for (key, value) in batch {
+        for (key, value) in changes {
             match value {
                 Some(value) => state.records.insert(key, value),
                 None => state.records.remove(&key),
             };
         }
-        state.mark = mark.unwrap_or(state.mark);
+        state.mark = mark;
         Ok(())
     }
 

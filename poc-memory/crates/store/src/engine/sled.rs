@@ -1,22 +1,42 @@
 //! sled as the record engine.
 //!
-//! All tables share one sled tree: sled's batches are atomic within a tree only.
+//! A value of sled is a block of consecutive records, under the smallest key that belongs into it: sled needs several
+//! times the space and the time for single records. All tables share one sled tree: sled's batches are atomic within a
+//! tree only.
 
+mod block;
+mod block_cache;
 mod session;
 
 use super::{Engine, EngineError, Mark, Put, Visitor};
 use crate::watchdog;
+use block::Block;
+use block_cache::{BlockCache, FoundBlock};
 use poc_graph::error::Result;
 use session::Session;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The key of the mark. Table 0 does not exist, so no record has this key.
-const MARK_KEY: &[u8] = b"\0mark";
-/// Bytes of sled's cache. The view and the indexes hold what is read often, so it is small.
-const CACHE_BYTES: u64 = 64 << 20;
+/// The key of the mark. No block has it: their keys begin with [`BLOCK`].
+const MARK_KEY: &[u8] = b"\0mark of blocks";
+/// The mark that the changes being written lead to; missing when none are.
+const UNFINISHED_KEY: &[u8] = b"\0unfinished";
+/// The first byte of the keys of blocks. In the layout before blocks, no key began with it.
+const BLOCK: u8 = 0xFF;
+/// The key of the mark in the layout before blocks.
+const EARLIER_MARK_KEY: &[u8] = b"\0mark";
+
+/// Bytes of sled's cache. It holds compressed blocks and its bound is soft, so it is as small as it can be.
+const CACHE_BYTES: u64 = 1 << 20;
+/// Bytes of blocks that were read lately, not compressed.
+const BLOCK_CACHE_BYTES: usize = 4 << 20;
+/// Bytes of blocks in a batch of sled, which keeps a batch in memory several times.
+const BATCH_BYTES: usize = 256 << 10;
 
 /// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -27,6 +47,7 @@ const DAMAGED: &str = "damaged";
 /// An open sled directory.
 pub(crate) struct SledEngine {
     db: sled::Db,
+    cache: BlockCache,
     directory: PathBuf,
     // The last field, so that it drops after sled is closed.
     _session: Session,
@@ -39,10 +60,29 @@ impl SledEngine {
         if directory.join(DAMAGED).exists() {
             return Err(EngineError::FoundDamaged.into());
         }
-        let session = Session::start(directory)
-            .map_err(|source| EngineError::Directory { directory: directory.to_owned(), source })?;
-        let db = unlocked(|| sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open())?;
-        Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
+        let engine = SledEngine::open_any_layout(directory)?;
+        if !engine.holds_earlier_layout()? {
+            return Ok(engine);
+        }
+        // Written by an earlier release. The log has everything.
+        drop(engine);
+        tracing::info!("the records have an earlier layout: they are written again from the log");
+        std::fs::remove_dir_all(directory).map_err(|source| directory_error(directory, source))?;
+        SledEngine::open_any_layout(directory)
+    }
+
+    fn open_any_layout(directory: &Path) -> Result<SledEngine> {
+        let session = Session::start(directory).map_err(|source| directory_error(directory, source))?;
+        // Without the thread that flushes twice a second: what a killed process had not flushed is in the log.
+        let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let db = unlocked(|| config.open())?;
+        let cache = BlockCache::new(BLOCK_CACHE_BYTES);
+        Ok(SledEngine { db, cache, directory: directory.to_owned(), _session: session })
+    }
+
+    /// Whether a release without blocks wrote it.
+    pub(crate) fn holds_earlier_layout(&self) -> Result<bool> {
+        Ok(self.value(EARLIER_MARK_KEY)?.is_some())
     }
 
     /// Runs an operation of sled. Damage may show only when a record is read, as an error or a panic; the
@@ -58,49 +98,187 @@ impl SledEngine {
         if !damaged {
             return result;
         }
+        self.note_damage();
+        Ok(result.map_err(|error| EngineError::Damaged(error.message))?)
+    }
+
+    fn note_damage(&self) {
         if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
             tracing::error!("it cannot be noted that the records are damaged: {error}");
         }
-        Ok(result.map_err(|error| EngineError::Damaged(error.message))?)
-    }
-}
-
-impl Engine for SledEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.run(|db| db.get(key))?.map(|value| value.to_vec()))
     }
 
-    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let mut entries = self.run(|db| Ok(db.scan_prefix(prefix)))?;
-        while let Some((key, value)) = self.run(|_| entries.next().transpose())? {
-            each(&key, &value)?;
+    /// Passes on the result of reading a block. A block that cannot be read is damage.
+    fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
+        if matches!(&read, Err(EngineError::Damaged(_))) {
+            self.note_damage();
         }
-        Ok(())
+        Ok(read?)
     }
 
-    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
-        let mut changes = sled::Batch::default();
-        for (key, value) in batch {
-            match value {
-                Some(value) => changes.insert(key, value),
-                None => changes.remove(key),
-            }
-        }
-        if let Some(mark) = mark {
-            let value = [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat();
-            changes.insert(MARK_KEY, value);
-        }
-        self.run(|db| db.apply_batch(changes))
+    fn value(&self, key: &[u8]) -> Result<Option<sled::IVec>> {
+        self.run(|db| db.get(key))
     }
 
-    fn mark(&self) -> Result<Mark> {
-        let Some(value) = self.get(MARK_KEY)? else { return Ok(Mark::default()) };
+    fn read_mark(&self, key: &[u8]) -> Result<Option<Mark>> {
+        let Some(value) = self.value(key)? else { return Ok(None) };
         let parts = || {
             let (seq, checksum) = value.split_first_chunk()?;
             let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
             Some(Mark { seq: u64::from_be_bytes(*seq), checksum })
         };
-        Ok(parts().ok_or(EngineError::DamagedMark)?)
+        Ok(Some(parts().ok_or(EngineError::DamagedMark)?))
+    }
+
+    /// The block that a key belongs into; `None` when there is none yet. A block that had to be read is put into the
+    /// cache if `keep` says so.
+    fn block(&self, key: &[u8], keep: bool) -> Result<Option<FoundBlock>> {
+        let changes = match self.cache.get(key) {
+            Ok(found) => return Ok(Some(found)),
+            Err(changes) => changes,
+        };
+        let found = self.stored_block(key)?;
+        if let Some(found) = found.as_ref().filter(|_| keep) {
+            self.cache.put(changes, found);
+        }
+        Ok(found)
+    }
+
+    fn stored_block(&self, key: &[u8]) -> Result<Option<FoundBlock>> {
+        let own = block_key(key);
+        let lower = [BLOCK].as_slice()..=own.as_slice();
+        let found = self.run(|db| db.range(lower).next_back().transpose())?;
+        let Some((lower, value)) = found else { return Ok(None) };
+        let block = Arc::new(self.noted(Block::decode(&value))?);
+        let lower = lower.get(1..).unwrap_or_default().to_vec();
+        Ok(Some(FoundBlock { lower, upper: self.lower_bound_after(own)?, block }))
+    }
+
+    /// The smallest key of the first block that begins after a key of sled.
+    fn lower_bound_after(&self, key: Vec<u8>) -> Result<Option<Vec<u8>>> {
+        let after = (Bound::Excluded(key), Bound::Unbounded);
+        let next = self.run(|db| db.range::<Vec<u8>, _>(after).keys().next().transpose())?;
+        Ok(next.map(|key| key.get(1..).unwrap_or_default().to_vec()))
+    }
+
+    /// Applies changes in at most `most` batches of about `size` bytes. Returns whether that was enough; otherwise the
+    /// changes are as a crash leaves them.
+    pub(crate) fn apply_batches(
+        &self,
+        changes: Vec<Put>,
+        mark: Mark,
+        size: usize,
+        most: usize,
+    ) -> Result<bool> {
+        self.cache.clear();
+        let applied = self.write_batches(changes, mark, size, most);
+        self.cache.clear();
+        applied
+    }
+
+    fn write_batches(&self, changes: Vec<Put>, mark: Mark, size: usize, most: usize) -> Result<bool> {
+        let changes: Vec<Put> = changes.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
+        let mut left = changes.as_slice();
+        let (mut batch, mut bytes, mut batches) = (sled::Batch::default(), 0, 0);
+        batch.insert(UNFINISHED_KEY, encode_mark(mark));
+        while let Some((first, _)) = left.first() {
+            let found = self.stored_block(first)?;
+            let (lower, upper) = match &found {
+                Some(found) => (found.lower.clone(), found.upper.clone()),
+                None => (Vec::new(), self.lower_bound_after(block_key(first))?),
+            };
+            let belongs = |key: &[u8]| upper.as_deref().is_none_or(|upper| key < upper);
+            let (own, later) = left.split_at(left.partition_point(|(key, _)| belongs(key)));
+            left = later;
+            let merged = self.noted(block::merge(found.as_ref().map(|found| found.block.as_ref()), own))?;
+            if merged.is_empty() && found.is_some() {
+                batch.remove(block_key(&lower));
+            }
+            for (at, (first, block)) in merged.into_iter().enumerate() {
+                bytes += block.len();
+                // The first one takes the place of the old block.
+                batch.insert(block_key(if at == 0 { &lower } else { &first }), block);
+            }
+            // Between blocks, because a record that moves must be in one of the two for every reader.
+            if bytes >= size {
+                if batches == most {
+                    return Ok(false);
+                }
+                let batch = std::mem::take(&mut batch);
+                self.run(|db| db.apply_batch(batch))?;
+                (bytes, batches) = (0, batches + 1);
+            }
+        }
+        if batches == most {
+            return Ok(false);
+        }
+        batch.insert(MARK_KEY, encode_mark(mark));
+        batch.remove(UNFINISHED_KEY);
+        self.run(|db| db.apply_batch(batch))?;
+        Ok(true)
+    }
+}
+
+fn directory_error(directory: &Path, source: io::Error) -> EngineError {
+    EngineError::Directory { directory: directory.to_owned(), source }
+}
+
+/// The key of a block whose smallest key is `lower`.
+fn block_key(lower: &[u8]) -> Vec<u8> {
+    [&[BLOCK], lower].concat()
+}
+
+fn encode_mark(mark: Mark) -> Vec<u8> {
+    [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat()
+}
+
+impl Engine for SledEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(found) = self.block(key, true)? else { return Ok(None) };
+        self.noted(found.block.get(key))
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        let mut from = prefix.to_vec();
+        let mut is_first = true;
+        loop {
+            // A scan of a whole table must not push everything else out of the cache.
+            let Some(found) = self.block(&from, is_first)? else {
+                // Nothing is below the first block.
+                match self.lower_bound_after(block_key(&from))? {
+                    Some(lower) if lower.starts_with(prefix) => from = lower,
+                    _ => return Ok(()),
+                }
+                continue;
+            };
+            is_first = false;
+            let mut records = found.block.records();
+            while let Some((key, value)) = self.noted(records.next())? {
+                if key < from.as_slice() {
+                    continue;
+                }
+                if !key.starts_with(prefix) {
+                    return Ok(());
+                }
+                each(key, value)?;
+            }
+            match found.upper {
+                Some(upper) if upper.starts_with(prefix) => from = upper,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+        self.apply_batches(changes, mark, BATCH_BYTES, usize::MAX).map(drop)
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        Ok(self.read_mark(MARK_KEY)?.unwrap_or_default())
+    }
+
+    fn unfinished(&self) -> Result<Option<Mark>> {
+        self.read_mark(UNFINISHED_KEY)
     }
 
     fn size(&self) -> Result<u64> {

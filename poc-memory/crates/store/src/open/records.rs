@@ -1,6 +1,7 @@
 //! Opens the records: brings the engine to the end of the log and builds the views from it.
 
 use crate::catch_up;
+use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::OpenedEngine;
 use crate::engine::{Engine, EngineError};
 use crate::log::Log;
@@ -20,6 +21,8 @@ pub(super) struct RecordFolder {
     pub(super) folder: PathBuf,
     pub(super) log: Arc<Log>,
     pub(super) engine: OpenEngine,
+    /// Bytes of changes that are collected before the engine gets them.
+    pub(super) buffer: usize,
     /// How long the engine may go without a heartbeat.
     pub(super) patience: Duration,
 }
@@ -48,12 +51,13 @@ impl RecordFolder {
     }
 
     fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<OpenedEngine> {
-        let (folder, log, engine) = (self.folder.clone(), self.log.clone(), self.engine);
+        let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.patience, move |heartbeat| {
-            let engine = engine(&folder)?;
-            catch_up::engine(engine.as_ref(), &log, &|| heartbeat.beat())?;
+            let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
+            catch_up::engine(&engine, &log, &|| heartbeat.beat())?;
             Ok(engine)
         })?;
+        let engine: Arc<dyn Engine> = Arc::new(engine);
         let views = if wanted() { Some(self.views(engine.clone())?) } else { None };
         Ok(OpenedEngine { engine, views: Mutex::new(views), notes: Vec::new() })
     }

@@ -50,9 +50,16 @@ fn records<R: Records>(records: &R) -> Vec<String> {
         .collect()
 }
 
-fn histories(store: &Store) -> Vec<Vec<(Timestamp, bool, bool)>> {
+fn histories(store: &Store) -> Vec<Vec<(Timestamp, &'static str)>> {
     let history = |number| store.history(node(number).id).unwrap();
-    let contents = |change: LoggedChange| (change.cause.at, change.before.is_some(), change.after.is_some());
+    let contents = |change: LoggedChange| {
+        let kind = match change.kind {
+            LoggedChangeKind::Created(_) => "created",
+            LoggedChangeKind::Changed { .. } => "changed",
+            LoggedChangeKind::Deleted(_) => "deleted",
+        };
+        (change.cause.at, kind)
+    };
     (0..6).map(|number| history(number).into_iter().map(contents).collect()).collect()
 }
 

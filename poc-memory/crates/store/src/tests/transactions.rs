@@ -167,9 +167,8 @@ fn deleting_a_node_deletes_everything_but_its_history() {
     let mut expected = only_one;
     expected.retain(|key, _| key[0] != Table::Changes as u8);
     assert_eq!(left, expected);
-    let images: Vec<_> =
-        store.history(full.id).unwrap().into_iter().map(|change| (change.before, change.after)).collect();
-    assert_eq!(images, [(None, Some(full.clone())), (Some(full), None)]);
+    let kinds: Vec<_> = store.history(full.id).unwrap().into_iter().map(|change| change.kind).collect();
+    assert_eq!(kinds, [LoggedChangeKind::Created(full.version), LoggedChangeKind::Deleted(Box::new(full))]);
 }
 
 #[test]
@@ -183,8 +182,14 @@ fn history_and_past_transactions_come_from_the_log() {
     }
     let check = |store: &Store| {
         let history = store.history(node(1).id).unwrap();
-        let versions: Vec<_> = history.iter().map(|change| change.after.as_ref().unwrap().version).collect();
-        assert_eq!(versions, (1..=200).collect::<Vec<_>>());
+        let version = |change: &LoggedChange| match &change.kind {
+            LoggedChangeKind::Created(version) => (0, *version),
+            LoggedChangeKind::Changed { before, after } => (before.version, after.version),
+            LoggedChangeKind::Deleted(_) => panic!("it was not deleted"),
+        };
+        let versions: Vec<_> = history.iter().map(version).collect();
+        assert_eq!(versions, (1..=200).map(|after| (after - 1, after)).collect::<Vec<_>>());
+        assert!(history.iter().all(|change| change.cause == cause()));
         for seq in 1..=200 {
             assert_eq!(store.txn(seq).unwrap().unwrap().seq, seq);
         }

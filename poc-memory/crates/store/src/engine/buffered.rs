@@ -1,0 +1,198 @@
+//! Collects changes in memory before an engine gets them.
+//!
+//! Writing a sorted batch of megabytes costs an engine a fraction of what as many single changes cost. Nothing is
+//! lost by waiting: the log has every change, and an open reads from it what the engine lacks.
+
+use super::{Engine, Mark, Put, Visitor};
+use crate::watchdog;
+use parking_lot::{Mutex, RwLock};
+use poc_graph::error::Result;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Bytes of keys and values from which on changes are written to the engine. More would save little: the keys of new
+/// notes are adjacent. The next open reads as much from the log.
+pub(crate) const BUFFER_BYTES: usize = 8 << 20;
+
+/// An engine behind a buffer of changes.
+pub(crate) struct BufferedEngine {
+    buffers: Arc<Buffers>,
+    limit: usize,
+    // The thread that writes the frozen buffer. The lock is held while buffers are exchanged.
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Buffers {
+    engine: Arc<dyn Engine>,
+    both: RwLock<Both>,
+}
+
+/// The changes that the engine may lack, newest first.
+struct Both {
+    active: Buffer,
+    /// Is being written, or could not be written; `None` when the engine has it.
+    frozen: Option<Arc<Buffer>>,
+}
+
+struct Buffer {
+    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    bytes: usize,
+    mark: Mark,
+}
+
+impl Buffer {
+    fn new(mark: Mark) -> Buffer {
+        Buffer { changes: BTreeMap::new(), bytes: 0, mark }
+    }
+
+    fn add(&mut self, changes: Vec<Put>, mark: Mark) {
+        for (key, value) in changes {
+            self.bytes += key.len() + length(&value);
+            let entry = self.changes.entry(key);
+            if let Entry::Occupied(old) = &entry {
+                self.bytes -= old.key().len() + length(old.get());
+            }
+            entry.insert_entry(value);
+        }
+        self.mark = mark;
+    }
+
+    fn range(&self, prefix: &[u8]) -> impl Iterator<Item = (&Vec<u8>, &Option<Vec<u8>>)> {
+        let from = self.changes.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
+        from.take_while(move |(key, _)| key.starts_with(prefix))
+    }
+}
+
+fn length(value: &Option<Vec<u8>>) -> usize {
+    value.as_ref().map_or(0, Vec::len)
+}
+
+impl Buffers {
+    /// Writes the frozen buffer to the engine. It stays readable, and stays if that fails.
+    fn write(&self) -> Result<()> {
+        let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
+        let changes = frozen.changes.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        watchdog::catch_panic(|| self.engine.apply(changes, frozen.mark))?;
+        self.both.write().frozen = None;
+        Ok(())
+    }
+
+    /// Makes the active buffer the frozen one, which must have been written.
+    fn freeze(&self) {
+        let mut both = self.both.write();
+        let next = Buffer::new(both.active.mark);
+        both.frozen = Some(Arc::new(std::mem::replace(&mut both.active, next)));
+    }
+}
+
+impl BufferedEngine {
+    /// An engine whose changes are collected until they have `limit` bytes.
+    pub(crate) fn new(engine: Arc<dyn Engine>, limit: usize) -> Result<BufferedEngine> {
+        let both = Both { active: Buffer::new(engine.mark()?), frozen: None };
+        let buffers = Arc::new(Buffers { engine, both: RwLock::new(both) });
+        Ok(BufferedEngine { buffers, limit, writer: Mutex::default() })
+    }
+
+    /// Waits for the thread that writes, and writes again what it could not write.
+    fn finish(&self, writer: &mut Option<JoinHandle<()>>) -> Result<()> {
+        if let Some(thread) = writer.take() {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+        self.buffers.write()
+    }
+}
+
+impl Drop for BufferedEngine {
+    fn drop(&mut self) {
+        if let Some(thread) = self.writer.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine for BufferedEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        {
+            // The buffers first: what leaves them meanwhile is in the engine.
+            let both = self.buffers.both.read();
+            let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.changes.get(key));
+            if let Some(value) = both.active.changes.get(key).or_else(frozen) {
+                return Ok(value.clone());
+            }
+        }
+        self.buffers.engine.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
+        {
+            let both = self.buffers.both.read();
+            for buffer in both.frozen.as_deref().into_iter().chain([&both.active]) {
+                changes.extend(buffer.range(prefix).map(|(key, value)| (key.clone(), value.clone())));
+            }
+        }
+        let mut changes = changes.into_iter().peekable();
+        let mut pass = |key: &[u8], value: Option<&[u8]>| value.map_or(Ok(()), |value| each(key, value));
+        self.buffers.engine.scan(prefix, &mut |key, value| {
+            while let Some((changed, new)) = changes.next_if(|(changed, _)| changed.as_slice() < key) {
+                pass(&changed, new.as_deref())?;
+            }
+            match changes.next_if(|(changed, _)| changed == key) {
+                Some((_, new)) => pass(key, new.as_deref()),
+                None => pass(key, Some(value)),
+            }
+        })?;
+        changes.try_for_each(|(key, new)| pass(&key, new.as_deref()))
+    }
+
+    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+        {
+            let mut both = self.buffers.both.write();
+            both.active.add(changes, mark);
+            if both.active.bytes < self.limit {
+                return Ok(());
+            }
+        }
+        let mut writer = self.writer.lock();
+        self.finish(&mut writer)?;
+        self.buffers.freeze();
+        let buffers = self.buffers.clone();
+        *writer = Some(watchdog::spawn("records", move || {
+            if let Err(error) = buffers.write() {
+                tracing::warn!("records could not be written and stay in memory for now: {error}");
+            }
+        })?);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        Ok(self.buffers.both.read().active.mark)
+    }
+
+    fn unfinished(&self) -> Result<Option<Mark>> {
+        self.buffers.engine.unfinished()
+    }
+
+    fn buffered(&self) -> usize {
+        let both = self.buffers.both.read();
+        both.active.bytes + both.frozen.as_ref().map_or(0, |frozen| frozen.bytes)
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.buffers.engine.size()
+    }
+
+    fn flush(&self) -> Result<()> {
+        let mut writer = self.writer.lock();
+        self.finish(&mut writer)?;
+        if !self.buffers.both.read().active.changes.is_empty() {
+            self.buffers.freeze();
+            self.buffers.write()?;
+        }
+        self.buffers.engine.flush()
+    }
+}

@@ -1,0 +1,229 @@
+//! Blocks: what sled stores instead of single records.
+//!
+//! A block holds consecutive records: for each, the number of bytes its key shares with the key before, the
+//! lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is
+//! an LZ4 block with its length in front.
+
+use crate::engine::{EngineError, Put};
+use std::collections::BTreeMap;
+
+/// Bytes of records from which on a block is split. sled keeps up to 16 blocks in a page and writes pages
+/// beyond 128 KiB into files of their own.
+const SPLIT_BYTES: usize = 4096;
+
+/// Most bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
+const MAX_BYTES: usize = 65 << 20;
+
+/// The records of a block, not compressed.
+pub(super) struct Block(Vec<u8>);
+
+impl Block {
+    /// The block in a value of sled.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Block, EngineError> {
+        let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
+        if length > MAX_BYTES {
+            return Err(damaged(format!("a block would have {length} bytes")));
+        }
+        Ok(Block(lz4_flex::block::decompress(packed, length).map_err(damaged)?))
+    }
+
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Reads its records in order.
+    pub(super) fn records(&self) -> BlockReader<'_> {
+        BlockReader { rest: &self.0, key: Vec::new() }
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut records = self.records();
+        while let Some((found, value)) = records.next()? {
+            if found >= key {
+                return Ok((found == key).then(|| value.to_vec()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads the records of a block.
+pub(super) struct BlockReader<'a> {
+    rest: &'a [u8],
+    key: Vec<u8>,
+}
+
+impl<'a> BlockReader<'a> {
+    /// The next key and its value.
+    pub(super) fn next(&mut self) -> Result<Option<(&[u8], &'a [u8])>, EngineError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let (shared, own, length) = (self.number()?, self.number()?, self.number()?);
+        if shared > self.key.len() {
+            return Err(damaged("a key shares more than the key before has"));
+        }
+        self.key.truncate(shared);
+        let own = self.take(own)?;
+        self.key.extend_from_slice(own);
+        let value = self.take(length)?;
+        Ok(Some((&self.key, value)))
+    }
+
+    fn number(&mut self) -> Result<usize, EngineError> {
+        let (number, rest) = postcard::take_from_bytes(self.rest).map_err(damaged)?;
+        self.rest = rest;
+        Ok(number)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], EngineError> {
+        let (taken, rest) =
+            self.rest.split_at_checked(length).ok_or_else(|| damaged("a record ends behind its block"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+/// Writes the records of a block.
+#[derive(Default)]
+struct BlockWriter {
+    bytes: Vec<u8>,
+    /// The first key; `None` while it is empty.
+    first: Option<Vec<u8>>,
+    last: Vec<u8>,
+}
+
+impl BlockWriter {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
+        let own = key.get(shared..).unwrap_or_default();
+        for number in [shared, own.len(), value.len()] {
+            push_number(&mut self.bytes, number);
+        }
+        self.bytes.extend_from_slice(own);
+        self.bytes.extend_from_slice(value);
+        self.first.get_or_insert_with(|| key.to_vec());
+        self.last.clear();
+        self.last.extend_from_slice(key);
+    }
+
+    /// The first key and the compressed block; `None` when it is empty.
+    fn finish(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let BlockWriter { bytes, first, .. } = std::mem::take(self);
+        Some((first?, lz4_flex::block::compress_prepend_size(&bytes)))
+    }
+}
+
+/// LEB128, as postcard writes it.
+fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// The blocks that replace a block after changes, each with its first key. `changes` are sorted, each key occurs
+/// once, and all belong into the block.
+pub(super) fn merge(old: Option<&Block>, changes: &[Put]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+    let mut records: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+    let mut keys = Vec::new();
+    if let Some(old) = old {
+        let mut reader = old.records();
+        while let Some((key, value)) = reader.next()? {
+            keys.push((key.to_vec(), value));
+        }
+    }
+    records.extend(keys.iter().map(|(key, value)| (key.as_slice(), *value)));
+    for (key, value) in changes {
+        match value {
+            Some(value) => records.insert(key, value),
+            None => records.remove(key.as_slice()),
+        };
+    }
+    let mut left: usize = records.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let (mut blocks, mut writer) = (Vec::new(), BlockWriter::default());
+    // The last two blocks share what is left for them: both have room for later records.
+    let target = |left: usize| if left >= 2 * SPLIT_BYTES { SPLIT_BYTES } else { left.div_ceil(2) };
+    let mut until = if left <= SPLIT_BYTES { left } else { target(left) };
+    for (key, value) in records {
+        writer.push(key, value);
+        left -= key.len() + value.len();
+        until = until.saturating_sub(key.len() + value.len());
+        if until == 0 {
+            blocks.extend(writer.finish());
+            until = if left <= SPLIT_BYTES { left } else { target(left) };
+        }
+    }
+    blocks.extend(writer.finish());
+    Ok(blocks)
+}
+
+fn damaged(why: impl std::fmt::Display) -> EngineError {
+    EngineError::Damaged(why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn changes() -> impl Strategy<Value = BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
+        let key = proptest::collection::vec(0u8..4, 0..8);
+        let value = proptest::option::weighted(0.8, proptest::collection::vec(any::<u8>(), 0..600));
+        proptest::collection::btree_map(key, value, 0..60)
+    }
+
+    fn records(block: &Block) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let (mut all, mut reader) = (Vec::new(), block.records());
+        while let Some((key, value)) = reader.next().unwrap() {
+            all.push((key.to_vec(), value.to_vec()));
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn merged_blocks_hold_the_records_of_a_sorted_map(rounds in proptest::collection::vec(changes(), 1..4)) {
+            let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+            let mut old: Option<Block> = None;
+            for round in rounds {
+                let changes: Vec<Put> = round.into_iter().collect();
+                let merged = merge(old.as_ref(), &changes).unwrap();
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => drop(expected.insert(key, value)),
+                        None => drop(expected.remove(&key)),
+                    }
+                }
+                let blocks: Vec<Block> = merged.iter().map(|(_, bytes)| Block::decode(bytes).unwrap()).collect();
+                for ((first, _), block) in merged.iter().zip(&blocks) {
+                    prop_assert_eq!(first, &records(block)[0].0);
+                    prop_assert!(records(block).len() == 1 || block.len() < SPLIT_BYTES + 700);
+                }
+                let all: Vec<_> = blocks.iter().flat_map(records).collect();
+                prop_assert_eq!(&all, &expected.clone().into_iter().collect::<Vec<_>>());
+                for (key, value) in &expected {
+                    let found = blocks.iter().find_map(|block| block.get(key).unwrap());
+                    prop_assert_eq!(found.as_ref(), Some(value));
+                }
+                let whole: Vec<Put> = expected.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+                let mut writer = BlockWriter::default();
+                whole.iter().for_each(|(key, value)| writer.push(key, value.as_deref().unwrap()));
+                old = writer.finish().map(|(_, bytes)| Block::decode(&bytes).unwrap());
+            }
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+            if let Ok(block) = Block::decode(&bytes) {
+                let mut records = block.records();
+                while let Ok(Some(_)) = records.next() {}
+            }
+            let mut records = BlockReader { rest: &bytes, key: Vec::new() };
+            while let Ok(Some(_)) = records.next() {}
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Blocks that were read lately.
+
+use super::block::Block;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The block that a key belongs into.
+#[derive(Clone)]
+pub(super) struct FoundBlock {
+    /// The smallest key that belongs into it.
+    pub(super) lower: Vec<u8>,
+    /// The smallest key of the next block; `None` for the last one.
+    pub(super) upper: Option<Vec<u8>>,
+    pub(super) block: Arc<Block>,
+}
+
+/// A cache of blocks of at most a number of bytes. It approximates least recently used: what is used moves to
+/// the newer half, and the older half is dropped when the newer one is full.
+pub(super) struct BlockCache {
+    halves: Mutex<Halves>,
+    half: usize,
+}
+
+#[derive(Default)]
+struct Halves {
+    newer: BTreeMap<Vec<u8>, FoundBlock>,
+    older: BTreeMap<Vec<u8>, FoundBlock>,
+    /// Bytes of the newer half.
+    bytes: usize,
+    /// Counts the changes of blocks, so that a block that was read before a change is not put in after it.
+    changes: u64,
+}
+
+impl BlockCache {
+    /// An empty cache.
+    pub(super) fn new(bytes: usize) -> BlockCache {
+        BlockCache { halves: Mutex::default(), half: bytes / 2 }
+    }
+
+    /// The block of a key; or the number of changes so far, for [`BlockCache::put`].
+    pub(super) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
+        let mut halves = self.halves.lock();
+        if let Some(found) = find(&halves.newer, key) {
+            return Ok(found.clone());
+        }
+        let found = find(&halves.older, key).cloned().ok_or(halves.changes)?;
+        halves.older.remove(&found.lower);
+        self.insert(&mut halves, found.clone());
+        Ok(found)
+    }
+
+    /// Puts in a block that was read after `changes` changes.
+    pub(super) fn put(&self, changes: u64, found: &FoundBlock) {
+        let mut halves = self.halves.lock();
+        if halves.changes == changes {
+            self.insert(&mut halves, found.clone());
+        }
+    }
+
+    /// Forgets all blocks; called before and after blocks change.
+    pub(super) fn clear(&self) {
+        let mut halves = self.halves.lock();
+        *halves = Halves { changes: halves.changes + 1, ..Halves::default() };
+    }
+
+    fn insert(&self, halves: &mut Halves, found: FoundBlock) {
+        let bytes = found.block.len();
+        if bytes > self.half {
+            return;
+        }
+        if halves.bytes + bytes > self.half {
+            halves.older = std::mem::take(&mut halves.newer);
+            halves.bytes = 0;
+        }
+        halves.bytes += bytes;
+        halves.newer.insert(found.lower.clone(), found);
+    }
+}
+
+fn find<'a>(half: &'a BTreeMap<Vec<u8>, FoundBlock>, key: &[u8]) -> Option<&'a FoundBlock> {
+    let (_, found) = half.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
+    found.upper.as_deref().is_none_or(|upper| key < upper).then_some(found)
+}
