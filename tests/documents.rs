@@ -5,11 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The guides in `docs/`; each has a test below.
-const GUIDES: [&str; 11] = [
+const GUIDES: [&str; 12] = [
     "agents.md",
     "assistants.md",
     "configuration.md",
     "daemon.md",
+    "importing.md",
     "measuring.md",
     "models.md",
     "notes-and-vaults.md",
@@ -54,6 +55,11 @@ fn the_guide_to_configuration_prints_what_it_shows() {
 #[test]
 fn the_guide_to_the_daemon_prints_what_it_shows() {
     run("docs/daemon.md");
+}
+
+#[test]
+fn the_guide_to_importing_prints_what_it_shows() {
+    run("docs/importing.md");
 }
 
 #[test]

@@ -64,6 +64,9 @@ pub(crate) struct ImportOutput {
     /// New edges to similar notes.
     semantic_edges: u64,
     failed: Vec<FailedNote>,
+    /// Properties that were left out because of their value. Their notes were imported.
+    #[serde(default)]
+    warnings: Vec<FailedNote>,
     /// Links to notes that do not exist.
     unresolved: Vec<UnresolvedLink>,
     /// Unknown fields, with the number of notes that have them.
@@ -113,6 +116,22 @@ struct FailedNote {
     error: String,
 }
 
+impl FailedNote {
+    fn of((place, error): (SourceLocation, Error)) -> FailedNote {
+        let part = match &place {
+            SourceLocation::Item { kind, number, .. } if *kind != "line" => Some(format!("{kind} {number}")),
+            _ => None,
+        };
+        let (line, file) = parts(place);
+        FailedNote { line, file, part, error: error_with_hint(&error) }
+    }
+
+    fn place(&self) -> String {
+        let place = place(self.line, self.file.as_deref());
+        self.part.as_deref().map_or_else(|| place.clone(), |part| format!("{place} {part}"))
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct UnresolvedLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,14 +162,6 @@ impl Op for Import {
         let report = import::import(ctx.memory, &source, &options, &|done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total });
         })?;
-        let failed = report.failed.into_iter().map(|(place, error)| {
-            let part = match &place {
-                SourceLocation::Item { kind, number, .. } if *kind != "line" => Some(format!("{kind} {number}")),
-                _ => None,
-            };
-            let (line, file) = parts(place);
-            FailedNote { line, file, part, error: error_with_hint(&error) }
-        });
         let unresolved = report.unresolved.into_iter().map(|(place, link)| {
             let (line, file) = parts(place);
             UnresolvedLink { line, file, link }
@@ -166,7 +177,8 @@ impl Op for Import {
             edges: report.edges,
             keyword_edges: report.keyword_edges,
             semantic_edges: report.semantic_edges,
-            failed: failed.collect(),
+            failed: report.failed.into_iter().map(FailedNote::of).collect(),
+            warnings: report.warnings.into_iter().map(FailedNote::of).collect(),
             unresolved: unresolved.collect(),
             ignored: report.ignored,
             expired: expired.collect(),
@@ -184,8 +196,11 @@ impl Op for Import {
     fn show(output: &ImportOutput) -> String {
         let ImportOutput { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
         let edges = output.edges + output.keyword_edges + output.semantic_edges;
-        let formats: Vec<String> =
-            output.formats.iter().map(|(name, files)| format!("{name}: {}", plural(*files, "file"))).collect();
+        let formats: Vec<String> = output
+            .formats
+            .iter()
+            .map(|(name, files)| format!("{name}: {}", plural(*files, "file")))
+            .collect();
         let formats = if formats.is_empty() { String::new() } else { format!(" ({})", formats.join(", ")) };
         let mut text = format!(
             "{inserted} inserted, {updated} updated, {}, {} failed, {}{formats}\n",
@@ -194,15 +209,27 @@ impl Op for Import {
             plural(edges, "edge"),
         );
         // Writing to a string cannot fail.
-        for FailedNote { line, file, part, error } in failed.iter().take(SHOWN) {
-            let place = place(*line, file.as_deref());
-            let part = part.as_deref().map(|part| format!(" {part}")).unwrap_or_default();
-            let _ = writeln!(text, "failed     {place}{part}: {error}");
+        for note in failed.iter().take(SHOWN) {
+            let _ = writeln!(text, "failed     {}: {}", note.place(), note.error);
+        }
+        // A vault repeats the same odd property in many notes.
+        let mut warnings: BTreeMap<&str, Vec<&FailedNote>> = BTreeMap::new();
+        for warning in &output.warnings {
+            warnings.entry(&warning.error).or_default().push(warning);
+        }
+        for (error, notes) in warnings.iter().take(SHOWN) {
+            if let Some((first, more)) = notes.split_first() {
+                let more = and_more(more.len(), "more note");
+                let _ = writeln!(text, "warning    {}{more}: {error}", first.place());
+            }
         }
         for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN) {
             let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
         }
-        let left_out = failed.len().saturating_sub(SHOWN) + unresolved.len().saturating_sub(SHOWN);
+        let left_out = [failed.len(), unresolved.len(), warnings.len()]
+            .map(|listed| listed.saturating_sub(SHOWN))
+            .iter()
+            .sum::<usize>();
         if left_out > 0 {
             let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
         }
@@ -219,10 +246,10 @@ impl Op for Import {
         }
         for (kind, SkippedKind { count, bytes }) in &output.skipped {
             let size = if *bytes > 0 { format!(" ({})", size(*bytes)) } else { String::new() };
-            let _ = writeln!(text, "left out   {count} {kind}{size}");
+            let _ = writeln!(text, "left out   {kind}: {count}{size}");
         }
         for (kind, count) in &output.secrets {
-            let _ = writeln!(text, "secret     {count} {kind} replaced: `--allow-secrets` stores them");
+            let _ = writeln!(text, "secret     {kind}: {count} replaced, `--allow-secrets` stores them");
         }
         text
     }

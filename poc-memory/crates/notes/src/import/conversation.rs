@@ -166,6 +166,7 @@ impl Conversation {
             links: Vec::new(),
             session: Some(self.session()),
             ignored: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 
@@ -185,6 +186,26 @@ impl Conversation {
 fn starts_block(text: &str) -> bool {
     let is_mark = |c: char| matches!(c, '#' | '-' | '*' | '`' | '>' | '|' | '+' | '~' | '<');
     text.starts_with(is_mark) || text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A message with its id.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SaidMessage {
+    pub id: String,
+    pub message: Message,
+}
+
+/// The turns of messages: each begins with a message of the person behind an answer, and has its id.
+pub(super) fn turns(messages: impl IntoIterator<Item = SaidMessage>) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for SaidMessage { id, message } in messages {
+        let continues = |turn: &Turn| message.answer || turn.messages.last().is_some_and(|last| !last.answer);
+        match turns.last_mut().filter(|turn| continues(turn)) {
+            Some(turn) => turn.messages.push(message),
+            None => turns.push(Turn { id, messages: vec![message] }),
+        }
+    }
+    turns
 }
 
 /// The part of an id that keys show: the first 12 characters of a hexadecimal id, the last 12 if it begins with the

@@ -1,5 +1,6 @@
 //! Creates the edges that notes name, after all notes are stored.
 
+use super::foreign::NoteLink;
 use super::run::{Import, PendingEdges};
 use super::source::SourceLocation;
 use super::wikilinks;
@@ -105,14 +106,14 @@ impl Import<'_> {
     fn links(
         &mut self,
         src: NodeId,
-        links: &[String],
+        links: &[NoteLink],
         names: &Names,
         pending: &[(SourceLocation, PendingEdges)],
         place: usize,
     ) -> Result<Vec<ResolvedEdge>> {
         let mut ready: Vec<ResolvedEdge> = Vec::new();
         let now = self.memory.now();
-        for target in links {
+        for NoteLink { target, reason } in links {
             let Some(dst) = self.find(target, names)? else {
                 if let Some((place, _)) = pending.get(place) {
                     self.report.unresolved.push((place.clone(), target.clone()));
@@ -120,7 +121,8 @@ impl Import<'_> {
                 continue;
             };
             if dst != src && !ready.iter().any(|other| other.edge.dst == dst) {
-                ready.push(ResolvedEdge { place, edge: link_edge(src, dst, &self.cause.actor, now) });
+                let edge = link_edge(src, dst, &self.cause.actor, reason, now);
+                ready.push(ResolvedEdge { place, edge });
             }
         }
         Ok(ready)
@@ -140,7 +142,7 @@ impl Import<'_> {
     }
 }
 
-fn link_edge(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
+fn link_edge(src: NodeId, dst: NodeId, provenance: &str, reason: &str, now: Timestamp) -> Edge {
     Edge {
         src,
         dst,
@@ -149,7 +151,7 @@ fn link_edge(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge
         created: now,
         touched: now,
         provenance: provenance.to_owned(),
-        reason: String::new(),
+        reason: reason.to_owned(),
     }
 }
 

@@ -68,12 +68,34 @@ pub(super) struct ForeignNote {
     pub draft: Draft,
     /// Other names that links may use for it.
     pub names: Vec<String>,
-    /// Its link targets, as written.
-    pub links: Vec<String>,
+    /// Its links.
+    pub links: Vec<NoteLink>,
     /// The session that it belongs to.
     pub session: Option<String>,
     /// Unknown fields.
     pub ignored: Vec<String>,
+    /// Fields that were left out because of their value, with the reason.
+    pub warnings: Vec<Error>,
+}
+
+/// A link of a note.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NoteLink {
+    /// The name of the note it leads to, as written.
+    pub target: String,
+    /// Why it exists; may be empty.
+    pub reason: String,
+}
+
+impl From<String> for NoteLink {
+    fn from(target: String) -> NoteLink {
+        NoteLink { target, reason: String::new() }
+    }
+}
+
+/// Our own name of a field with any of its names.
+pub(super) fn field_of(name: &str) -> Option<&'static str> {
+    FIELDS.iter().find(|field| field.names.contains(&name)).and_then(|field| field.names.first()).copied()
 }
 
 impl ForeignNote {
@@ -88,14 +110,30 @@ impl ForeignNote {
     ) -> Result<ForeignNote> {
         let mut draft = Draft::new(provenance, Trust::External);
         draft.body = body.map(str::to_owned);
-        let mut note =
-            ForeignNote { draft, names: Vec::new(), links: Vec::new(), session: None, ignored: Vec::new() };
+        let mut note = ForeignNote {
+            draft,
+            names: Vec::new(),
+            links: Vec::new(),
+            session: None,
+            ignored: Vec::new(),
+            warnings: Vec::new(),
+        };
         let mut id = None;
         for (name, value) in fields {
             if value.is_null() {
                 continue;
             }
-            note.field(&name, value, &mut id).map_err(|error| error.field(name.as_str()))?;
+            if let Err(error) = note.field(&name, value, &mut id) {
+                let error = error.field(name.as_str());
+                // Without its text, there is nothing to import; any other field can be left out.
+                if field_of(&name) == Some("body") {
+                    return Err(error);
+                }
+                note.warnings.push(error);
+            }
+        }
+        if note.draft.title.is_none() && title_of(note.draft.body.as_deref().unwrap_or_default()).is_none() {
+            return Err(Error::invalid("the note has no text").hint("give it a title, a body or both"));
         }
         let ForeignNote { draft, names, links, session, .. } = &mut note;
         names.extend(id.clone());
@@ -112,7 +150,7 @@ impl ForeignNote {
             draft.source = session.as_ref().map(|session| format!("session: {session}"));
         }
         let body = draft.body.get_or_insert_default();
-        links.extend(wikilinks::targets(body));
+        links.extend(wikilinks::targets(body).into_iter().map(NoteLink::from));
         if draft.title.is_none() {
             let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
             // An update takes its title from the new text, too.
@@ -123,13 +161,11 @@ impl ForeignNote {
 
     fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
         let draft = &mut self.draft;
-        let Some(own) =
-            FIELDS.iter().find(|field| field.names.contains(&name)).and_then(|field| field.names.first())
-        else {
+        let Some(own) = field_of(name) else {
             self.ignored.push(name.to_owned());
             return Ok(());
         };
-        match *own {
+        match own {
             "id" => *id = Some(text(value)?),
             "key" => draft.key = Some(text(value)?),
             "title" => draft.title = Some(text(value)?).filter(|title| !title.trim().is_empty()),
@@ -161,7 +197,9 @@ impl ForeignNote {
             "source" => draft.source = Some(text(value)?),
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
-            "links" => self.links.extend(list(value)?.iter().map(|link| wikilinks::target(link))),
+            "links" => {
+                self.links.extend(list(value)?.iter().map(|link| NoteLink::from(wikilinks::target(link))));
+            }
             "aliases" => self.names.extend(list(value)?),
             "meta" => self.meta(value)?,
             _ => self.ignored.push(name.to_owned()),

@@ -6,6 +6,7 @@
 
 mod capture;
 mod conversation;
+mod document;
 mod edges;
 mod foreign;
 mod format;
@@ -19,6 +20,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod transcript;
+mod warnings;
 mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
@@ -31,7 +33,7 @@ use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
-use super::{Draft, Memory};
+use super::{Draft, Memory, secrets};
 use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
@@ -119,6 +121,7 @@ impl<'a> Import<'a> {
     ) -> Result<()> {
         self.done += 1;
         self.chunk.add_bytes(bytes);
+        let note = note.map(|note| self.without_faults(&location, note));
         match note.and_then(|note| self.check_key(&location, note)) {
             Ok(note) => self.chunk.push((location, note)),
             Err(error) => self.report.failed.push((location, error)),
@@ -178,7 +181,7 @@ impl<'a> Import<'a> {
         self.link_sessions()?;
         (self.progress)(self.done, self.total.or(Some(self.done)));
         // The failures of a chunk are only known when it is stored.
-        self.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
+        self.report.failed.sort_by(|a, b| a.0.order().cmp(&b.0.order()));
         Ok(self.report)
     }
 
@@ -186,6 +189,14 @@ impl<'a> Import<'a> {
     /// added to that.
     pub(super) fn longest(&self) -> u64 {
         self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
+    }
+
+    /// A text without its secrets, unless they are allowed.
+    pub(super) fn scrubbed(&mut self, text: &str) -> String {
+        match self.options.allow_secrets {
+            true => text.to_owned(),
+            false => secrets::scrub(text, &mut self.report.secrets).into_owned(),
+        }
     }
 
     /// The provenance of the notes.

@@ -1,6 +1,7 @@
 //! The state of a running import.
 
 use super::ParsedNote;
+use super::foreign::NoteLink;
 use super::skipped::SkippedCounts;
 use super::source::{ImportOptions, SourceLocation};
 use super::stored::{Outcome, StoredNote};
@@ -33,6 +34,8 @@ pub struct ImportReport {
     pub failed: Vec<(SourceLocation, Error)>,
     /// Links to missing notes.
     pub unresolved: Vec<(SourceLocation, String)>,
+    /// Fields that were left out because of their value. Their notes were imported.
+    pub warnings: Vec<(SourceLocation, Error)>,
     /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,
     /// Notes of other tools that are past `expires` and were skipped.
@@ -89,15 +92,15 @@ pub(super) enum PendingEdges {
         src: Option<NodeId>,
         /// Names that links may use for it.
         names: Vec<String>,
-        /// Its link targets.
-        links: Vec<String>,
+        /// Its links.
+        links: Vec<NoteLink>,
         /// Whether links of an older version may have to be deleted.
         replaces: bool,
     },
 }
 
 impl PendingEdges {
-    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> PendingEdges {
+    pub(super) fn foreign(names: Vec<String>, links: Vec<NoteLink>) -> PendingEdges {
         PendingEdges::Foreign { src: None, names, links, replaces: false }
     }
 

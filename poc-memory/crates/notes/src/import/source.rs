@@ -102,10 +102,18 @@ impl ImportSource {
 
 /// The error for a file of an unknown format.
 fn unknown(path: &Path) -> Error {
-    let is_archive = path.extension().is_some_and(|extension| extension == "zip" || extension == "gz");
-    let hint = match is_archive {
-        true => "unpack it, and import what is in it".to_owned(),
-        false => format!("{}; `--format NAME` forces one", format::known()),
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = extension.as_deref().unwrap_or_default();
+    let hint = match format::missing_feature(extension) {
+        Some(feature) => {
+            format!(
+                "this program was built without `--features {feature}`, which reads it; save it as text, or build it again"
+            )
+        }
+        None if matches!(extension, "zip" | "gz" | "tgz" | "tar") => {
+            "unpack it, and import what is in it".to_owned()
+        }
+        None => format!("{}; `--format NAME` forces one", format::known()),
     };
     Error::invalid("its format is unknown").hint(hint).file(path.display().to_string())
 }
@@ -221,6 +229,17 @@ impl FolderScan {
         }
         scan.files.sort();
         Ok(scan)
+    }
+}
+
+impl SourceLocation {
+    /// By file, then by number.
+    pub(super) fn order(&self) -> (&str, u64) {
+        match self {
+            SourceLocation::Line(line) => ("", *line),
+            SourceLocation::File(file) => (file, 0),
+            SourceLocation::Item { file, number, .. } => (file, *number),
+        }
     }
 }
 

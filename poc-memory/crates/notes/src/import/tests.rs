@@ -116,15 +116,19 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     put(&vault, "when.md", "---\ncreated: yesterday\n---\nBody of then\n");
     fs::write(vault.join("latin1.md"), b"caf\xe9").unwrap();
     let report = take(&memory, ImportSource::Path(vault));
-    // The title of a file without text is its name.
-    assert_eq!(counts(&report), [2, 0, 0, 0]);
+    // An odd property does not keep a note out.
+    assert_eq!(counts(&report), [4, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r"
+    `empty.md`: the note has no text (give it a title, a body or both)
     `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
     `list.md`: the front matter is not a list of `name: value` (write one property a line, for example `title: Journal`)
+    `yaml.md`: 3:1: `title`: the front matter is wrong: did not find expected ',' or ']'
+    ");
+    let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
+    insta::assert_snapshot!(failures(&warnings), @r"
     `title.md`: `title`: it is an object (give a text)
     `type.md`: `type`: unknown type `epsodic` (did you mean `episodic`?)
     `when.md`: `created`: `yesterday` is not a time (write `2026-11-21` or `2026-11-21T08:00:00Z`)
-    `yaml.md`: 3:1: `title`: the front matter is wrong: did not find expected ',' or ']'
     ");
 }
 
@@ -279,9 +283,9 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
         r#"{"body": "cut"#,
         r#"["no object"]"#,
         r#"{"body": {"no": "text"}}"#,
-        r#"{"body": "bad", "keywords": ["a,b"]}"#,
-        r#"{"body": "bad", "weight": "heavy"}"#,
-        r#"{"body": "bad", "category": "unheard"}"#,
+        r#"{"body": "odd words", "keywords": ["a,b"]}"#,
+        r#"{"body": "odd weight", "weight": "heavy"}"#,
+        r#"{"body": "odd category", "category": "unheard"}"#,
         r#"{"schema_version": 9}"#,
         r#"{"schema_version": 1, "id": "x"}"#,
         r#"{"key": "k", "body": "first"}"#,
@@ -292,20 +296,23 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
     ]
     .join("\n");
     let report = lines(&memory, &text);
-    assert_eq!(counts(&report), [3, 0, 0, 0]);
+    assert_eq!(counts(&report), [6, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r#"
     line 2: it is not JSON: EOF while parsing a string at column 13
     line 3: it is JSON but not an object (write one note a line: {"title": …, "body": …})
     line 4: `body`: it is an object (give a text)
-    line 5: `keywords`: the keyword `a,b` has a comma in it (give each keyword by itself)
-    line 6: `weight`: it is a text (give a number)
-    line 7: `category`: unknown category `unheard` (the categories are core, general, technical, observation, task)
     line 8: `schema_version`: the note has the form 9, this release reads 1 (import it with the release that wrote it, or a newer one)
     line 9: `id`: `x` is not an id
     line 11: the key `k` was given at line 10 already (give each note a key of its own)
-    line 12: `title`: the note has neither a title nor a body (give a title, a body or both)
+    line 12: the note has no text (give it a title, a body or both)
     line 13: the line has more than 320 bytes (split the note into several, one idea each)
     "#);
+    let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
+    insta::assert_snapshot!(failures(&warnings), @r"
+    line 5: `keywords`: the keyword `a,b` has a comma in it (give each keyword by itself)
+    line 6: `weight`: it is a text (give a number)
+    line 7: `category`: unknown category `unheard` (the categories are core, general, technical, observation, task)
+    ");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! JSON Lines: one note per line, written by export or by any other tool.
 
-use super::{Class, Format};
-use crate::import::foreign::ForeignNote;
+use super::{Class, Format, json};
+use crate::import::foreign::{ForeignNote, field_of};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile, not_utf8};
 use crate::import::{ImportOptions, ParsedNote};
@@ -27,11 +27,34 @@ impl Format for JsonLines {
     }
 
     fn recognises(&self, sample: &Sample) -> bool {
-        matches!(sample.extension.as_str(), "jsonl" | "ndjson" | "json")
-            || sample.extension.is_empty() && sample.first() == Some('{')
+        match sample.extension.as_str() {
+            "jsonl" | "ndjson" => true,
+            // Any program writes files that end in `.json`: those of notes have lines or a list of them.
+            "json" => match sample.first() {
+                Some('[') => sample.text().is_some_and(|text| {
+                    let names = json::names(text);
+                    names
+                        .iter()
+                        .any(|(depth, name)| *depth == 1 && matches!(field_of(name), Some("title" | "body")))
+                }),
+                Some('{') => sample.text().is_some_and(|text| {
+                    let line = text.trim_start().lines().next().unwrap_or_default();
+                    line.trim_end().ends_with('}') || !sample.is_whole
+                }),
+                first => first.is_none(),
+            },
+            "" => sample.first() == Some('{'),
+            _ => false,
+        }
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        if file.sample()?.first() == Some('[') {
+            return json::each_value(file, "note", import, &mut |import, place, value| {
+                let note = read_value(value, import.options, import.provenance());
+                import.take(place, 0, note)
+            });
+        }
         let (mut input, longest) = (file.open()?, import.longest());
         let mut number = 0;
         loop {
@@ -72,6 +95,10 @@ pub(in crate::import) fn read_line(
         let message = message.split(" at line ").next().unwrap_or_default();
         Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
     })?;
+    read_value(value, options, provenance)
+}
+
+fn read_value(value: Value, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
     let Value::Object(fields) = value else {
         return Err(Error::invalid("it is JSON but not an object")
             .hint("write one note a line: {\"title\": …, \"body\": …}"));

@@ -32,12 +32,13 @@ impl Format for Markdown {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.longest())?;
-        let note = read_note(&text, file.key(), import);
+        let note = read_parts(&text, file.key(), import);
         import.take(file.location(), text.len(), note)
     }
 }
 
-fn read_note(text: &str, key: Option<String>, import: &Import<'_>) -> Result<ParsedNote> {
+/// The note of a Markdown file.
+pub(super) fn read_parts(text: &str, key: Option<String>, import: &Import<'_>) -> Result<ParsedNote> {
     let parts = markdown::split(text);
     let fields = match markdown::front::<Option<Value>>(parts.front)? {
         None => Map::new(),

@@ -1,9 +1,24 @@
 //! The formats that import reads, one per file.
 
+mod basic_memory;
+mod chatgpt;
+mod claude_ai;
 pub(super) mod claude_code;
 pub(super) mod codex;
+mod csv;
+#[cfg(feature = "documents")]
+mod html;
+mod json;
 pub(super) mod json_lines;
+mod letta;
 mod markdown;
+mod mcp_memory;
+mod mem0;
+#[cfg(feature = "documents")]
+mod pdf;
+#[cfg(test)]
+mod tests;
+mod text;
 mod transcripts;
 
 use super::run::Import;
@@ -45,12 +60,34 @@ pub(super) enum Class {
 }
 
 /// Every format. Of two that recognise a file, the first counts.
-pub(super) const FORMATS: &[&dyn Format] =
-    &[&transcripts::CLAUDE_CODE, &transcripts::CODEX, &markdown::Markdown, &json_lines::JsonLines];
+pub(super) const FORMATS: &[&dyn Format] = &[
+    &transcripts::CLAUDE_CODE,
+    &transcripts::CODEX,
+    &chatgpt::ChatGpt,
+    &claude_ai::ClaudeAi,
+    &mcp_memory::McpMemory,
+    &mem0::Mem0,
+    &letta::Letta,
+    &basic_memory::BasicMemory,
+    &markdown::Markdown,
+    &json_lines::JsonLines,
+    &csv::Csv,
+    #[cfg(feature = "documents")]
+    &pdf::Pdf,
+    #[cfg(feature = "documents")]
+    &html::Html,
+    &text::Text,
+];
 
 /// The format of a file by its content.
 pub(super) fn recognise(sample: &Sample) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.recognises(sample))
+}
+
+/// The feature of the build that is needed to read files with this extension, if this build lacks it.
+pub(super) fn missing_feature(extension: &str) -> Option<&'static str> {
+    let is_document = matches!(extension, "pdf" | "html" | "htm" | "xhtml");
+    (is_document && !cfg!(feature = "documents")).then_some("documents")
 }
 
 /// The assistant whose transcript this is.

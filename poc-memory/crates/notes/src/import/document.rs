@@ -1,0 +1,123 @@
+//! Documents without notes of their own: a short one becomes one note, a long one several in their order.
+
+use super::ParsedNote;
+use super::foreign::ForeignNote;
+use super::run::Import;
+use super::source_file::SourceFile;
+use poc_graph::error::{Error, Result};
+use poc_graph::title_of;
+use serde_json::Map;
+
+/// Longest text of one note in bytes. A search finds a section by what it is about, and a whole book by nothing.
+const PART_BYTES: usize = 6_000;
+
+/// Longest document in bytes.
+const DOCUMENT_BYTES: u64 = 64 << 20;
+
+/// A document.
+pub(super) struct Document {
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// Markdown or plain text.
+    pub text: String,
+}
+
+impl Import<'_> {
+    /// Most bytes of a document.
+    pub(super) fn longest_document(&self) -> u64 {
+        DOCUMENT_BYTES
+    }
+
+    /// Takes a document as one note, or as several that follow each other.
+    pub(super) fn take_document(&mut self, file: &SourceFile<'_>, document: Document) -> Result<()> {
+        let Document { title, text } = document;
+        let parts = parts(&text, PART_BYTES);
+        if parts.is_empty() {
+            let error = Error::invalid("the document has no text").hint("leave it out");
+            return self.take(file.location(), 0, Err(error));
+        }
+        let several = parts.len() > 1;
+        let name = title.or_else(|| title_of(&text)).unwrap_or_else(|| file.name.clone());
+        for (number, part) in (1u64..).zip(&parts) {
+            let key = file.key().map(|key| if several { format!("{key}#{number}") } else { key });
+            let mut note = ForeignNote::read(Map::new(), Some(part), key, self.options, self.provenance())?;
+            let heading = part.starts_with('#').then(|| title_of(part)).flatten();
+            note.draft.title = Some(match heading.filter(|heading| several && *heading != name) {
+                Some(heading) => format!("{name}: {heading}"),
+                None if several => format!("{name} ({number})"),
+                None => name.clone(),
+            });
+            note.draft.source = Some(file.name.clone());
+            if several {
+                note.session = file.key().map(|key| format!("document: {key}"));
+            }
+            let place = if several { file.item("part", number) } else { file.location() };
+            self.take(place, part.len(), Ok(ParsedNote::Foreign(Box::new(note))))?;
+        }
+        Ok(())
+    }
+}
+
+/// The text in parts of at most `most` bytes, which begin at headings or paragraphs where possible. The parts together
+/// contain every character of the text except blank lines and spaces between them.
+fn parts(text: &str, most: usize) -> Vec<String> {
+    let text = text.replace("\r\n", "\n").replace('\0', "");
+    let mut parts: Vec<String> = Vec::new();
+    let mut part = String::new();
+    for paragraph in text.split("\n\n") {
+        let paragraph = paragraph.trim_matches('\n').trim_end();
+        if paragraph.trim().is_empty() {
+            continue;
+        }
+        // A section that begins in the second half of a part begins a part of its own.
+        let begins_section = paragraph.starts_with('#') && part.len() > most / 2;
+        if !part.is_empty() && (part.len() + 2 + paragraph.len() > most || begins_section) {
+            parts.push(std::mem::take(&mut part));
+        }
+        let mut rest = paragraph;
+        while rest.len() > most {
+            let (piece, behind) = split_before(rest, most);
+            parts.push(piece.to_owned());
+            rest = behind;
+        }
+        if !part.is_empty() {
+            part.push_str("\n\n");
+        }
+        part.push_str(rest);
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// A text cut at the last line end, sentence or space before `most` bytes.
+fn split_before(text: &str, most: usize) -> (&str, &str) {
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let head = text.get(..end).unwrap_or_default();
+    let cut = ["\n", ". ", " "]
+        .iter()
+        .find_map(|mark| head.rfind(mark).filter(|at| *at > 0).map(|at| at + mark.len()));
+    let (piece, rest) = text.split_at_checked(cut.unwrap_or(end)).unwrap_or((text, ""));
+    (piece.trim_end(), rest.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// No word is lost, and no part is too long.
+        #[test]
+        fn parts_contain_every_word(text in "([a-zé#. ]{0,30}\n{0,3}){0,20}", most in 20usize..80) {
+            let parts = parts(&text, most);
+            let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(letters(&parts.concat()), letters(&text));
+            prop_assert!(parts.iter().all(|part| part.len() <= most && !part.trim().is_empty()), "{:?}", parts);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Notes of basic-memory: Markdown with a `permalink`, observations (`- [category] text #tag (context)`) and relations
+//! (`- relation [[Target]] (context)`).
+
+use super::markdown::read_parts;
+use super::{Class, Format, json};
+use crate::import::ParsedNote;
+use crate::import::foreign::NoteLink;
+use crate::import::run::Import;
+use crate::import::source_file::{Sample, SourceFile};
+use crate::markdown;
+use poc_graph::error::Result;
+use serde_json::Value;
+
+/// basic-memory.
+pub(super) struct BasicMemory;
+
+impl Format for BasicMemory {
+    fn name(&self) -> &'static str {
+        "basic-memory"
+    }
+
+    fn about(&self) -> &'static str {
+        "Markdown of basic-memory, with observations and relations"
+    }
+
+    fn class(&self) -> Class {
+        Class::Markdown
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        let is_markdown = matches!(sample.extension.as_str(), "md" | "markdown");
+        is_markdown
+            && sample.text().is_some_and(|text| {
+                let front = markdown::split(text).front;
+                front.lines().any(|line| line.starts_with("permalink:"))
+            })
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        let text = file.text(import.longest())?;
+        let note = read_parts(&text, file.key(), import).map(|mut note| {
+            if let ParsedNote::Foreign(foreign) = &mut note {
+                let markdown::Parts { front, body } = markdown::split(&text);
+                let properties: Value = markdown::front(front).unwrap_or_default();
+                if let Some(permalink) = json::text(&properties, "permalink") {
+                    foreign.ignored.retain(|field| field != "permalink");
+                    foreign.draft.key = Some(permalink.to_owned());
+                }
+                let tags = body.lines().flat_map(observation_tags);
+                foreign.draft.keywords.get_or_insert_default().extend(tags);
+                for line in body.lines() {
+                    let Some(relation) = relation(line) else { continue };
+                    let link = foreign.links.iter_mut().find(|link| link.target == relation.target);
+                    if let Some(link) = link {
+                        link.reason = relation.reason;
+                    }
+                }
+                // Relations lead to titles and to file names.
+                foreign.names.extend(foreign.draft.title.clone());
+                foreign.names.extend(file.key());
+                // Its types, such as `note`, say nothing here.
+                if foreign.draft.node_type.as_deref().is_some_and(|name| import.known_type(name).is_err()) {
+                    foreign.draft.node_type = import.options.node_type.clone();
+                }
+            }
+            note
+        });
+        import.take(file.location(), text.len(), note)
+    }
+}
+
+/// The tags of an observation.
+fn observation_tags(line: &str) -> Vec<String> {
+    let Some((_, text)) = line.trim().strip_prefix("- [").and_then(|rest| rest.split_once(']')) else {
+        return Vec::new();
+    };
+    let words = text.split_whitespace().filter_map(|word| word.strip_prefix('#'));
+    let is_tag = |tag: &&str| tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/'));
+    words.filter(is_tag).filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
+}
+
+/// The relation of a line, with its kind and context as the reason.
+fn relation(line: &str) -> Option<NoteLink> {
+    let item = line.trim().strip_prefix("- ")?;
+    let (kind, rest) = item.split_once("[[")?;
+    let (target, context) = rest.split_once("]]")?;
+    if kind.starts_with('[') {
+        return None;
+    }
+    let reason = format!("{} {}", kind.trim(), context.trim()).trim().to_owned();
+    let target = crate::import::wikilinks::target(target);
+    Some(NoteLink { target, reason })
+}

@@ -1,0 +1,116 @@
+//! Tables with a header row: each row is a note. The columns have the names of the fields of JSON Lines; if none of
+//! them is a text, the text of a note is the list of its columns.
+
+use super::{Class, Format};
+use crate::import::ParsedNote;
+use crate::import::foreign::{self, ForeignNote};
+use crate::import::run::Import;
+use crate::import::source_file::{Sample, SourceFile};
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+
+/// CSV, with commas, semicolons or tabs.
+pub(super) struct Csv;
+
+impl Format for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn about(&self) -> &'static str {
+        "tables with a header row"
+    }
+
+    fn class(&self) -> Class {
+        Class::Document
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        matches!(sample.extension.as_str(), "csv" | "tsv")
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        let sample = file.sample()?;
+        let header = sample.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let count = |delimiter: &u8| header.iter().filter(|byte| *byte == delimiter).count();
+        // Of two that are equally frequent, the last counts.
+        let delimiter = [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',');
+        let mut rows =
+            csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.open()?);
+        let names = rows.byte_headers().map_err(|error| wrong(&error))?.clone();
+        let names: Vec<String> = names.iter().map(|name| name_of(name)).collect();
+        if names.iter().all(String::is_empty) {
+            return Err(Error::invalid("the table has no header row")
+                .hint("write the names of the columns into the first row, for example `title,body`"));
+        }
+        let columns: Vec<Option<&str>> = names.iter().map(|name| foreign::field_of(name)).collect();
+        let has_text = columns.iter().flatten().any(|field| matches!(*field, "title" | "body"));
+        let mut row = csv::ByteRecord::new();
+        loop {
+            let line = rows.position().line();
+            match rows.read_byte_record(&mut row) {
+                Ok(false) => return Ok(()),
+                Ok(true) => {
+                    let line = row.position().map_or(line, csv::Position::line);
+                    let note = note(&row, &names, &columns, has_text, import);
+                    import.take(file.line(line), row.as_slice().len(), note)?;
+                }
+                Err(error) => {
+                    if error.is_io_error() {
+                        return Err(wrong(&error));
+                    }
+                    import.take(file.line(line), 0, Err(wrong(&error)))?;
+                }
+            }
+        }
+    }
+}
+
+fn note(
+    row: &csv::ByteRecord,
+    names: &[String],
+    columns: &[Option<&str>],
+    has_text: bool,
+    import: &Import<'_>,
+) -> Result<ParsedNote> {
+    if row.len() > names.len() {
+        return Err(Error::invalid(format!("the row has {} cells, the header {}", row.len(), names.len()))
+            .hint("put a cell that contains the delimiter into double quotes"));
+    }
+    let mut fields = Map::new();
+    let mut lines = Vec::new();
+    for ((cell, name), field) in row.iter().zip(names).zip(columns) {
+        let cell = std::str::from_utf8(cell).map_err(|_| {
+            Error::invalid(format!("the column `{name}` is not UTF-8")).hint("save the table as UTF-8")
+        })?;
+        let cell = cell.trim();
+        if cell.is_empty() {
+            continue;
+        }
+        match field {
+            Some(field) if has_text => drop(fields.insert((*field).to_owned(), value(field, cell))),
+            None if has_text => drop(fields.insert(name.clone(), cell.into())),
+            _ => lines.push(format!("{name}: {cell}")),
+        }
+    }
+    let note = ForeignNote::read(fields, Some(&lines.join("\n")), None, import.options, import.provenance())?;
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}
+
+/// A cell as the value of a field. Numbers in a table are texts.
+fn value(field: &str, cell: &str) -> Value {
+    match field {
+        "weight" | "emotion" => cell.parse::<f64>().map_or_else(|_| cell.into(), Value::from),
+        "created" | "modified" | "expires" => cell.parse::<i64>().map_or_else(|_| cell.into(), Value::from),
+        _ => cell.into(),
+    }
+}
+
+fn name_of(header: &[u8]) -> String {
+    let name = String::from_utf8_lossy(header);
+    name.trim_start_matches('\u{FEFF}').trim().to_lowercase()
+}
+
+fn wrong(error: &csv::Error) -> Error {
+    Error::invalid(format!("the table cannot be read: {error}"))
+}

@@ -1,0 +1,182 @@
+//! Reads files of JSON value by value: an array, JSON Lines, or one value.
+
+use crate::import::run::Import;
+use crate::import::source::SourceLocation;
+use crate::import::source_file::SourceFile;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use serde::de::{DeserializeSeed, SeqAccess, Visitor};
+use serde_json::Value;
+use std::io::BufRead as _;
+
+/// What to do with a value and its place.
+type Each<'f, 'i> = dyn FnMut(&mut Import<'i>, SourceLocation, Value) -> Result<()> + 'f;
+
+/// Calls `each` with the elements of an array, the lines of JSON Lines, or the only value. `kind` says what they are,
+/// for their places. Only one value at a time is in memory.
+pub(super) fn each_value<'i>(
+    file: &SourceFile<'_>,
+    kind: &'static str,
+    import: &mut Import<'i>,
+    each: &mut Each<'_, 'i>,
+) -> Result<()> {
+    let sample = file.sample()?;
+    if sample.first() == Some('[') {
+        let mut elements = Elements { file, kind, import, each, number: 0, failed: None };
+        let mut from = serde_json::Deserializer::from_reader(file.open()?);
+        let read = (&mut elements).deserialize(&mut from);
+        return match (elements.failed.take(), read) {
+            (Some(error), _) => Err(error),
+            (None, read) => read.map_err(|error| not_json(&error)),
+        };
+    }
+    if sample.objects().is_empty() {
+        let value = serde_json::from_reader(file.open()?).map_err(|error| not_json(&error))?;
+        return each(import, file.location(), value);
+    }
+    for (number, line) in (1..).zip(file.open()?.lines()) {
+        let line = line.map_err(|error| file.unreadable(&error))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str(&line) {
+            Ok(value) => each(import, file.line(number), value)?,
+            Err(error) => {
+                let error = Error::invalid(format!(
+                    "it is not JSON: {} at column {}",
+                    reason(&error),
+                    error.column()
+                ))
+                .hint("write one JSON object a line");
+                import.take(file.line(number), 0, Err(error))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The elements of an array.
+struct Elements<'a, 'f, 'i> {
+    file: &'a SourceFile<'a>,
+    kind: &'static str,
+    import: &'a mut Import<'i>,
+    each: &'a mut Each<'f, 'i>,
+    number: u64,
+    /// The error that ended the import.
+    failed: Option<Error>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Elements<'_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> std::result::Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Elements<'_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<(), A::Error> {
+        while let Some(value) = seq.next_element::<Value>()? {
+            self.number += 1;
+            let place = self.file.item(self.kind, self.number);
+            if let Err(error) = (self.each)(self.import, place, value) {
+                self.failed = Some(error);
+                return Err(serde::de::Error::custom("stopped"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    Error::invalid(format!("it is not JSON from line {} on: {}", error.line(), reason(error)))
+        .hint("export it again: what is before this line was imported")
+}
+
+fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// A text in an object.
+pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+/// A time in an object: RFC 3339, or seconds since 1970 with a fraction.
+pub(super) fn time(value: &Value, field: &str) -> Option<Timestamp> {
+    match value.get(field)? {
+        Value::String(text) => {
+            let text = text.trim();
+            Timestamp::parse(text).or_else(|_| Timestamp::parse(&format!("{text}Z"))).ok()
+        }
+        Value::Number(seconds) => {
+            let at = Timestamp((seconds.as_f64()? * 1000.0) as i64);
+            // Times after the year 9999 cannot be parsed again.
+            Timestamp::parse(&at.to_string()).ok()
+        }
+        _ => None,
+    }
+}
+
+/// The names at the beginning of a file of JSON, each with its depth: 1 in the outermost object, and in objects of the
+/// outermost array. Names of the same object come in order. The file may be cut off.
+pub(super) fn names(text: &str) -> Vec<(usize, String)> {
+    let mut names = Vec::new();
+    let mut depth = 0usize;
+    let mut chars = text.char_indices().peekable();
+    while let Some((start, c)) = chars.next() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            '"' => {
+                let mut escaped = false;
+                let end = chars.find(|&(_, c)| {
+                    let ends = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    ends
+                });
+                let Some((end, _)) = end else { break };
+                while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
+                if chars.peek().is_some_and(|(_, c)| *c == ':') {
+                    names.push((depth, text.get(start + 1..end).unwrap_or_default().to_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Whether a list of names has all of these at a depth.
+pub(super) fn has(names: &[(usize, String)], depth: usize, wanted: &[&str]) -> bool {
+    wanted.iter().all(|wanted| names.iter().any(|(at, name)| *at == depth && name == wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_a_file_that_is_cut_off() {
+        let text = r#" [{"title": "a \"b\": c", "mapping": {"x": {"id": "mapping"}}, "cut": "of"#;
+        let found: Vec<String> = names(text).iter().map(|(depth, name)| format!("{depth} {name}")).collect();
+        assert_eq!(found, ["1 title", "1 mapping", "2 x", "3 id", "1 cut"]);
+    }
+
+    #[test]
+    fn times_have_two_forms() {
+        let value = serde_json::json!({"a": 1_700_000_000.25, "b": "2026-11-20T10:00:00Z", "c": "2026-11-20T10:00:00.5", "d": 1e300});
+        let time = |field| time(&value, field).map(|at| at.to_string());
+        assert_eq!(time("a").unwrap(), "2023-11-14T22:13:20.250Z");
+        assert_eq!(time("b").unwrap(), "2026-11-20T10:00:00.000Z");
+        assert_eq!(time("c").unwrap(), "2026-11-20T10:00:00.500Z");
+        assert_eq!((time("d"), time("e")), (None, None));
+    }
+}

@@ -1,0 +1,150 @@
+//! Agent files of Letta (`.af`), and lists of memory blocks. Blocks and passages become notes, and the messages of an
+//! agent become turns.
+
+use super::claude_code::text_bytes;
+use super::{Class, Format, json};
+use crate::import::ParsedNote;
+use crate::import::conversation::{Conversation, Message, SaidMessage, turns};
+use crate::import::foreign::ForeignNote;
+use crate::import::run::Import;
+use crate::import::skipped::SkippedCounts;
+use crate::import::source::SourceLocation;
+use crate::import::source_file::{Sample, SourceFile};
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+
+/// Letta.
+pub(super) struct Letta;
+
+impl Format for Letta {
+    fn name(&self) -> &'static str {
+        "letta"
+    }
+
+    fn about(&self) -> &'static str {
+        "agent files and memory blocks of Letta"
+    }
+
+    fn class(&self) -> Class {
+        Class::Records
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
+        text.is_some_and(|text| {
+            let names = json::names(text);
+            let is_block = ["limit", "description", "read_only", "is_template"];
+            json::has(&names, 1, &["label", "value"])
+                && is_block.iter().any(|name| json::has(&names, 1, &[name]))
+                || json::has(&names, 1, &["agents", "blocks"])
+                || json::has(&names, 1, &["agents"]) && json::has(&names, 2, &["block_ids"])
+                || json::has(&names, 1, &["core_memory"])
+        })
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        json::each_value(file, "block", import, &mut |import, place, value| {
+            if value.get("label").is_some() {
+                return block(import, place, &value, None);
+            }
+            let list = |value: &Value, field: &str| -> Vec<Value> {
+                value.get(field).and_then(Value::as_array).cloned().unwrap_or_default()
+            };
+            // Earlier agent files have one agent with its blocks, later ones lists of both.
+            let name = json::text(&value, "name").map(str::to_owned);
+            let blocks = list(&value, "blocks").into_iter().chain(list(&value, "core_memory"));
+            for (number, value) in (1..).zip(blocks) {
+                block(import, file.item("block", number), &value, name.as_deref())?;
+            }
+            let agents = list(&value, "agents");
+            let agents = if agents.is_empty() { vec![value] } else { agents };
+            for (number, value) in (1..).zip(agents) {
+                agent(import, &file.item("agent", number), &value)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A memory block: its label is the title.
+fn block(import: &mut Import<'_>, place: SourceLocation, block: &Value, agent: Option<&str>) -> Result<()> {
+    let note = read_block(import, block, agent);
+    import.take(place, text_bytes(Some(block)), note)
+}
+
+fn read_block(import: &mut Import<'_>, block: &Value, agent: Option<&str>) -> Result<ParsedNote> {
+    let Some((label, value)) = json::text(block, "label").zip(json::text(block, "value")) else {
+        return Err(Error::invalid("the block has no text").hint("a block of Letta has `label` and `value`"));
+    };
+    let value = import.scrubbed(value);
+    let id = json::text(block, "id").map(str::to_owned);
+    let id = id.unwrap_or_else(|| agent.map_or_else(|| label.to_owned(), |agent| format!("{agent}/{label}")));
+    let mut fields = Map::new();
+    fields.insert("title".into(), label.into());
+    let description = json::text(block, "description").map(|text| format!("; {text}")).unwrap_or_default();
+    fields.insert("source".into(), format!("letta block{description}").into());
+    if let Some(at) = json::time(block, "created_at") {
+        fields.insert("created".into(), at.to_string().into());
+    }
+    let key = Some(format!("letta/{id}"));
+    let note = ForeignNote::read(fields, Some(&value), key, import.options, import.provenance())?;
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}
+
+/// The passages and messages of an agent.
+fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Result<()> {
+    let items = |field: &str| agent.get(field).and_then(Value::as_array).into_iter().flatten();
+    for passage in items("passages").chain(items("archival_memory")) {
+        let text = json::text(passage, "text").map(|text| import.scrubbed(text));
+        let note = text.ok_or_else(|| Error::invalid("the passage has no `text`")).and_then(|text| {
+            let key = json::text(passage, "id").map(|id| format!("letta/{id}"));
+            let note = ForeignNote::read(Map::new(), Some(&text), key, import.options, import.provenance())?;
+            Ok(ParsedNote::Foreign(Box::new(note)))
+        });
+        import.take(place.clone(), text_bytes(Some(passage)), note)?;
+    }
+    let name = json::text(agent, "name").unwrap_or("Letta").to_owned();
+    let conversation = Conversation {
+        format: "letta".into(),
+        id: json::text(agent, "id").unwrap_or(&name).to_owned(),
+        title: Some(name.clone()),
+        asker: "User".into(),
+        answerer: name,
+        ..Conversation::default()
+    };
+    let skipped = &mut import.report.skipped;
+    let said: Vec<SaidMessage> =
+        (1..).zip(items("messages")).filter_map(|(number, message)| said(number, message, skipped)).collect();
+    turns(said).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
+}
+
+fn said(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
+    let answer = match json::text(message, "role") {
+        Some("user") => false,
+        Some("assistant") => true,
+        Some("tool") => {
+            skipped.add("tool results", text_bytes(message.get("content")));
+            return None;
+        }
+        _ => {
+            skipped.add("messages of the program", text_bytes(message.get("content")));
+            return None;
+        }
+    };
+    let content = message.get("content");
+    let blocks = content.and_then(Value::as_array).into_iter().flatten();
+    let texts: Vec<&str> =
+        blocks.filter_map(|block| json::text(block, "text")).chain(content.and_then(Value::as_str)).collect();
+    for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        skipped.add("tool calls", text_bytes(Some(call)));
+    }
+    let text = texts.join("\n\n");
+    // Letta tells its agents of events in JSON.
+    if !answer && text.starts_with('{') && text.contains("\"type\"") && !text.contains("\"user_message\"") {
+        skipped.add("messages of the program", text.len());
+        return None;
+    }
+    let id = json::text(message, "id").map_or_else(|| format!("message-{number}"), str::to_owned);
+    let message = Message::new(answer, json::time(message, "created_at"), &text, skipped);
+    (!message.text.is_empty()).then_some(SaidMessage { id, message })
+}

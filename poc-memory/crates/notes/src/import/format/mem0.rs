@@ -1,0 +1,97 @@
+//! Memories of mem0: the answer of `get_all` (`{"results": […]}`), a list, or JSON Lines.
+
+use super::claude_code::text_bytes;
+use super::{Class, Format, json};
+use crate::import::ParsedNote;
+use crate::import::foreign::ForeignNote;
+use crate::import::run::Import;
+use crate::import::source::SourceLocation;
+use crate::import::source_file::{Sample, SourceFile};
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+
+/// mem0.
+pub(super) struct Mem0;
+
+impl Format for Mem0 {
+    fn name(&self) -> &'static str {
+        "mem0"
+    }
+
+    fn about(&self) -> &'static str {
+        "memories of mem0, as JSON or JSON Lines"
+    }
+
+    fn class(&self) -> Class {
+        Class::Records
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
+        text.is_some_and(|text| {
+            let names = json::names(text);
+            let is_memory = |depth| {
+                json::has(&names, depth, &["memory"])
+                    && ["hash", "user_id", "agent_id", "run_id", "created_at", "categories", "score"]
+                        .iter()
+                        .any(|name| json::has(&names, depth, &[name]))
+            };
+            is_memory(1) || json::has(&names, 1, &["results"]) && is_memory(2)
+        })
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        json::each_value(file, "memory", import, &mut |import, place, value| {
+            let Some(results) = value.get("results").and_then(Value::as_array) else {
+                return take(import, place, &value);
+            };
+            for relation in value.get("relations").and_then(Value::as_array).into_iter().flatten() {
+                import.report.skipped.add("relations", text_bytes(Some(relation)));
+            }
+            (1..)
+                .zip(results)
+                .try_for_each(|(number, memory)| take(import, file.item("memory", number), memory))
+        })
+    }
+}
+
+fn take(import: &mut Import<'_>, place: SourceLocation, memory: &Value) -> Result<()> {
+    let note = read(memory, import);
+    import.take(place, text_bytes(Some(memory)), note)
+}
+
+fn read(memory: &Value, import: &mut Import<'_>) -> Result<ParsedNote> {
+    let text = json::text(memory, "memory").or_else(|| json::text(memory, "text")).ok_or_else(|| {
+        Error::invalid("the memory has no text").hint("a memory of mem0 has `id` and `memory`")
+    })?;
+    let text = import.scrubbed(text);
+    let mut fields = Map::new();
+    let categories = memory.get("categories").or_else(|| memory.pointer("/metadata/categories"));
+    if let Some(Value::Array(words)) = categories {
+        let words = words.iter().filter_map(Value::as_str).map(|word| word.replace(',', " ").into());
+        fields.insert("keywords".into(), Value::Array(words.collect()));
+    }
+    for (name, field) in [("created", "created_at"), ("modified", "updated_at")] {
+        if let Some(at) = json::time(memory, field) {
+            fields.insert(name.into(), at.to_string().into());
+        }
+    }
+    let speaker = ["actor_id", "user_id", "agent_id"].iter().find_map(|field| json::text(memory, field));
+    if let Some(speaker) = speaker {
+        fields.insert("author".into(), speaker.into());
+    }
+    let mut source = vec!["mem0".to_owned()];
+    for field in ["user_id", "agent_id", "app_id", "run_id"] {
+        source.extend(
+            json::text(memory, field).map(|value| format!("{}: {value}", field.trim_end_matches("_id"))),
+        );
+    }
+    for (name, value) in memory.get("metadata").and_then(Value::as_object).into_iter().flatten() {
+        source.extend(value.as_str().map(|value| format!("{name}: {value}")));
+    }
+    let source = import.scrubbed(&source.join("; "));
+    fields.insert("source".into(), source.into());
+    let key = json::text(memory, "id").map(|id| format!("mem0/{id}"));
+    let note = ForeignNote::read(fields, Some(&text), key, import.options, import.provenance())?;
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}

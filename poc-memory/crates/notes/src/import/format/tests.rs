@@ -1,0 +1,524 @@
+//! Each format: what is written in it is what is imported, a second import changes nothing, and bad parts are named
+//! while the others are imported.
+
+use crate::import::{ImportOptions, ImportReport, ImportSource, import};
+use crate::testing::TestMemory;
+use poc_graph::{EdgeKind, Node};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn take_with(memory: &TestMemory, path: &Path, options: &ImportOptions) -> ImportReport {
+    import(memory, &ImportSource::Path(path.to_owned()), options, &|_, _| {}).unwrap()
+}
+
+fn take(memory: &TestMemory, path: &Path) -> ImportReport {
+    take_with(memory, path, &ImportOptions::default())
+}
+
+fn put(memory: &TestMemory, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = memory.folder().join("in").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, content).unwrap();
+    path
+}
+
+/// The notes of a memory, by creation in the store.
+fn notes(memory: &TestMemory) -> Vec<Node> {
+    let view = memory.store.view();
+    let mut notes: Vec<Node> =
+        (0..view.slots()).filter_map(|ix| memory.store.node(view.id(ix)?).unwrap()).collect();
+    notes.sort_by_key(|note| note.id);
+    notes
+}
+
+/// Imports a file of a format, checks that the format is recognised, and that a second import changes nothing.
+fn twice(memory: &TestMemory, path: &Path, format: &str) -> ImportReport {
+    let report = take(memory, path);
+    assert_eq!(report.formats.keys().collect::<Vec<_>>(), [format]);
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    let seq = memory.store.view().seq;
+    let again = take(memory, path);
+    assert_eq!([again.inserted, again.updated], [0, 0]);
+    assert_eq!(memory.store.view().seq, seq, "nothing was written");
+    report
+}
+
+fn failures(report: &ImportReport) -> String {
+    let line = |(place, error): &(_, poc_graph::error::Error)| {
+        let hint = error.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{place}: {error}{hint}\n")
+    };
+    report.failed.iter().map(line).collect()
+}
+
+/// A text whose words differ from those of others by the number.
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec("[a-zé]{2,9}( [a-z\"<&,;]{2,9}){0,6}", 1..8)
+        .prop_map(|texts| (0..).zip(texts).map(|(number, text)| format!("{text} {number}")).collect())
+}
+
+/// Exchanges of a conversation: what was asked, and what was answered.
+fn exchanges() -> impl Strategy<Value = Vec<(String, String)>> {
+    texts()
+        .prop_map(|texts| texts.into_iter().map(|text| (text.clone(), format!("answer to {text}"))).collect())
+}
+
+fn uuid(kind: u32, number: usize) -> String {
+    format!("{:08x}-0000-4000-8000-{kind:012x}", number + 1)
+}
+
+/// A conversation of ChatGPT; after each exchange there is a branch that was abandoned.
+fn chatgpt(exchanges: &[(String, String)]) -> Value {
+    numbered_chatgpt(0, exchanges)
+}
+
+fn numbered_chatgpt(first: usize, exchanges: &[(String, String)]) -> Value {
+    let mut mapping = json!({"root": {"id": "root", "message": null, "parent": null, "children": []}});
+    let mut parent = "root".to_owned();
+    let mut add = |id: String, parent: &str, role: &str, kind: &str, parts: Value, recipient: &str| {
+        mapping[&id] = json!({"id": id, "parent": parent, "children": [], "message": {
+            "id": id, "author": {"role": role}, "create_time": 1_700_000_000.5, "recipient": recipient,
+            "content": {"content_type": kind, "parts": parts}, "metadata": {},
+        }});
+        id
+    };
+    for (number, (question, answer)) in (first..).zip(exchanges) {
+        let asked = add(uuid(1, number), &parent, "user", "text", json!([question]), "all");
+        let other = add(uuid(2, number), &parent, "user", "text", json!([format!("not {question}")]), "all");
+        add(uuid(3, number), &other, "assistant", "text", json!(["never mind"]), "all");
+        let call = add(uuid(4, number), &asked, "assistant", "code", json!(["search()"]), "browser");
+        let result = add(uuid(5, number), &call, "tool", "text", json!(["a page"]), "all");
+        let thoughts = add(uuid(6, number), &result, "assistant", "thoughts", json!([]), "all");
+        parent = add(uuid(7, number), &thoughts, "assistant", "text", json!([answer]), "all");
+    }
+    json!({
+        "title": "A talk", "create_time": 1_700_000_000.0, "conversation_id": uuid(0, first), "current_node": parent,
+        "mapping": mapping,
+    })
+}
+
+fn claude_ai(exchanges: &[(String, String)]) -> Value {
+    let message = |number: usize, sender: &str, text: &str| {
+        json!({
+            "uuid": uuid(u32::from(sender == "human"), number), "sender": sender, "text": text,
+            "content": [
+                {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text},
+                {"type": "tool_result", "content": [{"type": "text", "text": "a page"}]},
+            ],
+            "created_at": "2026-11-20T10:00:00.000000Z", "attachments": [{"extracted_content": "long"}], "files": [],
+        })
+    };
+    let messages: Vec<Value> = exchanges
+        .iter()
+        .enumerate()
+        .flat_map(|(number, (asked, answered))| {
+            [message(number, "human", asked), message(number, "assistant", answered)]
+        })
+        .collect();
+    json!({"uuid": uuid(9, 0), "name": "A talk", "account": {"uuid": "x"}, "chat_messages": messages})
+}
+
+/// Checks that the notes are the exchanges, each linked to the next.
+fn check_turns(memory: &TestMemory, exchanges: &[(String, String)], answerer: &str) {
+    let notes = notes(memory);
+    let said: Vec<String> = notes.iter().map(|note| note.body.clone()).collect();
+    let expected: Vec<String> = exchanges
+        .iter()
+        .map(|(asked, answered)| format!("User: {asked}\n\n{answerer}: {answered}"))
+        .collect();
+    assert_eq!(said, expected);
+    let view = memory.store.view();
+    for pair in notes.windows(2) {
+        let ix = view.find(pair[0].id).unwrap();
+        assert!(view.sequence_neighbors(ix).any(|next| view.id(next) == Some(pair[1].id)));
+    }
+    assert!(notes.iter().all(|note| note.node_type.0 == "episodic"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn chatgpt_conversations_are_their_current_branch(exchanges in exchanges()) {
+        let memory = TestMemory::new();
+        let path = put(&memory, "conversations.json", json!([chatgpt(&exchanges)]).to_string());
+        let report = twice(&memory, &path, "chatgpt");
+        check_turns(&memory, &exchanges, "ChatGPT");
+        let skipped: Vec<&str> = report.skipped.iter().map(|(kind, _)| kind).collect();
+        prop_assert_eq!(skipped, ["thoughts", "tool calls", "tool results", "turns of abandoned branches"]);
+    }
+
+    #[test]
+    fn claude_ai_conversations_are_their_texts(exchanges in exchanges()) {
+        let memory = TestMemory::new();
+        let path = put(&memory, "conversations.json", json!([claude_ai(&exchanges)]).to_string());
+        twice(&memory, &path, "claude-ai");
+        check_turns(&memory, &exchanges, "Claude");
+    }
+
+    #[test]
+    fn entities_keep_observations_and_relations(texts in texts()) {
+        let memory = TestMemory::new();
+        let entity = |(number, text): (usize, &String)| {
+            json!({"type": "entity", "name": format!("E{number}"), "entityType": "thing", "observations": [text, "seen"]})
+        };
+        let relation = |number: usize| {
+            json!({"type": "relation", "from": "E0", "to": format!("E{number}"), "relationType": "knows"})
+        };
+        let lines: Vec<String> = (1..texts.len())
+            .map(relation)
+            .chain(texts.iter().enumerate().map(entity))
+            .map(|line| line.to_string())
+            .collect();
+        // The first line says what it is.
+        let lines = if texts.len() > 1 { lines } else { lines.into_iter().rev().collect() };
+        twice(&memory, &put(&memory, "memory.jsonl", lines.join("\n")), "mcp-memory");
+        for (number, text) in texts.iter().enumerate() {
+            let note = memory.find(&format!("E{number}")).unwrap();
+            prop_assert_eq!(note.body, format!("- {text}\n- seen"));
+            prop_assert_eq!(note.keywords, ["thing"]);
+        }
+        let first = memory.find("E0").unwrap().id;
+        let links = memory.store.edges(first).unwrap().into_iter().filter(|edge| edge.kind == EdgeKind::Link);
+        let reasons: Vec<String> = links.map(|edge| edge.reason).collect();
+        prop_assert_eq!(reasons, vec!["knows"; texts.len() - 1]);
+    }
+
+    #[test]
+    fn memories_of_mem0_have_three_forms(texts in texts(), form in 0..3) {
+        let memory = TestMemory::new();
+        let record = |(number, text): (usize, &String)| json!({
+            "id": uuid(1, number), "memory": text, "hash": "x", "user_id": "eve", "categories": ["food"],
+            "metadata": {"place": "home"}, "created_at": "2026-01-02T03:04:05-08:00", "updated_at": null,
+        });
+        let records: Vec<Value> = texts.iter().enumerate().map(record).collect();
+        let (name, content) = match form {
+            0 => ("mem0.json", json!({"results": records}).to_string()),
+            1 => ("mem0.json", serde_json::to_string_pretty(&records).unwrap()),
+            _ => ("mem0.jsonl", records.iter().map(|record| format!("{record}\n")).collect()),
+        };
+        twice(&memory, &put(&memory, name, content), "mem0");
+        let notes = notes(&memory);
+        prop_assert_eq!(notes.iter().map(|note| &note.body).collect::<Vec<_>>(), texts.iter().collect::<Vec<_>>());
+        let note = &notes[0];
+        prop_assert_eq!(&note.key, &format!("mem0/{}", uuid(1, 0)));
+        prop_assert_eq!(note.author.as_deref(), Some("eve"));
+        prop_assert_eq!(note.source.as_deref(), Some("mem0; user: eve; place: home"));
+        prop_assert_eq!(note.created.to_string(), "2026-01-02T11:04:05.000Z");
+    }
+
+    #[test]
+    fn tables_are_rows(texts in texts(), delimiter in prop_oneof![Just(','), Just(';'), Just('\t')]) {
+        let memory = TestMemory::new();
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let rows: Vec<String> = texts.iter().enumerate().map(|(number, text)| {
+            [format!("k{number}"), quoted(text), "2026-01-02".into(), "2".into()].join(&delimiter.to_string())
+        }).collect();
+        let header = ["ID", "Text", "date", "weight"].join(&delimiter.to_string());
+        let path = put(&memory, "notes.csv", format!("\u{FEFF}{header}\r\n{}\r\n", rows.join("\r\n")));
+        twice(&memory, &path, "csv");
+        for (number, text) in texts.iter().enumerate() {
+            let note = memory.find(&format!("k{number}")).unwrap();
+            prop_assert_eq!(&note.body, text.trim());
+            prop_assert_eq!(memory.store.activity(note.id).unwrap().unwrap().weight, 2.0);
+        }
+    }
+
+    #[test]
+    fn lists_of_notes_are_notes(texts in texts()) {
+        let memory = TestMemory::new();
+        let list: Vec<Value> = texts.iter().map(|text| json!({"title": "One", "body": text})).collect();
+        twice(&memory, &put(&memory, "notes.json", serde_json::to_string_pretty(&list).unwrap()), "json-lines");
+        let bodies: Vec<String> = notes(&memory).into_iter().map(|note| note.body).collect();
+        prop_assert_eq!(bodies, texts);
+    }
+
+    #[test]
+    fn blocks_of_letta_are_notes(texts in texts(), in_file in any::<bool>()) {
+        let memory = TestMemory::new();
+        let block = |(number, text): (usize, &String)| json!({
+            "id": format!("block-{number}"), "label": "human", "value": text, "limit": 5000, "description": "the person",
+        });
+        let blocks: Vec<Value> = texts.iter().enumerate().map(block).collect();
+        let content = match in_file {
+            true => json!({"agents": [{"id": "agent-0", "name": "Ada", "block_ids": ["block-0"], "messages": [
+                {"id": "m1", "role": "system", "content": [{"type": "text", "text": "You are Ada."}]},
+                {"id": "m2", "role": "user", "content": [{"type": "text", "text": "Which port?"}]},
+                {"id": "m3", "role": "assistant", "content": [{"type": "text", "text": "It is 5432."}]},
+                {"id": "m4", "role": "tool", "content": [{"type": "text", "text": "OK"}]},
+            ]}], "blocks": blocks}),
+            false => json!(blocks),
+        };
+        twice(&memory, &put(&memory, if in_file { "ada.af" } else { "blocks.json" }, content.to_string()), "letta");
+        for (number, text) in texts.iter().enumerate() {
+            let note = memory.find(&format!("letta/block-{number}")).unwrap();
+            prop_assert_eq!((note.title.as_str(), &note.body), ("human", text));
+        }
+        if in_file {
+            prop_assert_eq!(memory.find("letta/agent-0/m2").unwrap().body, "User: Which port?\n\nAda: It is 5432.");
+        }
+    }
+
+    /// A long document is cut into notes that follow each other and together contain it.
+    #[test]
+    fn documents_are_cut_into_parts(paragraphs in proptest::collection::vec("[a-z]{3,9}( [a-z]{3,9}){40,200}", 1..20)) {
+        let memory = TestMemory::new();
+        let text: String = (0..).zip(&paragraphs).map(|(number, text)| format!("Nr. {number} {text}\n\n")).collect();
+        twice(&memory, &put(&memory, "book.txt", &text), "text");
+        let bodies: Vec<String> = notes(&memory).into_iter().map(|note| note.body).collect();
+        prop_assert_eq!(bodies.join("\n\n"), text.trim());
+        prop_assert!(bodies.iter().all(|body| body.len() <= 6_000));
+    }
+}
+
+#[test]
+fn notes_of_basic_memory_keep_observations_and_relations() {
+    let memory = TestMemory::new();
+    let text = "---\ntitle: Coffee\ntype: note\npermalink: kitchen/coffee\ntags: [drink]\n---\n\n# Coffee\n\n## Observations\n\n- [method] Pour over at 93 degrees #brewing (from a book)\n\n## Relations\n\n- needs [[Kettle]] (for water)\n- relates_to [[tea]]\n";
+    put(&memory, "kitchen/Coffee.md", text);
+    put(&memory, "Kettle.md", "---\ntitle: Kettle\npermalink: kettle\n---\nIt holds a litre.\n");
+    put(&memory, "tea.md", "Green tea.\n");
+    let report = take(&memory, &memory.folder().join("in"));
+    assert_eq!(report.formats, [("basic-memory".to_owned(), 2), ("markdown".to_owned(), 1)].into());
+    assert_eq!((failures(&report).as_str(), report.warnings.len()), ("", 0));
+    let coffee = memory.find("kitchen/coffee").unwrap();
+    assert_eq!(coffee.keywords, ["drink", "brewing"]);
+    assert!(coffee.body.contains("- [method] Pour over at 93 degrees #brewing (from a book)"));
+    let mut links: Vec<(String, String)> = memory
+        .store
+        .edges(coffee.id)
+        .unwrap()
+        .into_iter()
+        .filter(|edge| edge.kind == EdgeKind::Link)
+        .map(|edge| (memory.store.node(edge.dst).unwrap().unwrap().key, edge.reason))
+        .collect();
+    links.sort();
+    let expected = [("kettle", "needs (for water)"), ("tea", "relates_to")];
+    assert_eq!(links, expected.map(|(key, reason)| (key.to_owned(), reason.to_owned())));
+}
+
+#[cfg(feature = "documents")]
+#[test]
+fn pages_become_markdown() {
+    let memory = TestMemory::new();
+    let page = "<!DOCTYPE html><html><head><title>Tea &amp; milk</title><style>p {}</style></head><body><nav>Home</nav><h1>Tea</h1><p>Boil <b>water</b>, see <a href=\"/kettle\">the kettle</a>.</p><ul><li>cup</li></ul><script>x()</script></body></html>";
+    twice(&memory, &put(&memory, "tea.html", page), "html");
+    let note = memory.find("tea").unwrap();
+    assert_eq!(note.title, "Tea & milk");
+    insta::assert_snapshot!(note.body, @"");
+}
+
+/// A PDF with one page and a line of text.
+#[cfg(feature = "documents")]
+fn pdf(text: &str) -> Vec<u8> {
+    let stream = format!("BT /F1 12 Tf 72 720 Td ({text}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+    ];
+    let mut pdf = String::from("%PDF-1.4\n");
+    let mut offsets = Vec::new();
+    for (number, object) in (1..).zip(&objects) {
+        offsets.push(pdf.len());
+        pdf += &format!("{number} 0 obj\n{object}\nendobj\n");
+    }
+    let start = pdf.len();
+    pdf += &format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for offset in offsets {
+        pdf += &format!("{offset:010} 00000 n \n");
+    }
+    pdf += &format!("trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1);
+    pdf.into_bytes()
+}
+
+#[cfg(feature = "documents")]
+#[test]
+fn the_text_of_a_pdf_is_read() {
+    let memory = TestMemory::new();
+    twice(&memory, &put(&memory, "kettle.pdf", pdf("The kettle holds a litre.")), "pdf");
+    assert_eq!(memory.find("kettle").unwrap().body, "The kettle holds a litre.");
+    let mut bad = String::new();
+    for (name, content) in [("empty.pdf", pdf("")), ("cut.pdf", pdf("The kettle")[..200].to_vec())] {
+        let report = take(&memory, &put(&memory, name, content));
+        bad += &failures(&report);
+    }
+    insta::assert_snapshot!(bad, @"");
+}
+
+/// Files with one bad part each: the part is named, and what would be right; everything else is imported.
+#[test]
+fn bad_parts_are_named() {
+    let memory = TestMemory::new();
+    let good = |number: usize| numbered_chatgpt(number, &[(format!("question {number}"), "answer".into())]);
+    put(
+        &memory,
+        "chatgpt.json",
+        json!([good(1), {"title": "x", "mapping": 7}, {"mapping": {}}, good(2)]).to_string(),
+    );
+    let cut = json!([good(3), good(4)]).to_string();
+    put(&memory, "chatgpt-cut.json", &cut[..cut.len() - 700]);
+    put(&memory, "claude.json", json!([
+        claude_ai(&[("hello".into(), "hi".into())]), {"uuid": "a", "chat_messages": 1}, {"chat_messages": []},
+    ]).to_string());
+    put(
+        &memory,
+        "memory.jsonl",
+        "{\"type\":\"entity\",\"name\":\"A\",\"observations\":[\"a fact\"]}\n{\"type\":\"entity\",\"observations\":[]}\n{\"type\":\"relation\",\"from\":\"A\"}\n{\"type\":\"thing\"}\nnothing\n",
+    );
+    put(&memory, "mem0.json", json!({"results": [{"id": "1", "memory": "likes tea", "hash": "x"}, {"id": "2", "memory": " ", "hash": "y"}]}).to_string());
+    put(
+        &memory,
+        "blocks.json",
+        json!([{"label": "a", "value": "block a", "limit": 1}, {"label": "b", "value": "", "limit": 1}])
+            .to_string(),
+    );
+    let report = take(&memory, &memory.folder().join("in"));
+    insta::assert_snapshot!(failures(&report), @r#"
+    `blocks.json` block 2: the block has no text (a block of Letta has `label` and `value`)
+    `chatgpt-cut.json`: it is not JSON from line 1 on: EOF while parsing a string (export it again: what is before this line was imported)
+    `chatgpt.json` conversation 2: the conversation has no `mapping` (a conversation of ChatGPT's export has `title`, `mapping` and `current_node`)
+    `chatgpt.json` conversation 3: the conversation has no `conversation_id` (a conversation of ChatGPT's export has `conversation_id` or `id`)
+    `claude.json` conversation 2: the conversation has no `chat_messages` (a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`)
+    `claude.json` conversation 3: the conversation has no `uuid` (a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`)
+    `mem0.json` memory 2: the memory has no text (a memory of mem0 has `id` and `memory`)
+    `memory.jsonl` line 2: the entity has no `name` (relations lead to entities by their names)
+    `memory.jsonl` line 3: the relation lacks `from` or `to` (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
+    `memory.jsonl` line 4: `thing` is neither an entity nor a relation (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
+    `memory.jsonl` line 5: it is not JSON: expected ident at column 2 (write one JSON object a line)
+    "#);
+    assert_eq!(report.inserted, 7);
+}
+
+#[test]
+fn bad_tables_and_documents_are_named() {
+    let memory = TestMemory::new();
+    put(
+        &memory,
+        "rows.csv",
+        b"title,body\nOne,first\nTwo,second,third\n,\nThree,\"thi\"\"rd\"\nFour,caf\xe9\n".to_vec(),
+    );
+    put(&memory, "empty.csv", "");
+    put(&memory, "empty.txt", " \n");
+    put(&memory, "latin.txt", b"caf\xe9".to_vec());
+    let report = take(&memory, &memory.folder().join("in"));
+    insta::assert_snapshot!(failures(&report), @r"
+    `empty.csv`: the table has no header row (write the names of the columns into the first row, for example `title,body`)
+    `empty.txt`: the document has no text (leave it out)
+    `latin.txt`: it is not UTF-8 from byte 4 on (save it as UTF-8)
+    `rows.csv` line 3: the row has 3 cells, the header 2 (put a cell that contains the delimiter into double quotes)
+    `rows.csv` line 4: the note has no text (give it a title, a body or both)
+    `rows.csv` line 6: the column `body` is not UTF-8 (save the table as UTF-8)
+    ");
+    assert_eq!(report.inserted, 2);
+}
+
+#[test]
+fn columns_without_a_known_name_become_the_text() {
+    let memory = TestMemory::new();
+    take(&memory, &put(&memory, "people.csv", "Name,Town\nEve,Ulm\nBob,\n"));
+    let bodies: Vec<String> = notes(&memory).into_iter().map(|note| note.body).collect();
+    assert_eq!(bodies, ["name: Eve\ntown: Ulm", "name: Bob"]);
+}
+
+#[test]
+fn odd_properties_are_warnings() {
+    let memory = TestMemory::new();
+    put(
+        &memory,
+        "a.md",
+        "---\ntype: person\nweight: heavy\ncreated: long ago\ntags: [tea, 'a,b']\naliases: {x: y}\n---\nEve likes tea.\n",
+    );
+    put(&memory, "b.md", "---\nkey: \"a\\u0007b\"\nemotion: 11\nweight: 0\n---\nBob likes milk.\n");
+    let report = take(&memory, &memory.folder().join("in"));
+    assert_eq!((report.inserted, failures(&report).as_str()), (2, ""));
+    let warnings: String =
+        report.warnings.iter().map(|(place, error)| format!("{place}: {error}\n")).collect();
+    insta::assert_snapshot!(warnings, @r#"
+    `a.md`: `weight`: it is a text
+    `a.md`: `created`: `long ago` is not a time
+    `a.md`: `aliases`: it is an object
+    `a.md`: `type`: unknown type `person`
+    `a.md`: `keywords`: the keyword `a,b` has a comma in it
+    `b.md`: `emotion`: an emotion of 11 is out of range
+    `b.md`: `weight`: a weight of 0 is out of range
+    `b.md`: `key`: the key "a\u{7}b" has a control character in it
+    "#);
+    let eve = memory.find("a").unwrap();
+    assert_eq!((eve.node_type.0.as_str(), eve.keywords), ("semantic", vec!["tea".to_owned()]));
+}
+
+#[test]
+fn a_format_can_be_forced() {
+    let memory = TestMemory::new();
+    let path = put(&memory, "notes.data", "title,body\nOne,first\n");
+    let options = |format: &str| ImportOptions { format: Some(format.into()), ..ImportOptions::default() };
+    assert_eq!(take_with(&memory, &path, &options("csv")).inserted, 1);
+    let source = ImportSource::Path(path);
+    let unknown = import(&memory, &source, &options("cvs"), &|_, _| {}).unwrap_err();
+    assert_eq!(
+        (unknown.message.as_str(), unknown.hint.as_deref()),
+        ("unknown format `cvs`", Some("did you mean `csv`?"))
+    );
+    let unknown = import(&memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap_err();
+    assert_eq!(unknown.message, "its format is unknown");
+    let hint = unknown.hint.unwrap();
+    for format in super::FORMATS {
+        assert!(hint.contains(format.name()), "{hint}");
+    }
+}
+
+#[test]
+fn only_regular_files_of_the_folder_are_read() {
+    let memory = TestMemory::new();
+    put(&memory, "a.md", "A note.\n");
+    put(&memory, "sub/b.md", "Another note.\n");
+    put(&memory, "picture.png", "no note");
+    let outside = memory.folder().join("outside.md");
+    fs::write(&outside, "Not yours.\n").unwrap();
+    let folder = memory.folder().join("in");
+    let link = |target: &Path, name: &str| std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
+    link(&outside, "out.md");
+    link(Path::new("/etc"), "etc");
+    link(Path::new("nowhere.md"), "broken.md");
+    link(Path::new(".."), "up");
+    link(Path::new("sub"), "again");
+    link(Path::new("sub/b.md"), "c.md");
+    let _socket = std::os::unix::net::UnixListener::bind(folder.join("s.md")).unwrap();
+    let report = take(&memory, &folder);
+    assert_eq!((report.inserted, report.duplicates, failures(&report).as_str()), (2, 1, ""));
+    let skipped: Vec<String> =
+        report.skipped.iter().map(|(kind, skipped)| format!("{} {kind}", skipped.count)).collect();
+    assert_eq!(
+        skipped,
+        ["1 files `.png`", "1 files that are no regular files", "4 symbolic links out of the folder"]
+    );
+}
+
+#[test]
+fn documents_beside_conversations_are_listed() {
+    let memory = TestMemory::new();
+    put(&memory, "conversations.json", json!([chatgpt(&[("tea?".into(), "yes".into())])]).to_string());
+    put(&memory, "chat.txt", "tea? yes");
+    put(&memory, "user.json", "{\"id\": \"user-1\",\n \"email\": \"eve@example.org\"}");
+    let report = take(&memory, &memory.folder().join("in"));
+    assert_eq!((report.inserted, failures(&report).as_str()), (1, ""));
+    assert_eq!(report.left_out.iter().map(|(file, _)| file.as_str()).collect::<Vec<_>>(), ["chat.txt"]);
+    assert_eq!(
+        report.skipped.iter().map(|(kind, _)| kind).collect::<Vec<_>>(),
+        ["files `.json`", "thoughts", "tool calls", "tool results", "turns of abandoned branches"]
+    );
+}
+
+#[test]
+fn a_text_is_recognised_too() {
+    let memory = TestMemory::new();
+    let text = json!([claude_ai(&[("hello".into(), "hi".into())])]).to_string();
+    let report = import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|_, _| {}).unwrap();
+    assert_eq!((report.inserted, report.formats.keys().next().map(String::as_str)), (1, Some("claude-ai")));
+}
