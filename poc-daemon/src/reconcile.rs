@@ -128,8 +128,8 @@ impl Reconciler {
             }
         }
         pending.error = !self.unconfirmed.is_empty();
-        let housekeeping = scanned.housekeeping;
-        let catalog = Catalog { agents, housekeeping, problems, missing: scanned.missing };
+        let consolidation = scanned.consolidation;
+        let catalog = Catalog { agents, consolidation, problems, missing: scanned.missing };
         Reconciliation { events: diff(current, &catalog), catalog: Arc::new(catalog), pending }
     }
 }

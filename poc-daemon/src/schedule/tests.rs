@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 /// How long a test waits for something that must happen soon.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// A home with a clock, and the schedule that runs there once it is started.
+/// A memory with a clock of the test, and the schedule that runs on it once it is started.
 struct World {
     home: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -264,7 +264,7 @@ fn a_broken_file_keeps_its_slots() {
 }
 
 #[test]
-fn housekeeping_runs_by_schedule() {
+fn consolidation_runs_by_schedule() {
     let mut world = World::new();
     world.settings.push_str("[consolidate]\nschedule = \"every 10s\"\n");
     world.start();
@@ -284,14 +284,14 @@ fn housekeeping_runs_by_schedule() {
     let text = |op: &str, answer: &Value| (ops::find(op).unwrap().decode)(answer).unwrap().show();
     let listed = text("agent list", &list);
     let line = listed.lines().find(|line| line.starts_with("consolidate")).unwrap();
-    assert!(line.contains("housekeeping  every 10s"), "{listed}");
+    assert!(line.contains("scheduled  every 10s"), "{listed}");
     let night = text("night", &world.call("night", json!({})).unwrap());
     assert!(
         night.contains("0 agents ran") && night.contains("ok at") && night.contains("1 note expired"),
         "{night}"
     );
     let refused = world.call("agent run", json!({"agent": "consolidate"})).unwrap_err();
-    assert!(refused.to_string().contains("is housekeeping and not an agent"), "{refused}");
+    assert!(refused.to_string().contains("`consolidate` is not an agent"), "{refused}");
     world.stop(|_| {});
 }
 

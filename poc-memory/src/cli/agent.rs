@@ -57,7 +57,7 @@ impl LocalCommand for AgentNew {
         let prompt = draft.prompt.map(|(file, text)| (paths.prompts().join(file), text));
         for file in prompt.iter().map(|(file, _)| file).chain([&agent]) {
             if file.symlink_metadata().is_ok() {
-                return Err(taken(file));
+                return Err(already_exists(file));
             }
         }
         files::schema(paths)?;
@@ -71,7 +71,7 @@ impl LocalCommand for AgentNew {
                         // Best effort: a file that cannot be removed does no harm.
                         let _ = std::fs::remove_file(written);
                     }
-                    return Err(ended.err().unwrap_or_else(|| taken(&file)));
+                    return Err(ended.err().unwrap_or_else(|| already_exists(&file)));
                 }
             }
         }
@@ -89,8 +89,8 @@ impl LocalCommand for AgentNew {
     }
 }
 
-fn taken(file: &std::path::Path) -> Error {
-    Error::conflict(format!("`{}` is there already", file.display()))
+fn already_exists(file: &std::path::Path) -> Error {
+    Error::conflict(format!("`{}` already exists", file.display()))
         .hint("edit it, or choose another name")
         .field("agent")
 }

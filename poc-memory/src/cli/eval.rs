@@ -44,7 +44,8 @@ pub(super) struct Eval {
     /// Also show the differences to an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
-    /// Also show how words alone, vectors alone and both without sessions, mentions and links find
+    /// Also measure the parts of the search by themselves: words only, vectors only, and both without sessions,
+    /// mentions and links
     #[arg(long, conflicts_with_all = ["confirm", "agents", "gates", "recall"])]
     baselines: bool,
     /// Confirm every second question with one of its relevant documents, as `reinforce --for` does, and show how the
@@ -60,14 +61,14 @@ pub(super) struct Eval {
     /// Ask with `recall` instead of the search
     #[arg(long)]
     recall: bool,
-    /// How many nights the agents run, with a day between them
+    /// Number of nights on which the agents run, a day apart
     #[arg(long, value_name = "N", default_value_t = 1, requires = "agents", value_parser = clap::value_parser!(u32).range(1..=365))]
     nights: u32,
-    /// Show how the gates of `query` judge the questions: with their relevant notes, without them, and questions
-    /// about something else
+    /// Measure the gates of `query` instead: how often each answers STRONG, WEAK or MISS when the relevant notes are
+    /// stored, when they are not, and for questions about something else
     #[arg(long, conflicts_with_all = ["compare", "confirm", "agents"])]
     gates: bool,
-    /// With --gates: folder whose questions are about something else. Without it, they are those of the other groups
+    /// With --gates: folder with questions about something else [default: the questions of the other groups]
     #[arg(long, value_name = "DIR", requires = "gates")]
     foreign: Option<PathBuf>,
 }

@@ -6,9 +6,9 @@ use poc_notes::consolidate::{self, ConsolidationReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Clean up: expired notes leave retrieval, dangling and faded edges and unused keywords are removed, and the
-/// indexes are rewritten. Nothing in use changes. It cleans one tenant, by default the default tenant. The daemon
-/// does the same by schedule for all tenants: `[consolidate] schedule`.
+/// Consolidate: expire notes past their date, delete long-expired notes, remove dangling and decayed edges and unused
+/// keywords, and rewrite the indexes. Nothing in use changes. Covers one tenant, by default the default tenant. The
+/// daemon does the same by schedule for all tenants: `[consolidate] schedule`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Consolidate {
@@ -18,14 +18,14 @@ pub(crate) struct Consolidate {
     dry_run: bool,
 }
 
-/// What was cleaned up.
+/// What was removed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ConsolidateOutput {
     /// Expired notes that left retrieval; their state is now `expired`.
     pruned_nodes: u64,
     /// Notes that expired long ago and were permanently deleted.
     deleted_nodes: u64,
-    /// Removed edges: dangling ones, those of deleted notes, and learned ones that have faded.
+    /// Removed edges: dangling ones, those of deleted notes, and learned ones that have decayed.
     removed_edges: u64,
     /// Keywords that no live note has any more.
     removed_keywords: u64,

@@ -80,7 +80,7 @@ impl Op for Link {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
                 (if removed { LinkStatus::Removed } else { LinkStatus::NotPresent }, None)
             } else {
-                let tie = link::Link {
+                let link = link::Link {
                     src: from.id,
                     dst: to.id,
                     kind,
@@ -90,8 +90,8 @@ impl Op for Link {
                 };
                 // Only an explicit strength replaces the existing one.
                 let linked = match self.strength {
-                    Some(_) => link::set(tx, &tie, now)?,
-                    None => Some(link::add(tx, &tie, now)?),
+                    Some(_) => link::set(tx, &link, now)?,
+                    None => Some(link::add(tx, &link, now)?),
                 };
                 match linked {
                     Some(LinkOutcome::Added) => (LinkStatus::Added, Some(strength)),

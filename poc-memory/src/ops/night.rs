@@ -2,7 +2,7 @@
 
 use super::text::{minute, plural};
 use super::{Access, Ctx, Op, Route, argument, tenancy};
-use poc_agent::housekeeping;
+use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
 use poc_agent::proposal;
 use poc_graph::RunId;
@@ -19,7 +19,7 @@ const PERIOD: Moment = Moment::Ago(Span::DAY);
 /// Actions of an agent in the text; JSON has all.
 const SHOWN: usize = 10;
 
-/// Report what agents and housekeeping did since yesterday: what they changed and why, what it cost, what failed, and
+/// Report what agents and scheduled consolidation did since yesterday: what they changed and why, what it cost, what failed, and
 /// what waits for your decision. `undo RUN` takes one run back, and `undo --since TIME` all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -37,9 +37,9 @@ pub(crate) struct NightOutput {
     until: Timestamp,
     /// By name. Agents without runs are omitted.
     agents: BTreeMap<String, AgentNight>,
-    /// The scheduled runs of housekeeping, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    housekeeping: Vec<HousekeepingRun>,
+    /// The runs of scheduled consolidation, oldest first.
+    #[serde(rename = "housekeeping", default, skip_serializing_if = "Vec::is_empty")]
+    consolidation: Vec<ConsolidationRun>,
     /// US dollars, of all calls that have a price.
     cost: f64,
     /// Proposals that wait for a decision, of any time.
@@ -104,12 +104,12 @@ struct NightFailure {
     message: String,
 }
 
-/// A scheduled run of housekeeping, or a slot that was not run.
+/// A run of scheduled consolidation, or a slot that was not run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct HousekeepingRun {
+struct ConsolidationRun {
     run: RunId,
     at: Timestamp,
-    /// `ok`, `noop` (there was nothing to clean up), `failed`, `missed`, …
+    /// `ok`, `noop` (there was nothing to do), `failed`, `missed`, …
     status: String,
     /// What it did, or why it did not.
     message: String,
@@ -142,11 +142,11 @@ impl Op for Night {
                 .field("since"));
         }
         let mut agents: BTreeMap<String, AgentNight> = BTreeMap::new();
-        let mut housekeeping = Vec::new();
+        let mut consolidation = Vec::new();
         for run in ledger::rows_since(ctx.memory, since)? {
             let run = ledger::with_current_status(ctx.memory, run);
-            if run.agent == housekeeping::NAME {
-                housekeeping.push(HousekeepingRun::of(run));
+            if run.agent == consolidation::NAME {
+                consolidation.push(ConsolidationRun::of(run));
             } else {
                 agents.entry(run.agent.clone()).or_default().add(&run);
             }
@@ -164,7 +164,7 @@ impl Op for Night {
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
-        Ok(NightOutput { since, until, agents, housekeeping, cost, waiting })
+        Ok(NightOutput { since, until, agents, consolidation, cost, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
@@ -180,10 +180,10 @@ impl Op for Night {
             text.push('\n');
             agent.write_to(&mut text, name);
         }
-        if !output.housekeeping.is_empty() {
-            text.push_str("\nhousekeeping\n");
+        if !output.consolidation.is_empty() {
+            text.push_str("\nconsolidation\n");
         }
-        for HousekeepingRun { at, status, message, .. } in &output.housekeeping {
+        for ConsolidationRun { at, status, message, .. } in &output.consolidation {
             let _ = writeln!(text, "  {status} at {}: {message}", minute(Some(*at)));
         }
         if !output.waiting.is_empty() {
@@ -203,10 +203,10 @@ fn of(tenant: &Option<String>) -> String {
     tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"))
 }
 
-impl HousekeepingRun {
-    fn of(run: Run) -> HousekeepingRun {
+impl ConsolidationRun {
+    fn of(run: Run) -> ConsolidationRun {
         let reason = run.reason.map_or("", Reason::meaning);
-        HousekeepingRun {
+        ConsolidationRun {
             run: run.id,
             at: run.started,
             status: run.status.name().to_owned(),

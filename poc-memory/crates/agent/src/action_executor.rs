@@ -133,8 +133,8 @@ impl ActionExecutor<'_> {
         succession::apply_to_parts(tx, old, parts, embedder, config, self.now)
     }
 
-    /// Why a new note may not be derived from its sources: one of them says nearly the same, has as many derived notes
-    /// as it may have, or has one that says nearly the same.
+    /// Why a new note may not be derived from its sources: one of them has nearly the same text, has as many derived notes
+    /// as it may have, or has one with nearly the same text.
     fn refuse_derived(&self, tx: &Tx<'_>, draft: &Draft, sources: &[NodeId]) -> Result<Option<Refusal>> {
         let text = format!(
             "{}\n{}",
@@ -147,12 +147,13 @@ impl ActionExecutor<'_> {
             let about = tx.node(source)?.map(|node| node.text()).unwrap_or_default();
             let about = WordProfile::of(&about);
             if words.repeats(&about) {
-                return Ok(Some(present("its source says nearly the same")));
+                return Ok(Some(present("its source has nearly the same text")));
             }
             for other in &derived {
                 // A fact that differs only in a number absent from the source is still a duplicate.
                 if words.is_near_duplicate_about(&WordProfile::of(&other.text()), &about) {
-                    let why = format!("`{}`, derived from the same note, says nearly the same", other.key);
+                    let why =
+                        format!("`{}`, derived from the same note, has nearly the same text", other.key);
                     return Ok(Some(present(&why)));
                 }
             }

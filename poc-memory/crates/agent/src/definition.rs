@@ -2,6 +2,7 @@
 
 mod action_kind;
 mod file;
+pub mod key_spec;
 pub mod keys;
 mod mode;
 mod name;

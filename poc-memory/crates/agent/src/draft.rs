@@ -1,7 +1,8 @@
 //! The text of a new agent's files: a commented file with every key, or a copy of another agent.
 
 use super::catalog::template;
-use super::definition::keys::{KEYS, KeySpec, ValueType};
+use super::definition::key_spec::{KeySpec, ValueType};
+use super::definition::keys::KEYS;
 use super::definition::{DEFAULTS, check_name, is_of_name};
 use super::{Context, Definition};
 use crate::embedded;

@@ -1,8 +1,8 @@
-//! The scheduler: keeps the next due time of each agent and of housekeeping, so that polling costs nothing in between, and runs
+//! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing in between, and runs
 //! slots when their turn comes. The time is an argument; threads and waiting are left to the daemon.
 
 use super::batches::SlotBatches;
-use super::housekeeping::{self, Housekeeping};
+use super::consolidation::{self, ScheduledConsolidation};
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod change_watcher;
-mod housekeeping_run;
+mod consolidation_run;
 
 use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
@@ -86,7 +86,7 @@ impl Scheduler {
             known
         };
         due.agents.retain(|agent, _| is_known(agent));
-        due.housekeeping = due.housekeeping.take().filter(|_| is_known(housekeeping::NAME));
+        due.consolidation = due.consolidation.take().filter(|_| is_known(consolidation::NAME));
         for (agent, entry) in &due.agents {
             // A slot takes precedence: it makes a rerun unnecessary.
             let rerun =
@@ -181,10 +181,10 @@ impl Scheduler {
             .filter(|(agent, _)| come(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
-        let housekeeping = catalog.housekeeping.clone().filter(|_| come(&housekeeping::NAME.to_owned()));
+        let consolidation = catalog.consolidation.clone().filter(|_| come(&consolidation::NAME.to_owned()));
         // Also drops the entries of removed agents.
         self.next.retain(|_, next| !all && *next > tick.now);
-        let due = Catalog { agents, housekeeping, ..Catalog::default() };
+        let due = Catalog { agents, consolidation, ..Catalog::default() };
         for name in due.names() {
             let next = slot_planner::timing(&due, name)
                 .and_then(|task| slot_planner::next_start(task, tick.now, tick.zone));
@@ -221,12 +221,12 @@ pub fn next(
     slot.into_iter().chain(rerun).min()
 }
 
-/// When housekeeping runs next; `None` while it is on demand.
-pub fn next_housekeeping(task: &Housekeeping, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    slot_planner::next_start(TaskTiming::of_housekeeping(task), now, zone)
+/// When consolidation runs next; `None` while it is on demand.
+pub fn next_consolidation(task: &ScheduledConsolidation, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    slot_planner::next_start(TaskTiming::of_consolidation(task), now, zone)
 }
 
-/// The agent that runs next, or housekeeping, and the time.
+/// The agent that runs next, or consolidation, and the time.
 pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
     for (name, entry) in &catalog.agents {
@@ -235,10 +235,10 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
             first = Some((name.clone(), next));
         }
     }
-    let housekeeping = catalog.housekeeping.as_ref();
-    let next = housekeeping.and_then(|task| next_housekeeping(task, memory.now(), zone));
+    let consolidation = catalog.consolidation.as_ref();
+    let next = consolidation.and_then(|task| next_consolidation(task, memory.now(), zone));
     if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
-        first = Some((housekeeping::NAME.to_owned(), next));
+        first = Some((consolidation::NAME.to_owned(), next));
     }
     Ok(first)
 }
@@ -279,7 +279,7 @@ pub fn run_slot(
     let ran = match catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) {
         Some(definition) => tenant_rotation::first(memory, definition)
             .and_then(|memory| run::run(&memory, definition, trigger, &options)),
-        None => housekeeping_run::run(memory, trigger),
+        None => consolidation_run::run(memory, trigger),
     };
     match ran {
         Ok(row) => Ok(Some(row)),

@@ -2,10 +2,12 @@
 
 mod choose;
 mod excerpt;
+mod handles;
 mod link_candidates;
 mod neighborhood;
 mod nothing;
 mod protection;
+mod staleness;
 
 pub(crate) use choose::backlog_of;
 pub(crate) use choose::has_work;

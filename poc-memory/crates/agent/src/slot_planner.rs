@@ -1,4 +1,4 @@
-//! Decides which agents are due, and whether housekeeping is: a pure function of definitions, run histories and time.
+//! Decides which agents are due, and whether consolidation is: a pure function of definitions, run histories and time.
 //!
 //! A slot is due when its time plus the agent's jitter has passed and the agent's state has no outcome for
 //! it. Only the latest such slot runs; earlier ones share one row with their number. Slots are compared by
@@ -105,16 +105,16 @@ pub fn plan(catalog: &Catalog, history: &BTreeMap<String, RunHistory>, tick: Tic
     decisions
 }
 
-/// When the agents with a definition run, and housekeeping.
+/// When the agents with a definition run, and consolidation.
 fn timings(catalog: &Catalog) -> impl Iterator<Item = TaskTiming<'_>> {
     let agents = catalog
         .agents
         .iter()
         .filter_map(|(name, entry)| Some(TaskTiming::of(name, entry.definition.as_deref()?, entry.since)));
-    agents.chain(catalog.housekeeping.as_ref().map(TaskTiming::of_housekeeping))
+    agents.chain(catalog.consolidation.as_ref().map(TaskTiming::of_consolidation))
 }
 
-/// When an agent with a definition, or housekeeping, runs.
+/// When an agent with a definition, or consolidation, runs.
 pub(crate) fn timing<'a>(catalog: &'a Catalog, name: &str) -> Option<TaskTiming<'a>> {
     timings(catalog).find(|task| task.name == name)
 }

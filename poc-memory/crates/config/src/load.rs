@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_of_housekeeping_is_checked() {
+    fn the_schedule_of_consolidation_is_checked() {
         let report = |schedule: &str| match with(&format!("[consolidate]\nschedule = \"{schedule}\"\n")) {
             Ok(config) => config.consolidate.schedule().unwrap().to_string(),
             Err(error) => error.line(),

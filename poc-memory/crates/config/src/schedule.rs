@@ -1,4 +1,4 @@
-//! Schedules of agents and of housekeeping, and their slots.
+//! Schedules of agents and of consolidation, and their slots.
 //!
 //! A calendar rule gives local times. Each local time is one instant: the first of two when the clock is set
 //! back, and the end of the gap when the clock is set forward. No slot occurs twice, and slots are strictly

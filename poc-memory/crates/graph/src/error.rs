@@ -1,9 +1,10 @@
 //! The error that every surface answers with.
 //!
 //! Store, embedders, indexes, models and the query language have small `thiserror` enums. Each enum converts
-//! into an [`Error`] by a `From` next to it. The layers above them create an [`Error`] directly. A message says
-//! what is wrong, and the hint says what would be right. Names are in backticks, and neither ends with a full
-//! stop.
+//! into an [`Error`] by a `From` in the same file. The layers above create an [`Error`] directly.
+//!
+//! The message says what is wrong, and the hint says what would be right. Names are in backticks. Neither text ends
+//! with a full stop.
 
 mod code;
 mod location;
@@ -39,59 +40,59 @@ impl Error {
         Error { code, message: message.into(), hint: None, at: None }
     }
 
-    /// A malformed request.
+    /// An error for a malformed request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Error::new(Code::InvalidArgument, message)
     }
 
-    /// A malformed configuration, agent or template file.
+    /// An error for a malformed configuration, agent or template file.
     pub fn config(message: impl Into<String>) -> Self {
         Error::new(Code::InvalidConfig, message)
     }
 
-    /// Something that does not exist.
+    /// An error for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Error::new(Code::NotFound, message)
     }
 
-    /// A contradiction with what is stored.
+    /// An error for a request that contradicts the stored data.
     pub fn conflict(message: impl Into<String>) -> Self {
         Error::new(Code::Conflict, message)
     }
 
-    /// Something that is not running or not reachable.
+    /// An error for a service that is not running or not reachable.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Error::new(Code::Unavailable, message)
     }
 
-    /// A defect or a failing disk.
+    /// An error for a defect or a failing disk.
     pub fn internal(message: impl Into<String>) -> Self {
         Error::new(Code::Internal, message)
     }
 
-    /// The same error with a hint: what would be right.
+    /// Adds a hint: what would be right.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with the name of the offending field.
+    /// Adds the name of the offending field.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.at.get_or_insert_default().field = Some(field.into());
         self
     }
 
-    /// The same error with the file it is in.
+    /// Adds the file that the error is in.
     #[must_use]
     pub fn file(mut self, file: impl Into<String>) -> Self {
         self.at.get_or_insert_default().file = Some(file.into());
         self
     }
 
-    /// Location, message and hint in one line. If the message has several lines, only the first is used. If the
-    /// location has several problems of pipelines, their messages follow.
+    /// Location, message and hint in one line. Of a message with several lines, only the first is used. If the location
+    /// lists several problems of pipelines, their messages follow.
     pub fn line(&self) -> String {
         let text = self.to_string();
         let mut lines = text.lines();
@@ -107,7 +108,7 @@ impl Error {
         }
     }
 
-    /// The same error with another location. The pipelines of the earlier location are kept.
+    /// Replaces the location. The pipelines of the earlier location are kept.
     #[must_use]
     pub fn at(mut self, at: ErrorLocation) -> Self {
         let pipelines = self.at.take().map(|at| at.pipelines).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Consolidation: expires notes, deletes long-expired ones, and removes dangling and faded edges.
+//! Consolidation: expires notes, deletes long-expired ones, and removes dangling and decayed edges.
 //!
 //! A note that is past `expires` first gets the state `expired`: no search returns it, but it can be read with
 //! its history. It is deleted for good when `[consolidate] keep-expired` has passed after that date.
@@ -149,7 +149,7 @@ impl Plan {
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
         memory.store.for_each_edge(&mut |edge| {
-            if is_missing(edge.src) || is_missing(edge.dst) || has_faded(&edge, memory, now) {
+            if is_missing(edge.src) || is_missing(edge.dst) || has_decayed(&edge, memory, now) {
                 edges.insert((edge.src, edge.kind, edge.dst));
             }
             Ok(())
@@ -205,7 +205,7 @@ fn is_past_retention(expires: Timestamp, keep: Span, now: Timestamp) -> bool {
 }
 
 /// Whether a learned edge has decayed below the floor.
-fn has_faded(edge: &Edge, memory: &Memory, now: Timestamp) -> bool {
+fn has_decayed(edge: &Edge, memory: &Memory, now: Timestamp) -> bool {
     let config = &memory.config.edges;
     edge.kind.is_associative() && edge_at(edge, config, now) < config.floor
 }
@@ -258,7 +258,7 @@ impl Consolidation<'_> {
                     node.is_none_or(|node| node.expires.is_some_and(|at| is_past_retention(at, keep, now)));
             }
             let edge = tx.edge(src, kind, dst)?;
-            if is_deleted || edge.is_some_and(|edge| has_faded(&edge, memory, now)) {
+            if is_deleted || edge.is_some_and(|edge| has_decayed(&edge, memory, now)) {
                 let before = tx.write_count();
                 tx.delete_edge(src, kind, dst)?;
                 report.removed_edges += u64::from(tx.write_count() > before);

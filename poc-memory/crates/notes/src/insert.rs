@@ -229,9 +229,9 @@ fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> 
         node.key
     );
     if owner.key != node.key {
-        hint += &format!("; `{}` frees the key", rename::freeing(&node.key, &owner));
+        hint += &format!("; `{}` frees the key", rename::forget_command(&node.key, &owner));
     }
-    Err(rename::taken(&node.key, &owner).hint(hint).field("key"))
+    Err(rename::key_conflict(&node.key, &owner).hint(hint).field("key"))
 }
 
 fn same_text(node: &Node, other: &Node) -> Error {

@@ -4,7 +4,7 @@ mod certainty;
 mod titles;
 
 use super::{Memory, weight};
-pub use certainty::{Agreement, agreement};
+pub use certainty::{Certainty, certainty};
 use poc_config::GateKind;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, View, Visibility};
@@ -16,6 +16,27 @@ use rustc_hash::FxHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// A question for a gate, and the notes that may answer it.
+#[derive(Clone, Copy)]
+pub struct GateQuery<'a> {
+    /// The state of the graph that it asks.
+    pub view: &'a View,
+    /// The question.
+    pub text: &'a str,
+    /// The notes that it sees.
+    pub visibility: Visibility,
+    /// Notes that are left out.
+    pub exclusions: Exclusions<'a>,
+}
+
+impl GateQuery<'_> {
+    /// Whether a note may be the answer.
+    fn may_answer(&self, id: NodeId) -> bool {
+        let is_visible = |ix| self.view.is_visible(ix, self.visibility);
+        !self.exclusions.contains(id) && self.view.find(id).is_some_and(is_visible)
+    }
+}
 
 /// The answer of [`find`].
 #[derive(Clone, Debug)]
@@ -88,7 +109,8 @@ impl GateReason {
 /// # Errors
 /// As for [`judge`].
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
-    judge(memory, view, text, visibility, Exclusions::default(), memory.config.query.gate)
+    let exclusions = Exclusions::default();
+    judge(memory, &GateQuery { view, text, visibility, exclusions }, memory.config.query.gate)
 }
 
 /// Notes that a gate leaves out.
@@ -120,19 +142,10 @@ impl<'a> Exclusions<'a> {
 ///
 /// # Errors
 /// `invalid_config` if there are no thresholds for the embedder, `unavailable` if the embedder cannot be reached.
-pub fn judge(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    visibility: Visibility,
-    exclusions: Exclusions<'_>,
-    gate: GateKind,
-) -> Result<GateResult> {
+pub fn judge(memory: &Memory, query: &GateQuery<'_>, gate: GateKind) -> Result<GateResult> {
     let judged = match gate {
-        GateKind::Certainty => certainty::judge(memory, view, text, visibility, exclusions)?,
-        GateKind::TwoPath | GateKind::Fused => {
-            titles::judge(memory, view, text, visibility, exclusions, gate)?
-        }
+        GateKind::Certainty => certainty::judge_hits(memory, query)?,
+        GateKind::TwoPath | GateKind::Fused => titles::judge_titles(memory, query, gate)?,
     };
     Ok(match judged.best {
         Some(_) => judged,

@@ -32,7 +32,7 @@ pub fn apply(tx: &mut Tx<'_>, id: NodeId, key: Option<&str>, forget: &[String]) 
     let mut node = before.clone();
     if let Some(key) = key.map(key::checked).transpose()?.filter(|key| *key != before.key) {
         if let Some(owner) = other_owner(tx, &key, id)? {
-            return Err(taken(&key, &owner).field("key"));
+            return Err(key_conflict(&key, &owner).field("key"));
         }
         node.aliases.retain(|alias| *alias != key);
         node.aliases.push(std::mem::replace(&mut node.key, key));
@@ -66,17 +66,17 @@ pub(super) fn other_owner<R: Records + ?Sized>(records: &R, name: &str, id: Node
 }
 
 /// The error for a key that another node has.
-pub(super) fn taken(key: &str, owner: &Node) -> Error {
+pub(super) fn key_conflict(key: &str, owner: &Node) -> Error {
     if owner.key == key {
         Error::conflict(format!("the key `{key}` is taken")).hint("choose another key")
     } else {
         let error = Error::conflict(format!("`{key}` is a former key of `{}`", owner.key));
-        error.hint(format!("choose another key, or free it: `{}`", freeing(key, owner)))
+        error.hint(format!("choose another key, or free it: `{}`", forget_command(key, owner)))
     }
 }
 
 /// The command that frees an alias.
-pub(super) fn freeing(alias: &str, owner: &Node) -> String {
+pub(super) fn forget_command(alias: &str, owner: &Node) -> String {
     format!("poc-memory rename {} --forget {}", resolve::quoted(&owner.key), resolve::quoted(alias))
 }
 

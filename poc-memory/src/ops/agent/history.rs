@@ -2,7 +2,7 @@
 
 use crate::ops::text::{minute, table};
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
-use poc_agent::housekeeping;
+use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 /// Runs listed by default.
 const SHOWN: usize = 20;
 
-/// List past runs, newest first, including skipped ones with the reason. `consolidate` names the scheduled runs of
-/// housekeeping.
+/// List past runs, newest first, including skipped ones with the reason. `consolidate` names the runs of scheduled
+/// consolidation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentHistory {
@@ -89,7 +89,7 @@ impl Op for AgentHistory {
                 .field("limit"));
         }
         let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
-        let agent = self.agent.as_ref().filter(|agent| *agent != housekeeping::NAME);
+        let agent = self.agent.as_ref().filter(|agent| *agent != consolidation::NAME);
         if let (Some(agent), true) = (agent, runs.is_empty()) {
             // An agent without runs is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;

@@ -2,7 +2,7 @@
 
 use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::housekeeping::{self, Housekeeping};
+use poc_agent::consolidation::{self, ScheduledConsolidation};
 use poc_agent::ledger::{AgentState, PendingRerun};
 use poc_agent::schedule::local_zone;
 use poc_agent::{CatalogEntry, ledger, scheduler, slot_planner, tenant_rotation};
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// List the agents: the state of their files, when they run next, how their last run ended, and how many
-/// notes wait for them. The last line is housekeeping (`consolidate`), which the daemon runs by schedule.
+/// notes wait for them. The last line, `consolidate`, is not an agent: the daemon runs it by schedule.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentList {}
@@ -25,8 +25,8 @@ pub(crate) struct AgentList {}
 pub(crate) struct AgentListOutput {
     agents: Vec<AgentRow>,
     /// The consolidation that the daemon runs by schedule. It is not an agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    housekeeping: Option<HousekeepingRow>,
+    #[serde(rename = "housekeeping", default, skip_serializing_if = "Option::is_none")]
+    consolidation: Option<ConsolidationRow>,
     /// Problems of the agents folder as a whole.
     problems: Vec<String>,
     as_of: AsOf,
@@ -71,9 +71,9 @@ pub(super) struct AgentRow {
     pub(super) errors: Vec<FileDiagnostic>,
 }
 
-/// Housekeeping.
+/// Scheduled consolidation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct HousekeepingRow {
+struct ConsolidationRow {
     name: String,
     description: String,
     /// `[consolidate] schedule`; `on-demand` if the daemon never runs it.
@@ -89,16 +89,16 @@ struct HousekeepingRow {
     last_status: Option<String>,
 }
 
-impl HousekeepingRow {
-    fn of(memory: &Memory, task: &Housekeeping) -> Result<HousekeepingRow> {
-        let state = ledger::state(memory, housekeeping::NAME)?;
+impl ConsolidationRow {
+    fn of(memory: &Memory, task: &ScheduledConsolidation) -> Result<ConsolidationRow> {
+        let state = ledger::state(memory, consolidation::NAME)?;
         let last = state.last();
-        Ok(HousekeepingRow {
-            name: housekeeping::NAME.to_owned(),
-            description: housekeeping::DESCRIPTION.to_owned(),
+        Ok(ConsolidationRow {
+            name: consolidation::NAME.to_owned(),
+            description: consolidation::DESCRIPTION.to_owned(),
             schedule: task.schedule.to_string(),
-            next: scheduler::next_housekeeping(task, memory.now(), local_zone()),
-            running: ledger::running_since(memory, housekeeping::NAME, &state)?,
+            next: scheduler::next_consolidation(task, memory.now(), local_zone()),
+            running: ledger::running_since(memory, consolidation::NAME, &state)?,
             last: last.map(|last| last.ended),
             last_status: last.map(|last| last.status.name().to_owned()),
         })
@@ -117,9 +117,9 @@ impl Op for AgentList {
         let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
         let Freshness { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
-        let housekeeping = catalog.housekeeping.as_ref();
-        let housekeeping = housekeeping.map(|task| HousekeepingRow::of(ctx.memory, task)).transpose()?;
-        Ok(AgentListOutput { agents, housekeeping, problems, as_of, lag, degraded })
+        let consolidation = catalog.consolidation.as_ref();
+        let consolidation = consolidation.map(|task| ConsolidationRow::of(ctx.memory, task)).transpose()?;
+        Ok(AgentListOutput { agents, consolidation, problems, as_of, lag, degraded })
     }
 
     fn show(output: &AgentListOutput) -> String {
@@ -144,11 +144,11 @@ impl Op for AgentList {
                 agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()),
             ]);
         }
-        if let Some(task) = &output.housekeeping {
+        if let Some(task) = &output.consolidation {
             let running = if task.running.is_some() { ", running" } else { "" };
             rows.push(vec![
                 task.name.clone(),
-                format!("housekeeping{running}"),
+                format!("scheduled{running}"),
                 task.schedule.clone(),
                 minute(task.next),
                 last(task.last, &task.last_status),

@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::{Access, Ctx, Op, argument};
-use poc_agent::ledger::Pause as Rest;
+use poc_agent::ledger::Pause;
 use poc_agent::pause;
 use poc_graph::error::Result;
 use poc_graph::time::Deadline;
@@ -44,8 +44,8 @@ impl Op for AgentPause {
         let entry = catalog.entry(&self.agent)?;
         let cause = ctx.cause(Self::NAME);
         let (since, until) = (cause.at, self.until.map(|until| until.from(cause.at)));
-        let rest = Rest { since, until, note: self.note.unwrap_or_default().trim().to_owned() };
-        pause::pause(ctx.memory, &self.agent, &rest, cause)?;
+        let pause = Pause { since, until, note: self.note.unwrap_or_default().trim().to_owned() };
+        pause::pause(ctx.memory, &self.agent, &pause, cause)?;
         Ok(AgentPauseOutput { agent: list::row(ctx.memory, &self.agent, entry)? })
     }
 

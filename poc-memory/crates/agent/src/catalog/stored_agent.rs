@@ -1,4 +1,4 @@
-//! The stored record of each agent and of housekeeping: when it was first seen, and its last valid version.
+//! The stored record of each agent and of consolidation: when it was first seen, and its last valid version.
 
 use crate::Context;
 
@@ -20,8 +20,8 @@ pub(super) enum AgentOrigin {
     File,
     /// Bundled in the binary.
     Bundled,
-    /// Housekeeping, which is not an agent. The source of its last valid version is its schedule.
-    Housekeeping,
+    /// Consolidation, which is not an agent. The source of its last valid version is its schedule.
+    Consolidation,
 }
 
 /// The stored record of one agent.
@@ -101,11 +101,11 @@ impl StoredAgent {
 
     /// Whether it is an agent.
     pub(super) fn is_agent(&self) -> bool {
-        self.origin != AgentOrigin::Housekeeping
+        self.origin != AgentOrigin::Consolidation
     }
 
-    /// The record of housekeeping with a schedule. With another schedule than before, it counts as new.
-    pub(super) fn of_housekeeping(
+    /// The record of consolidation with a schedule. With another schedule than before, it counts as new.
+    pub(super) fn of_consolidation(
         before: Option<StoredAgent>,
         schedule: &str,
         now: Timestamp,
@@ -115,7 +115,7 @@ impl StoredAgent {
         };
         before.filter(is_same).unwrap_or_else(|| {
             let last_good = Some(LastGoodVersion { source: schedule.to_owned(), texts: BTreeMap::new() });
-            StoredAgent { last_good, ..StoredAgent::new(now, AgentOrigin::Housekeeping) }
+            StoredAgent { last_good, ..StoredAgent::new(now, AgentOrigin::Consolidation) }
         })
     }
 

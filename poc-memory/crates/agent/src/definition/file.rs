@@ -1,7 +1,8 @@
 //! Typed access to the tables of an agent file. Every value is looked up in the file, then in the defaults;
 //! every diagnostic is collected with its line and column.
 
-use super::keys::{self, Bound, KeySpec, ValueType};
+use super::key_spec::{Bound, KeySpec, ValueType};
+use super::keys;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::similar;

@@ -6,9 +6,11 @@ use poc_graph::error::{Error, Result};
 /// Checks that a name is valid for an agent and its file.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if name == ConsolidateConfig::NAME {
-        return Err(Error::invalid(format!("`{name}` is the name of housekeeping in the history of runs"))
-            .hint("give the agent another name")
-            .field("agent"));
+        return Err(Error::invalid(format!(
+            "`{name}` is the name of scheduled consolidation in the history of runs"
+        ))
+        .hint("give the agent another name")
+        .field("agent"));
     }
     if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
         return Ok(());

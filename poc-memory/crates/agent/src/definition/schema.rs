@@ -1,7 +1,8 @@
 //! The JSON Schema of an agent file, for editors that complete and check while one types.
 
 use super::DEFAULTS;
-use super::keys::{self, ANY, Bound, KeySpec, ValueType};
+use super::key_spec::{ANY, Bound, KeySpec, ValueType};
+use super::keys;
 use crate::schedule::Schedule;
 use serde_json::{Map, Value, json};
 use toml::Table;

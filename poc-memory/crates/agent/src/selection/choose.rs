@@ -1,21 +1,17 @@
-//! Selects the nodes of a run: query, staleness, handles and link candidates.
+//! Selects the nodes of a run, and counts what a run would select.
 
-use super::excerpt::Excerpt;
-use super::link_candidates::{self, FoundCandidate};
 use super::nothing::NothingFound;
-use super::protection::{self, may_be_read};
-use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood};
+use super::protection::may_be_read;
+use super::staleness::{Staleness, StalenessReason};
+use super::{Selection, handles};
 use crate::Definition;
-use crate::definition::{ActionKind, Targets};
 use crate::ledger::Reason;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;
-use poc_rank::decay;
-use poc_search::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use poc_search::query::{Explanation, Pipeline, ResultSet, Sources};
+use std::collections::HashSet;
 
 /// Result of a selection.
 #[derive(Debug)]
@@ -110,7 +106,7 @@ pub fn choose(
         false => (usize::MAX, settings.candidates),
     };
     chosen.truncate(definition.query.max_results.min(most));
-    build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
+    handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
 /// Number of stale results of an agent now.
@@ -180,9 +176,9 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
     survey.kept_away = all - readable.len();
     for ix in readable {
         match stale.why(&view, ix) {
-            Some(Stale::Never) => survey.never += 1,
-            Some(Stale::Changed) => survey.changed += 1,
-            Some(Stale::Old) => survey.old += 1,
+            Some(StalenessReason::Never) => survey.never += 1,
+            Some(StalenessReason::Changed) => survey.changed += 1,
+            Some(StalenessReason::Old) => survey.old += 1,
             None => survey.fresh += 1,
         }
     }
@@ -199,13 +195,13 @@ pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &Hash
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
     let stale = Staleness::of(definition, memory.now());
-    let found: Vec<(Ix, Stale)> =
+    let found: Vec<(Ix, StalenessReason)> =
         set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect();
     let enough = set.items.len() >= definition.query.min_results.max(1)
         && found.len() >= definition.freshness.min_stale.max(1);
     // A node that was visited after its change is not a reason to run, even if the visit is old.
-    let is_changed = |(ix, why): &(Ix, Stale)| {
-        !matches!(why, Stale::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
+    let is_changed = |(ix, why): &(Ix, StalenessReason)| {
+        !matches!(why, StalenessReason::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
     };
     Ok(enough && found.iter().any(is_changed))
 }
@@ -242,166 +238,4 @@ fn only(view: &View, id: NodeId) -> Result<ResultSet> {
             .hint("the note must be in use and not quarantined"));
     }
     Ok(ResultSet { items: vec![poc_search::query::ScoredNode { ix, score: 1.0 }], pairs: Vec::new() })
-}
-
-/// When a node counts as stale for an agent.
-struct Staleness<'a> {
-    definition: &'a Definition,
-    /// Visits after this instant are fresh; `None` means that all are.
-    since: Option<Timestamp>,
-}
-
-impl<'a> Staleness<'a> {
-    fn of(definition: &'a Definition, now: Timestamp) -> Self {
-        Staleness { definition, since: definition.window().map(|window| now.minus(window)) }
-    }
-
-    fn is_stale(&self, view: &View, ix: Ix) -> bool {
-        self.why(view, ix).is_some()
-    }
-
-    fn why(&self, view: &View, ix: Ix) -> Option<Stale> {
-        let Some(visit) = view.visit(&self.definition.name, ix) else { return Some(Stale::Never) };
-        if self.definition.freshness.revisit_on_change && view.version(ix) > visit.version {
-            return Some(Stale::Changed);
-        }
-        self.since.is_some_and(|since| visit.at <= since).then_some(Stale::Old)
-    }
-}
-
-/// Why a node is stale.
-enum Stale {
-    Never,
-    Changed,
-    Old,
-}
-
-/// The handles of a prompt under construction.
-struct Handles<'a> {
-    memory: &'a Memory,
-    definition: &'a Definition,
-    view: &'a View,
-    now: Timestamp,
-    given: Vec<Handle>,
-    names: HashMap<Ix, String>,
-}
-
-impl Handles<'_> {
-    /// Adds a handle for a node that has none. The prompt shows at most `chars` characters of its text; `None`
-    /// shows only its name.
-    fn add(&mut self, ix: Ix, reach: Targets, chars: Option<usize>) -> Result<()> {
-        if self.names.contains_key(&ix) {
-            return Ok(());
-        }
-        let stored = self.view.id(ix).map(|id| self.memory.store.node(id)).transpose()?.flatten();
-        // Deleted since the view was taken.
-        let Some(node) = stored else { return Ok(()) };
-        let name = format!("N{}", self.given.len() + 1);
-        let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
-            None => Shown::Named,
-            Some(most) => Excerpt::of(&node, most).shown,
-        };
-        let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
-        self.names.insert(ix, name.clone());
-        let (node, candidates) = (Arc::new(node), Vec::new());
-        let (protected, is_derived) = (false, false);
-        self.given.push(Handle { name, node, ix, reach, shown, protected, weight, candidates, is_derived });
-        Ok(())
-    }
-
-    /// Adds handles for the nodes derived from the selected ones, if the prompt shows them.
-    fn add_derived(&mut self, chosen: &[Ix]) -> Result<()> {
-        if !self.definition.prompt.shows("DERIVED") {
-            return Ok(());
-        }
-        for &ix in chosen {
-            for derived in self.view.derived_notes(ix).filter(|&derived| may_be_read(self.view, derived)) {
-                let before = self.given.len();
-                self.add(derived, Targets::Neighborhood, None)?;
-                if let Some(handle) = self.given.get_mut(before) {
-                    handle.is_derived = true;
-                    handle.shown = Excerpt::of(&handle.node, self.definition.prompt.max_node_chars).shown;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds handles for nodes that the prompt shows only by key, if the agent may change them.
-    fn add_named(&mut self, chosen: &[Ix]) -> Result<()> {
-        let (view, shows) = (self.view, |name: &str| self.definition.prompt.shows(name));
-        let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
-        let targets = self.definition.limits.targets;
-        if siblings && targets >= Targets::Neighborhood {
-            for edge in chosen.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
-                self.add(edge.ix, Targets::Neighborhood, None)?;
-            }
-        }
-        for ix in hubs.then(|| neighborhood::hubs(view)).into_iter().flatten() {
-            let is_neighbor = chosen.iter().any(|&one| view.are_adjacent(one, ix));
-            let reach = if is_neighbor { Targets::Neighborhood } else { Targets::Any };
-            if targets >= reach && targets > Targets::Results {
-                self.add(ix, reach, None)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn build(
-    memory: &Memory,
-    definition: &Definition,
-    view: Arc<View>,
-    (chosen, pairs): (&[Ix], &[Pair]),
-    candidates: usize,
-    now: Timestamp,
-) -> Result<Selection> {
-    let mut handles =
-        Handles { memory, definition, view: &view, now, given: Vec::new(), names: HashMap::new() };
-    for &ix in chosen {
-        handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
-    }
-    handles.add_derived(chosen)?;
-    // Candidates take much room and only help agents that may link or merge notes.
-    let uses = |kind| definition.execution.actions.contains(&kind);
-    let found: Vec<Vec<FoundCandidate>> = if uses(ActionKind::LinkAdd) {
-        let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
-        chosen
-            .map(|handle| link_candidates::find(memory, &view, handle.ix, candidates))
-            .collect::<Result<_>>()?
-    } else {
-        Vec::new()
-    };
-    let some = Some(memory.config.agents.candidate_chars);
-    for pair in pairs {
-        // The other member of a pair of which only one fits into `query.max-results`.
-        let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
-        for ix in [pair.a, pair.b] {
-            if one_chosen && may_be_read(&view, ix) {
-                handles.add(ix, Targets::Neighborhood, some)?;
-            }
-        }
-    }
-    for candidate in found.iter().flatten() {
-        handles.add(candidate.ix, Targets::Neighborhood, some)?;
-    }
-    handles.add_named(chosen)?;
-    let Handles { given: mut handles, names, .. } = handles;
-    let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
-    let protected = protection::protected(memory, definition, &view, &all)?;
-    handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
-    for (handle, found) in handles.iter_mut().zip(found) {
-        let named = found.into_iter().filter_map(|FoundCandidate { ix, cosine, shared_names }| {
-            Some(LinkCandidate { handle: names.get(&ix)?.clone(), cosine, shared_names })
-        });
-        handle.candidates = named.collect();
-    }
-    let pairs = pairs
-        .iter()
-        .filter_map(|pair| {
-            let (a, b) = (names.get(&pair.a)?.clone(), names.get(&pair.b)?.clone());
-            Some(HandlePair { a, b, similarity: pair.similarity })
-        })
-        .collect();
-    Ok(Selection { view, handles, pairs, read: Vec::new() })
 }

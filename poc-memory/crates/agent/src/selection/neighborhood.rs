@@ -9,10 +9,11 @@ pub(crate) const LISTED: usize = 10;
 
 /// The neighbors of a node, strongest first, at most [`LISTED`].
 pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<MergedEdge> {
-    let mut ties: Vec<MergedEdge> = view.merged_edges(ix).filter(|tie| may_be_read(view, tie.ix)).collect();
-    ties.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
-    ties.truncate(LISTED);
-    ties
+    let mut edges: Vec<MergedEdge> =
+        view.merged_edges(ix).filter(|edge| may_be_read(view, edge.ix)).collect();
+    edges.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
+    edges.truncate(LISTED);
+    edges
 }
 
 /// The most linked nodes, at most [`LISTED`].

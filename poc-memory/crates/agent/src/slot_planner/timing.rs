@@ -1,14 +1,14 @@
-//! When the slots, reruns and cooldown of an agent, and the slots of housekeeping, begin and end.
+//! When the slots, reruns and cooldown of an agent, and the slots of consolidation, begin and end.
 
+use crate::consolidation::{self, ScheduledConsolidation};
 use crate::definition::{Definition, ScheduleRules};
-use crate::housekeeping::{self, Housekeeping};
 use crate::ledger::AgentState;
 use crate::schedule::{self, Schedule};
 use chrono_tz::Tz;
 use poc_graph::RunId;
 use poc_graph::time::{Span, Timestamp};
 
-/// The timing rules of one agent, or of housekeeping.
+/// The timing rules of one agent, or of consolidation.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskTiming<'a> {
     pub(crate) name: &'a str,
@@ -28,10 +28,10 @@ impl<'a> TaskTiming<'a> {
         TaskTiming { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
     }
 
-    /// Of housekeeping: it is not repeated after a failure, and failures do not pause it.
-    pub(crate) fn of_housekeeping(task: &'a Housekeeping) -> TaskTiming<'a> {
-        let Housekeeping { schedule, rules, since } = task;
-        let (name, since) = (housekeeping::NAME, *since);
+    /// Of consolidation: it is not repeated after a failure, and failures do not pause it.
+    pub(crate) fn of_consolidation(task: &'a ScheduledConsolidation) -> TaskTiming<'a> {
+        let ScheduledConsolidation { schedule, rules, since } = task;
+        let (name, since) = (consolidation::NAME, *since);
         TaskTiming { name, enabled: true, schedule, rules, pause_after: 0, reruns: &[], since }
     }
 

@@ -1,7 +1,8 @@
 //! The table of keys, the reader and the schema agree.
 
 use super::schema::faults;
-use crate::definition::keys::{KEYS, ValueType};
+use crate::definition::key_spec::ValueType;
+use crate::definition::keys::KEYS;
 use crate::definition::{Context, Definition, schema};
 use crate::embedded;
 use crate::schedule::Schedule;

@@ -1,6 +1,7 @@
 //! The section of REFERENCE.md about agent files, generated from the table of keys.
 
-use crate::definition::keys::{KEYS, ValueType};
+use crate::definition::key_spec::ValueType;
+use crate::definition::keys::KEYS;
 use crate::definition::schema;
 use crate::embedded;
 use crate::ledger::Reason;

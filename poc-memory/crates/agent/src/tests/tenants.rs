@@ -64,23 +64,19 @@ fn expected(turns: &[(&str, usize)]) -> Vec<(String, usize)> {
     turns.iter().map(|(tenant, visited)| ((*tenant).to_owned(), *visited)).collect()
 }
 
+/// The batches that read all notes of [`world`]: each tenant in turn, at most 20 notes a batch.
+const ALL_READ: [(&str, usize); 6] =
+    [("default", 20), ("user=ann", 5), ("user=bob", 20), ("default", 20), ("user=bob", 5), ("default", 5)];
+
 #[test]
 fn a_slot_goes_round_over_the_tenants_until_all_notes_are_read() {
     let mut fleet = Fleet::over(world(), &[("nightly", &nightly(""))], |_| nothing());
     nights(&mut fleet, 1);
-    let first = [
-        ("default", 20),
-        ("user=ann", 5),
-        ("user=bob", 20),
-        ("default", 20),
-        ("user=bob", 5),
-        ("default", 5),
-    ];
-    assert_eq!(turns(&fleet.rows()), expected(&first));
+    assert_eq!(turns(&fleet.rows()), expected(&ALL_READ));
     // The next night finds nothing and says so once.
     nights(&mut fleet, 1);
     let rows = fleet.rows();
-    assert_eq!(rows.len(), first.len() + 1);
+    assert_eq!(rows.len(), ALL_READ.len() + 1);
     assert_eq!(rows.last().unwrap().status, Status::Skipped);
 }
 
@@ -89,15 +85,7 @@ fn a_tenant_that_got_no_turn_comes_first_in_the_next_night() {
     // One batch a night.
     let mut fleet = Fleet::over(world(), &[("nightly", &nightly("max-minutes = 0\n"))], |_| nothing());
     nights(&mut fleet, 6);
-    let expected = expected(&[
-        ("default", 20),
-        ("user=ann", 5),
-        ("user=bob", 20),
-        ("default", 20),
-        ("user=bob", 5),
-        ("default", 5),
-    ]);
-    assert_eq!(turns(&fleet.rows()), expected);
+    assert_eq!(turns(&fleet.rows()), expected(&ALL_READ));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn ring() -> View {
     testing::view(8, &(0..8).map(|a| (a, (a + 1) % 8, 0.5)).collect::<Vec<_>>())
 }
 
-fn tie(view: &mut View, a: u64, b: u64) {
+fn link(view: &mut View, a: u64, b: u64) {
     view.apply(view.seq + 1, &[Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5))]);
 }
 
@@ -28,7 +28,7 @@ fn a_small_graph_is_answered_exactly() {
     assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
     assert_eq!(view.clone().embedding(&EXACT).1, StructureSource::Fresh);
     let before = view.clone();
-    tie(&mut view, 0, 4);
+    link(&mut view, 0, 4);
     assert!(computed(view.embedding(&EXACT).1));
     // The old view keeps what holds for it.
     assert_eq!(before.embedding(&EXACT).1, StructureSource::Fresh);
@@ -47,22 +47,22 @@ fn a_large_graph_reuses_results_until_it_has_drifted() {
     view.refresh(&LARGE);
     assert_eq!(view.drift(), Some(0));
     assert_eq!(view.outliers(&LARGE).unwrap().1, StructureSource::Fresh);
-    tie(&mut view, 0, 4);
+    link(&mut view, 0, 4);
     assert_eq!(view.communities(&LARGE).1, StructureSource::Reused(1));
     assert_eq!(view.outliers(&LARGE).unwrap().1, StructureSource::Reused(1));
     assert_eq!(view.health(&LARGE).unwrap().1.to_string(), "reused, 1 change old");
     for b in [3, 5, 6] {
-        tie(&mut view, 1, b);
+        link(&mut view, 1, b);
     }
     assert_eq!((view.edge_count(), view.drift()), (12, Some(4)));
     for b in [4, 5, 6] {
-        tie(&mut view, 2, b);
+        link(&mut view, 2, b);
     }
     assert_eq!(view.embedding(&LARGE).1.to_string(), "reused, 7 changes old");
-    tie(&mut view, 2, 7);
+    link(&mut view, 2, 7);
     // Eight changes, sixteen edges.
     assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(8));
-    tie(&mut view, 3, 7);
+    link(&mut view, 3, 7);
     assert!(computed(view.embedding(&LARGE).1));
     assert!(view.outliers(&LARGE).is_none());
 }
@@ -95,11 +95,11 @@ fn concurrent_requests_share_one_computation() {
 fn the_latest_result_is_reused() {
     let mut view = ring();
     let old = view.clone();
-    tie(&mut view, 0, 4);
+    link(&mut view, 0, 4);
     view.refresh(&LARGE);
     old.refresh(&LARGE);
     assert_eq!(old.drift(), Some(0));
-    tie(&mut view, 0, 3);
+    link(&mut view, 0, 3);
     assert_eq!(view.drift(), Some(1));
 }
 
@@ -110,11 +110,11 @@ fn a_fork_has_its_own_results() {
     let mut other = view.fork();
     assert_eq!(other.embedding(&LARGE).1, StructureSource::Fresh);
     for b in [3, 4, 5, 6] {
-        tie(&mut other, 0, b);
+        link(&mut other, 0, b);
     }
     assert_eq!(other.embedding(&LARGE).1, StructureSource::Reused(4));
     other.refresh(&LARGE);
-    tie(&mut view, 0, 2);
+    link(&mut view, 0, 2);
     assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(1));
     view.refresh(&LARGE);
     assert_eq!((view.drift(), other.drift()), (Some(0), Some(0)));
@@ -123,11 +123,11 @@ fn a_fork_has_its_own_results() {
 }
 
 /// A view of the same store as it is when it is opened again: other indexes, no cell.
-fn reopened(ties: &[(u64, u64)]) -> View {
+fn reopened(edges: &[(u64, u64)]) -> View {
     let mut view = View::new();
     let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
-    let ties = ties.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
-    view.apply(1, &nodes.chain(ties).collect::<Vec<_>>());
+    let edges = edges.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
+    view.apply(1, &nodes.chain(edges).collect::<Vec<_>>());
     view
 }
 
@@ -159,14 +159,14 @@ fn saved_structure_is_restored() {
     assert_eq!(embedding.members(0), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Ties of the ring.
+/// Edges of the ring.
 fn around() -> Vec<(u64, u64)> {
     (0..8).map(|a| (a, (a + 1) % 8)).collect()
 }
 
-/// What becomes of what was saved of the ring in a store with these ties.
-fn restored(ties: &[(u64, u64)]) -> StructureSource {
-    let (view, saved) = (reopened(ties), saved());
+/// What becomes of what was saved of the ring in a store with these edges.
+fn restored(edges: &[(u64, u64)]) -> StructureSource {
+    let (view, saved) = (reopened(edges), saved());
     view.set_structure_loader(move || Some(saved.clone()));
     view.embedding(&LARGE).1
 }
@@ -180,7 +180,7 @@ fn restored_structure_is_as_old_as_the_changes_since() {
     assert_eq!(restored(&ring[1..]), StructureSource::Reused(1));
     // One for another.
     assert_eq!(restored(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
-    // Without most of its ties nothing that was computed for the graph serves.
+    // Without most of its edges nothing that was computed for the graph serves.
     assert!(computed(restored(&ring[..3])));
     // Another strength is a change; so are a note that is gone, and one that came.
     let saved = saved();

@@ -7,7 +7,8 @@
 use super::calibrate::{AnswerRates, right};
 use super::measure::{EvalPhase, Evaluation};
 use super::set::EvalSet;
-use crate::{Memory, known_note};
+use crate::Memory;
+use crate::known_note::{self, Exclusions, GateQuery};
 use poc_config::GateKind;
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
@@ -62,18 +63,18 @@ impl Evaluation {
                 advance();
                 let Some(group) = self.group(question.group) else { continue };
                 let (right, text) = (right(question, group), &question.text);
-                answerable.push(judge(&group.memory, text, &right, &[], gate)?);
-                removed.push(judge(&group.memory, text, &[], &right, gate)?);
+                answerable.push(verdict(&group.memory, text, &right, &[], gate)?);
+                removed.push(verdict(&group.memory, text, &[], &right, gate)?);
                 let next = (question.group + 1) % groups.max(1);
                 if let Some(other) = self.group(next).filter(|_| foreign.is_none() && next != question.group)
                 {
-                    elsewhere.push(judge(&other.memory, text, &[], &[], gate)?);
+                    elsewhere.push(verdict(&other.memory, text, &[], &[], gate)?);
                 }
             }
             for (number, question) in foreign.into_iter().flat_map(|foreign| &foreign.questions).enumerate() {
                 advance();
                 let Some(group) = self.group(number % groups.max(1)) else { continue };
-                elsewhere.push(judge(&group.memory, &question.text, &[], &[], gate)?);
+                elsewhere.push(verdict(&group.memory, &question.text, &[], &[], gate)?);
             }
             // Without its notes, a question has no right answer.
             let of_others = |verdicts| AnswerRates { right: None, ..AnswerRates::of_verdicts(verdicts) };
@@ -91,7 +92,7 @@ impl Evaluation {
 }
 
 /// The verdict on a question without the notes in `except`, and whether the best note is one of `right`.
-fn judge(
+fn verdict(
     memory: &Memory,
     text: &str,
     right: &[NodeId],
@@ -99,13 +100,8 @@ fn judge(
     gate: GateKind,
 ) -> Result<(Verdict, bool)> {
     let visibility = Visibility::of_person(memory.now());
-    let judged = known_note::judge(
-        memory,
-        &memory.store.view(),
-        text,
-        visibility,
-        known_note::Exclusions::except(except),
-        gate,
-    )?;
+    let (view, exclusions) = (memory.store.view(), Exclusions::except(except));
+    let query = GateQuery { view: &view, text, visibility, exclusions };
+    let judged = known_note::judge(memory, &query, gate)?;
     Ok((judged.verdict, judged.best.is_some_and(|best| right.contains(&best.id))))
 }

@@ -146,7 +146,7 @@ fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
                 .hint("change the key here or in the import")
                 .field("key"))
         }
-        Some(owner) => Err(rename::taken(&node.key, &owner).field("key")),
+        Some(owner) => Err(rename::key_conflict(&node.key, &owner).field("key")),
         None => Ok(()),
     }
 }

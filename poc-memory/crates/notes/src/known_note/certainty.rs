@@ -1,10 +1,10 @@
 //! The gate `certainty`: how well a query and its hits agree.
 
-use super::{Exclusions, GateReason, GateResult};
+use super::{GateQuery, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::{GateConfig, GateKind};
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View, Visibility};
+use poc_graph::{NodeId, View};
 use poc_index::{MentionIndex, QueryTerms};
 use poc_rank::gate::{CertaintySignals, Signals, Verdict};
 use poc_rank::histogram::Histogram;
@@ -17,18 +17,12 @@ const MIN_CERTAINTY_SHARE: f64 = 0.5;
 ///
 /// # Errors
 /// As for [`super::judge`].
-pub(super) fn judge(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    visibility: Visibility,
-    exclusions: Exclusions<'_>,
-) -> Result<GateResult> {
+pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateResult> {
     let config = &memory.config.query;
     let gate = thresholds(memory)?;
-    let agreement = agreement(memory, view, text, visibility, exclusions)?;
-    let (verdict, reason) = agreement.verdict(gate);
-    let Agreement { signals, mut found, best, unknown_names, .. } = agreement;
+    let found = certainty(memory, query)?;
+    let (verdict, reason) = found.verdict(gate);
+    let Certainty { signals, mut found, best, unknown_names, .. } = found;
     let mut cosines = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
     found.truncate(config.fallback);
@@ -48,7 +42,7 @@ pub(super) fn judge(
 
 /// How well a query and its hits agree.
 #[derive(Clone, Debug)]
-pub struct Agreement {
+pub struct Certainty {
     /// The signals of the gate.
     pub signals: CertaintySignals,
     /// The hits, best first.
@@ -64,7 +58,7 @@ pub struct Agreement {
     pub by_key: bool,
 }
 
-impl Agreement {
+impl Certainty {
     /// The verdict for these thresholds, and what decided.
     pub fn verdict(&self, gate: &GateConfig) -> (Verdict, GateReason) {
         let of_value = match self.signals.likelihood {
@@ -84,21 +78,15 @@ impl Agreement {
 ///
 /// # Errors
 /// `unavailable` if the embedder cannot be reached.
-pub fn agreement(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    visibility: Visibility,
-    exclusions: Exclusions<'_>,
-) -> Result<Agreement> {
+pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
+    let &GateQuery { view, text, visibility, exclusions } = query;
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
     let retriever = memory.retriever(view).without(exclusions.except).hiding(exclusions.hidden);
     let found = rerank::find(memory, retriever, text, wanted, visibility)?;
     let words = memory.text.query_terms(text);
     let pool = found.hits.iter().take(config.pool);
-    let is_visible =
-        |id| !exclusions.contains(id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
+    let is_visible = |id| query.may_answer(id);
     let key_owners = key::notes_named(view, text, &is_visible);
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys in the query count as covered: a note rarely contains its own key.
@@ -140,7 +128,7 @@ pub fn agreement(
     } else {
         unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
     };
-    Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
+    Ok(Certainty { signals, best, found: found.hits, unknown_names, by_key })
 }
 
 /// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.

@@ -1,10 +1,10 @@
 //! The gates over titles, `two-path` and `fused`: the best of the notes with the nearest titles.
 
-use super::{Exclusions, GateReason, GateResult};
+use super::{GateQuery, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::GateKind;
 use poc_graph::error::Result;
-use poc_graph::{Node, NodeId, View, Visibility};
+use poc_graph::{Node, NodeId};
 use poc_rank::gate::two_path::GatePath;
 use poc_rank::gate::{Signals, TitleSignals, Verdict};
 use poc_rank::histogram::Histogram;
@@ -14,20 +14,12 @@ use poc_rank::histogram::Histogram;
 ///
 /// # Errors
 /// As for [`super::judge`].
-pub(super) fn judge(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    visibility: Visibility,
-    exclusions: Exclusions<'_>,
-    gate: GateKind,
-) -> Result<GateResult> {
+pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKind) -> Result<GateResult> {
+    let &GateQuery { view, text, visibility, exclusions } = query;
     let config = &memory.config.query;
     let vector = memory.embedder.embed_one(text)?;
-    let keep = |id: NodeId| {
-        let is_found = |ix| view.is_visible(ix, visibility) && !view.is_confirmed_question(ix);
-        !exclusions.contains(id) && view.find(id).is_some_and(is_found)
-    };
+    let is_question = |id| view.find(id).is_some_and(|ix| view.is_confirmed_question(ix));
+    let keep = |id: NodeId| query.may_answer(id) && !is_question(id);
     let near = memory.vectors.search_titles(&vector, config.pool, &keep)?;
     let mut cosines = Histogram::default();
     near.iter().for_each(|hit| cosines.add(hit.cosine));

@@ -147,7 +147,7 @@ pub const FIELDS: &[Field] = &[
         word: "degree",
         unit: Unit::Neighbors,
         doc: "The number of live nodes that the node has edges to",
-        more: "All edges between two nodes count once. Nodes out of use have a degree too. A node past its `expires` counts until housekeeping has \
+        more: "All edges between two nodes count once. Nodes out of use have a degree too. A node past its `expires` counts until consolidation has \
                recorded that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", output: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),

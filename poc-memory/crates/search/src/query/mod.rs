@@ -25,6 +25,7 @@ mod set;
 mod sources;
 mod stage;
 mod stage_error;
+mod stage_word;
 #[cfg(test)]
 mod tests;
 mod top;

@@ -3,17 +3,14 @@
 
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
-use super::correction;
-use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics, short};
-use super::field::FIELDS;
+use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics};
 use super::lex::{self, Argument, RawStage, Values, Word};
 use super::names::Names;
-use super::stage::definition::{Kind, StageDef};
+use super::stage::definition::Kind;
 use super::stage_error::StageError;
 use super::value::quoted;
-use super::{binding, stage};
+use super::{binding, stage, stage_word};
 use poc_graph::error::{Error, Result};
-use poc_graph::similar;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -246,7 +243,7 @@ impl<'a> Builder<'a> {
             }
             let first_def = self.calls.get(before).map(|call| call.def);
             if let Some(def) = first_def.filter(|def| position > 0 && def.kind() == Kind::Generator) {
-                problems.push(not_first(stage, def, raw.first()));
+                problems.push(stage_word::not_first(stage, def, raw.first()));
             }
         }
         if !problems.is_empty() {
@@ -263,7 +260,7 @@ impl<'a> Builder<'a> {
         if misread && stage.word.contains("${") {
             return;
         }
-        let Some(def) = look_up(stage, alone, self.names, problems) else { return };
+        let Some(def) = stage_word::look_up(stage, alone, self.names, problems) else { return };
         if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
             let message =
                 format!("`!` cannot come before `{}`, which is {}", def.word, with_article(def.kind()));
@@ -339,77 +336,4 @@ fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
 fn with_article(kind: Kind) -> String {
     let article = if kind == Kind::Algorithm { "an" } else { "a" };
     format!("{article} {}", kind.name())
-}
-
-fn look_up(
-    stage: &RawStage,
-    alone: bool,
-    names: &Names,
-    problems: &mut Vec<SourceDiagnostic>,
-) -> Option<&'static StageDef> {
-    let word = stage.word.as_str();
-    if word.is_empty() {
-        let nothing = stage.value.is_none() && stage.arguments.is_empty() && stage.not.is_none();
-        problems.push(match nothing {
-            true if alone => SourceDiagnostic::new(stage.span.clone(), "the pipeline is empty")
-                .hint("`all | limit:20` is a short one"),
-            true => SourceDiagnostic::new(stage.span.clone(), "a stage is missing here")
-                .hint("write stages between single `|`"),
-            false => {
-                SourceDiagnostic::new(stage.span.clone(), "a stage starts with its word, as in `type:daily`")
-            }
-        });
-        return None;
-    }
-    let found = stage::find(word);
-    if found.is_none() {
-        let problem =
-            SourceDiagnostic::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
-        let sort = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
-        let right = correction::of_unknown_word(stage);
-        let near = || similar::closest(word, stage::vocabulary().iter().map(|stage| stage.word));
-        problems.push(problem.hint(if names.saved(word).is_some() {
-            format!("the saved pipeline is `@{word}`")
-        } else if let Some(sort) = sort.filter(|_| !is_compared(stage) || right.is_none()) {
-            format!("it is a field to sort by: `sort:{sort}`")
-        } else if let Some(right) = right {
-            right
-        } else if let Some(near) = near() {
-            format!("did you mean `{near}`?")
-        } else {
-            let words = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word));
-            format!("the stages are {}", words.collect::<Vec<_>>().join(", "))
-        }));
-    }
-    found
-}
-
-/// Whether the value of a stage begins with the sign of a comparison.
-fn is_compared(stage: &RawStage) -> bool {
-    let first = stage.value.as_ref().and_then(|value| value.words.first());
-    first.is_some_and(|word| word.text.starts_with(['<', '>', '=']))
-}
-
-/// The words of two stages that search for a text, as one stage; `None` if they are not the same.
-fn joined(stage: &RawStage, def: &StageDef, first: &RawStage) -> Option<String> {
-    def.text_param().filter(|_| stage.word == first.word)?;
-    let words =
-        [first, stage].into_iter().filter_map(|stage| stage.value.as_ref()).flat_map(|value| &value.words);
-    let texts: Vec<&str> = words.map(|word| word.text.as_str()).collect();
-    (texts.len() > 1).then(|| format!("{}:{}", def.word, quoted(&texts.join(" "))))
-}
-
-fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> SourceDiagnostic {
-    let message = match stage.word.starts_with('@') {
-        true => format!("`{}` starts with `{}` and can only be the first stage", stage.word, def.word),
-        false => format!("`{}` produces a set and can only be the first stage", def.word),
-    };
-    let problem = SourceDiagnostic::new(stage.word_span.clone(), message);
-    if let Some(right) = first.and_then(|first| joined(stage, def, first)) {
-        return problem.hint(format!("one stage takes the words of both: write `{right}`"));
-    }
-    match first.and_then(|first| stage::find(&first.word)).filter(|first| first.hints.takes_free_terms) {
-        Some(first) => problem.hint(format!("search terms already are the first stage, `{}:`", first.word)),
-        None => problem.hint("put it first, or leave it out"),
-    }
 }

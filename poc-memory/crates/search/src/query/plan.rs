@@ -39,8 +39,8 @@ impl Pipeline {
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
-            let behind = self.calls.get(at + 1..).unwrap_or(&[]);
-            step(call, Rest { behind, wanted }, &ctx, &mut set, &mut len, meter)?;
+            let stages = self.calls.get(at + 1..).unwrap_or(&[]);
+            step(call, LaterStages { stages, wanted }, &ctx, &mut set, &mut len, meter)?;
             at += 1;
         }
         retain_complete_pairs(&mut set);
@@ -144,7 +144,7 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
 /// a sort that returned only what the next cuts keep, it is greater than the number of items.
 fn step(
     call: &Call,
-    rest: Rest<'_>,
+    later: LaterStages<'_>,
     ctx: &QueryContext<'_>,
     set: &mut ResultSet,
     len: &mut usize,
@@ -157,10 +157,12 @@ fn step(
             let (mut field, direction) = sort(&call.arguments, ctx)?;
             let mut values = Vec::with_capacity(set.items.len());
             field.read(&set.items, &mut values);
-            let wanted = needed_by_cuts(rest.behind, *len);
+            let wanted = needed_by_cuts(later.stages, *len);
             top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
         }
-        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, needed_by_cuts(rest.behind, *len))?,
+        Work::Order(order) => {
+            order(&call.arguments, ctx, &mut set.items, needed_by_cuts(later.stages, *len))?
+        }
         Work::Cut(cut) => {
             let range = cut(&call.arguments, *len);
             set.items.truncate(range.end);
@@ -168,7 +170,7 @@ fn step(
             *len = range.len();
         }
         Work::Algorithm(run) => {
-            let items = run(&call.arguments, ctx, &set.items, rest.needed_in_order())?;
+            let items = run(&call.arguments, ctx, &set.items, later.needed_in_order())?;
             *set = ResultSet { items, pairs: Vec::new() };
             *len = set.items.len();
         }
@@ -196,16 +198,16 @@ fn step(
 
 /// What follows a stage: further stages, and a caller that uses only the first `wanted` nodes.
 #[derive(Clone, Copy)]
-struct Rest<'a> {
-    behind: &'a [Call],
+struct LaterStages<'a> {
+    stages: &'a [Call],
     wanted: usize,
 }
 
-impl Rest<'_> {
+impl LaterStages<'_> {
     /// How many of the first items of a set of unknown length must be in order.
     fn needed_in_order(self) -> usize {
-        let needed = needed_by_cuts(self.behind, usize::MAX);
-        match self.behind.is_empty() {
+        let needed = needed_by_cuts(self.stages, usize::MAX);
+        match self.stages.is_empty() {
             true => needed.min(self.wanted),
             false => needed,
         }

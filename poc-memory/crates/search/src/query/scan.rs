@@ -120,7 +120,7 @@ impl StateSet {
 }
 
 /// Returns the state of nodes at an instant. A live node that is past its `expires` counts as expired, even
-/// if housekeeping has not recorded that yet.
+/// if consolidation has not recorded that yet.
 pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<State> {
     let (mut states, mut expiries) = (view.states(), view.expiries());
     move |ix| {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::f64::consts::{PI, TAU};
 
-type Ties = Vec<(u64, u64, f64)>;
+type Edges = Vec<(u64, u64, f64)>;
 
-fn embed(nodes: u64, ties: &[(u64, u64, f64)]) -> Embedding {
-    Embedding::compute(&view(nodes, ties), 16)
+fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> Embedding {
+    Embedding::compute(&view(nodes, edges), 16)
 }
 
 fn close(found: &[f64], expected: &[f64]) {
@@ -17,28 +17,28 @@ fn close(found: &[f64], expected: &[f64]) {
     }
 }
 
-fn path(nodes: u64) -> Ties {
+fn path(nodes: u64) -> Edges {
     (1..nodes).map(|b| (b - 1, b, 1.0)).collect()
 }
 
-fn ring(nodes: u64) -> Ties {
+fn ring(nodes: u64) -> Edges {
     (0..nodes).map(|a| (a, (a + 1) % nodes, 1.0)).collect()
 }
 
-fn star(leaves: u64) -> Ties {
+fn star(leaves: u64) -> Edges {
     (1..=leaves).map(|leaf| (0, leaf, 0.7)).collect()
 }
 
-fn clique(nodes: u64) -> Ties {
+fn clique(nodes: u64) -> Edges {
     (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b, 0.5))).collect()
 }
 
-/// The effective resistance between two nodes when every tie conducts as much as it is strong: the
+/// The effective resistance between two nodes when every edge conducts as much as it is strong: the
 /// potential that drives one unit of current, from Kirchhoff's laws by Gaussian elimination.
-fn resistance(nodes: u64, ties: &[(u64, u64, f64)], from: usize, to: usize) -> f64 {
+fn resistance(nodes: u64, edges: &[(u64, u64, f64)], from: usize, to: usize) -> f64 {
     let size = nodes as usize;
     let mut rows = vec![vec![0.0; size + 1]; size];
-    for &(a, b, strength) in ties {
+    for &(a, b, strength) in edges {
         let (a, b, strength) = (a as usize, b as usize, f64::from(strength as f32));
         for (a, b) in [(a, b), (b, a)] {
             rows[a][a] += strength;
@@ -105,8 +105,8 @@ fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
     assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
 }
 
-/// Groups of 20 in a ring, each member tied to seven of its group, the groups by two ties.
-fn groups() -> Ties {
+/// Groups of 20 in a ring, each member linked to seven of its group, the groups by two edges.
+fn groups() -> Edges {
     let group = |group: u64| {
         let node = move |place: u64| 20 * group + place;
         let inside =
@@ -123,8 +123,8 @@ fn groups() -> Ties {
 }
 
 /// What is found in a connected graph, and what the dense solution has.
-fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
-    let view = view(nodes, ties);
+fn found_and_whole(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
+    let view = view(nodes, edges);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
     let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
     let random = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
@@ -136,8 +136,8 @@ fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair
 
 /// The search finds what the dense solution has, each eigenvalue as often as it occurs there; every
 /// pair fulfils its equation, and the vectors are at right angles to each other.
-fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<Eigenpair>) {
-    let (walk, found, whole) = found_and_whole(nodes, ties);
+fn check_search(nodes: u64, edges: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<Eigenpair>) {
+    let (walk, found, whole) = found_and_whole(nodes, edges);
     assert!(!found.is_empty());
     for (at, pair) in found.iter().enumerate() {
         assert!((pair.value - whole[at].value).abs() < 1e-9, "{} instead of {}", pair.value, whole[at].value);
@@ -169,19 +169,19 @@ fn the_search_finds_multiple_eigenvalues() {
     check_search(66, &path(66));
     check_search(65, &star(64));
     check_search(65, &clique(65));
-    let torus = |side: u64| -> Ties {
+    let torus = |side: u64| -> Edges {
         let place = move |row: u64, column: u64| (row % side) * side + column % side;
-        let tie = move |row: u64, column: u64| {
+        let edges_of = move |row: u64, column: u64| {
             let here = place(row, column);
             [(here, place(row + 1, column), 1.0), (here, place(row, column + 1), 1.0)]
         };
-        (0..side * side).flat_map(|node| tie(node / side, node % side)).collect()
+        (0..side * side).flat_map(|node| edges_of(node / side, node % side)).collect()
     };
     check_search(100, &torus(10));
-    let sides: Ties = (0..33).flat_map(|a| (33..66).map(move |b| (a, b, 1.0))).collect();
+    let sides: Edges = (0..33).flat_map(|a| (33..66).map(move |b| (a, b, 1.0))).collect();
     check_search(66, &sides);
     let cube = |a: u64| (0..7).map(move |bit| (a, a ^ (1 << bit), 1.0)).filter(|(a, b, _)| a < b);
-    check_search(128, &(0..128).flat_map(cube).collect::<Ties>());
+    check_search(128, &(0..128).flat_map(cube).collect::<Edges>());
     // Equal cliques around a hub: one eigenvalue more often than there are dimensions, in a component
     // too large for the dense solution.
     let around = |group: u64| {
@@ -189,7 +189,7 @@ fn the_search_finds_multiple_eigenvalues() {
         let inside = clique(8).into_iter().map(move |(a, b, strength)| (first + a, first + b, strength));
         inside.chain([(0, first, 0.5)])
     };
-    let (found, _) = check_search(329, &(0..41).flat_map(around).collect::<Ties>());
+    let (found, _) = check_search(329, &(0..41).flat_map(around).collect::<Edges>());
     assert_eq!(found.len(), 16);
 }
 
@@ -206,9 +206,9 @@ fn the_search_is_reproducible() {
 
 #[test]
 fn every_component_has_its_own_space() {
-    let mut ties: Ties = path(4).into_iter().map(|(a, b, s)| (a + 3, b + 3, s)).collect();
-    ties.push((0, 2, 0.4));
-    let embedding = embed(8, &ties);
+    let mut edges: Edges = path(4).into_iter().map(|(a, b, s)| (a + 3, b + 3, s)).collect();
+    edges.push((0, 2, 0.4));
+    let embedding = embed(8, &edges);
     assert_eq!(embedding.component_count(), 2);
     assert_eq!((embedding.members(0), embedding.members(1)), (&[3, 4, 5, 6][..], &[0, 2][..]));
     assert_eq!((embedding.component(1), embedding.coordinates(1)), (None, &[][..]));
@@ -219,18 +219,18 @@ fn every_component_has_its_own_space() {
     assert_eq!(embed(2, &[]).component_count(), 0);
 }
 
-/// Connected: each node is tied to an earlier one, and then some more.
-fn connected() -> impl Strategy<Value = (u64, Ties)> {
+/// Connected: each node is linked to an earlier one, and then some more.
+fn connected() -> impl Strategy<Value = (u64, Edges)> {
     (2u64..12).prop_flat_map(|nodes| {
         let trunk = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
         let more = proptest::collection::vec((0..nodes, 0..nodes, 0.05f64..1.0), 0..15);
         (trunk, more).prop_map(move |(trunk, more)| {
-            let mut ties: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+            let mut edges: BTreeMap<(u64, u64), f64> = BTreeMap::new();
             for (b, (at, strength)) in (1..nodes).zip(trunk) {
-                ties.insert(((at * b as f64) as u64, b), strength);
+                edges.insert(((at * b as f64) as u64, b), strength);
             }
-            ties.extend(more.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)));
-            (nodes, ties.into_iter().map(|((a, b), s)| (a, b, s)).collect())
+            edges.extend(more.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)));
+            (nodes, edges.into_iter().map(|((a, b), s)| (a, b, s)).collect())
         })
     })
 }
@@ -238,20 +238,20 @@ fn connected() -> impl Strategy<Value = (u64, Ties)> {
 proptest! {
     /// The square of a distance is the commute time: volume times effective resistance.
     #[test]
-    fn a_distance_is_the_root_of_the_commute_time((nodes, ties) in connected(), a: prop::sample::Index, b: prop::sample::Index) {
+    fn a_distance_is_the_root_of_the_commute_time((nodes, edges) in connected(), a: prop::sample::Index, b: prop::sample::Index) {
         let (a, b) = (a.index(nodes as usize), b.index(nodes as usize));
-        let volume: f64 = ties.iter().map(|(_, _, strength)| 2.0 * f64::from(*strength as f32)).sum();
-        let expected = if a == b { 0.0 } else { volume * resistance(nodes, &ties, a, b) };
-        let found = embed(nodes, &ties).distance(a as Ix, b as Ix).unwrap().powi(2);
+        let volume: f64 = edges.iter().map(|(_, _, strength)| 2.0 * f64::from(*strength as f32)).sum();
+        let expected = if a == b { 0.0 } else { volume * resistance(nodes, &edges, a, b) };
+        let found = embed(nodes, &edges).distance(a as Ix, b as Ix).unwrap().powi(2);
         prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
     }
 
     /// Distances do not depend on the order in which the nodes came, nor on their ids.
     #[test]
-    fn distances_follow_the_nodes((nodes, ties) in connected(), turn in 1u64..12) {
+    fn distances_follow_the_nodes((nodes, edges) in connected(), turn in 1u64..12) {
         let number = |node: u64| (node + turn) % nodes;
-        let turned: Ties = ties.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
-        let (one, two) = (embed(nodes, &ties), embed(nodes, &turned));
+        let turned: Edges = edges.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
+        let (one, two) = (embed(nodes, &edges), embed(nodes, &turned));
         for a in 0..nodes {
             let found = two.distance(number(0) as Ix, number(a) as Ix).unwrap();
             let expected = one.distance(0, a as Ix).unwrap();
@@ -263,9 +263,9 @@ proptest! {
 /// Beyond the whole solution, too: here the nodes come in another order.
 #[test]
 fn large_components_do_not_depend_on_the_order() {
-    let ties = groups();
-    let turned: Ties = ties.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
-    let (one, two) = (embed(600, &ties), embed(600, &turned));
+    let edges = groups();
+    let turned: Edges = edges.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
+    let (one, two) = (embed(600, &edges), embed(600, &turned));
     for a in (1..600).step_by(37) {
         let expected = one.distance(0, a).unwrap();
         let found = two.distance(3, (a * 7 + 3) % 600).unwrap();

@@ -11,7 +11,7 @@ const SHARED: usize = 400_000;
 /// The matrix of one component.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    ties: Adjacency,
+    edges: Adjacency,
     degrees: Vec<f64>,
     // 1/d, because a division takes as long as several multiplications.
     shares: Vec<f64>,
@@ -21,13 +21,13 @@ pub(super) struct Walk {
 
 impl Walk {
     /// From the edges of a component; every node must have one.
-    pub(super) fn new(ties: Adjacency) -> Walk {
-        let rows = ties.rows_in(0..ties.rows() as usize);
+    pub(super) fn new(edges: Adjacency) -> Walk {
+        let rows = edges.rows_in(0..edges.rows() as usize);
         let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
         let shares = degrees.iter().map(|degree| degree.recip()).collect();
         let roots = degrees.iter().map(|degree| degree.sqrt()).collect();
         let volume = degrees.iter().sum();
-        Walk { ties, degrees, shares, roots, volume }
+        Walk { edges, degrees, shares, roots, volume }
     }
 
     /// How many nodes there are.
@@ -37,7 +37,7 @@ impl Walk {
 
     /// The number of edge ends: the work of one step.
     pub(super) fn work(&self) -> usize {
-        self.ties.ends()
+        self.edges.ends()
     }
 
     /// The sum of strengths at each node.
@@ -52,7 +52,7 @@ impl Walk {
 
     /// The edges of each node.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[HalfEdge]> {
-        self.ties.rows_in(0..self.len())
+        self.edges.rows_in(0..self.len())
     }
 
     /// An entry of N, given the two ends and the strength of the edge.
@@ -101,12 +101,12 @@ impl Walk {
         put: impl Fn(f64, f64, f64) -> f64 + Sync,
     ) {
         let part = |nodes: Range<usize>, out: &mut [[f64; B]]| {
-            step_rows(&self.ties, &self.shares, nodes, x, out, &put);
+            step_rows(&self.edges, &self.shares, nodes, x, out, &put);
         };
         if self.work() < SHARED {
             return part(0..self.len(), out);
         }
-        let middle = self.ties.middle();
+        let middle = self.edges.middle();
         let (low, high) = out.split_at_mut(middle);
         std::thread::scope(|scope| {
             scope.spawn(|| part(0..middle, low));
@@ -118,7 +118,7 @@ impl Walk {
 /// [`Walk::step`] for the nodes in a range, whose rows are `out`. Every processor adds up in the same order.
 #[multiversion(targets("x86_64+avx2"))]
 fn step_rows<const B: usize, P: Fn(f64, f64, f64) -> f64>(
-    ties: &Adjacency,
+    edges: &Adjacency,
     shares: &[f64],
     nodes: Range<usize>,
     x: &[[f64; B]],
@@ -127,7 +127,7 @@ fn step_rows<const B: usize, P: Fn(f64, f64, f64) -> f64>(
 ) {
     let shares = shares.get(nodes.clone()).unwrap_or(&[]);
     let own = x.get(nodes.clone()).unwrap_or(&[]);
-    for (((row, share), own), out) in ties.rows_in(nodes).zip(shares).zip(own).zip(out) {
+    for (((row, share), own), out) in edges.rows_in(nodes).zip(shares).zip(own).zip(out) {
         let mut sums = [0.0; B];
         for end in row {
             let Some(there) = x.get(end.ix as usize) else { continue };

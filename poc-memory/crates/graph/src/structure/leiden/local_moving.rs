@@ -23,7 +23,7 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
         (0..).zip(&sizes).filter(|(_, size)| **size == 0).map(|(label, _)| label).collect();
     let mut queue: VecDeque<u32> = shuffled(nodes, random).into();
     let mut queued = vec![true; nodes];
-    let mut sums = Sums::new(nodes);
+    let mut weights = LabelWeights::new(nodes);
     while let Some(node) = queue.pop_front() {
         if let Some(queued) = queued.get_mut(node as usize) {
             *queued = false;
@@ -31,7 +31,7 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
         let Some(&own) = labels.get(node as usize) else { continue };
         for (other, weight) in network.edges(node) {
             if let Some(&label) = labels.get(other as usize) {
-                sums.add(label, weight);
+                weights.add(label, weight);
             }
         }
         let degree = network.degree(node);
@@ -42,14 +42,14 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
         let gain =
             |label: u32, weight: f64| weight - share * degrees.get(label as usize).copied().unwrap_or(0.0);
         let mut best = own;
-        let mut most = gain(own, sums.get(own)) + LEAST_MOVE;
-        for &label in sums.labels() {
-            let gain = gain(label, sums.get(label));
+        let mut most = gain(own, weights.get(own)) + LEAST_MOVE;
+        for &label in weights.labels() {
+            let gain = gain(label, weights.get(label));
             if gain > most {
                 (best, most) = (label, gain);
             }
         }
-        sums.clear();
+        weights.clear();
         // Alone in a community, a node gains nothing and loses nothing.
         let is_alone = sizes.get(own as usize) == Some(&1);
         if most < 0.0
@@ -97,21 +97,21 @@ pub(super) fn shuffled(count: usize, random: &SeededRng) -> Vec<u32> {
 }
 
 /// The weight from one node to each label around it.
-pub(super) struct Sums {
-    sums: Vec<f64>,
+pub(super) struct LabelWeights {
+    weights: Vec<f64>,
     labels: Vec<u32>,
 }
 
-impl Sums {
+impl LabelWeights {
     /// For labels below `count`.
-    pub(super) fn new(count: usize) -> Sums {
-        Sums { sums: vec![0.0; count], labels: Vec::new() }
+    pub(super) fn new(count: usize) -> LabelWeights {
+        LabelWeights { weights: vec![0.0; count], labels: Vec::new() }
     }
 
     /// Adds a weight above 0.
     #[inline]
     pub(super) fn add(&mut self, label: u32, weight: f64) {
-        if let Some(sum) = self.sums.get_mut(label as usize) {
+        if let Some(sum) = self.weights.get_mut(label as usize) {
             if *sum == 0.0 {
                 self.labels.push(label);
             }
@@ -122,7 +122,7 @@ impl Sums {
     /// The weight to a label.
     #[inline]
     pub(super) fn get(&self, label: u32) -> f64 {
-        self.sums.get(label as usize).copied().unwrap_or(0.0)
+        self.weights.get(label as usize).copied().unwrap_or(0.0)
     }
 
     /// The labels with a weight, in the order in which they were added.
@@ -133,7 +133,7 @@ impl Sums {
     /// Removes all weights.
     pub(super) fn clear(&mut self) {
         for label in self.labels.drain(..) {
-            if let Some(sum) = self.sums.get_mut(label as usize) {
+            if let Some(sum) = self.weights.get_mut(label as usize) {
                 *sum = 0.0;
             }
         }

@@ -1,6 +1,6 @@
 //! The second step of a level: every community is split into parts that hold together by themselves.
 
-use super::local_moving::{LEAST_MOVE, Sums, shuffled};
+use super::local_moving::{LEAST_MOVE, LabelWeights, shuffled};
 use super::network::Network;
 use crate::rng::{Rng, SeededRng};
 
@@ -27,7 +27,7 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
         })
         .collect();
     let mut is_alone = vec![true; nodes];
-    let mut sums = Sums::new(nodes);
+    let mut weights = LabelWeights::new(nodes);
     let mut choices: Vec<(u32, f64)> = Vec::new();
     for node in shuffled(nodes, random) {
         let at = node as usize;
@@ -40,22 +40,22 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
         }
         for (other, weight) in network.edges(node).filter(|(other, _)| community(*other) == community(node)) {
             if let Some(&part) = parts.get(other as usize) {
-                sums.add(part, weight);
+                weights.add(part, weight);
             }
         }
         choices.clear();
-        for &part in sums.labels() {
+        for &part in weights.labels() {
             let (Some(&its_cut), Some(&its_degree)) = (cuts.get(part as usize), degrees.get(part as usize))
             else {
                 continue;
             };
-            let gain = sums.get(part) - degree * its_degree / network.total();
+            let gain = weights.get(part) - degree * its_degree / network.total();
             if gain >= 0.0 && well_connected(its_cut, its_degree) {
                 choices.push((part, gain));
             }
         }
         if let Some(part) = chosen(&choices, random) {
-            let to_part = sums.get(part);
+            let to_part = weights.get(part);
             if let Some(slot) = parts.get_mut(at) {
                 *slot = part;
             }
@@ -71,7 +71,7 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
                 *sum += cut - 2.0 * to_part;
             }
         }
-        sums.clear();
+        weights.clear();
     }
     parts
 }

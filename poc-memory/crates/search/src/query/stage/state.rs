@@ -17,7 +17,7 @@ pub(super) const STAGE: StageDef = StageDef {
     }],
     doc: "Keeps nodes in a state, and adds that state to `all`",
     more: "The states are `active`, `stale`, `superseded` and `expired`. A live node past its `expires` \
-           counts as expired, even if housekeeping has not recorded that yet. Without `!`, the stage adds \
+           counts as expired, even if consolidation has not recorded that yet. Without `!`, the stage adds \
            the state to `all`, wherever it is in the pipeline.",
     example: Example { pipeline: "all | state:superseded", output: &["old-tree"] },
     describe: |call| match call.state("NAME") {

@@ -1,4 +1,4 @@
-//! Housekeeping: the daemon consolidates every tenant by schedule. It is not an agent: it has no file, no model and no
+//! Scheduled consolidation: the daemon consolidates every tenant by schedule. It is not an agent: it has no file, no model and no
 //! permit. It has slots, rows in the ledger and a state as agents have.
 
 use super::definition::ScheduleRules;
@@ -11,14 +11,14 @@ pub const NAME: &str = ConsolidateConfig::NAME;
 
 /// What it does, in one sentence.
 pub const DESCRIPTION: &str =
-    "Housekeeping: expires and deletes notes past their dates, and removes faded edges and unused keywords";
+    "Expires and deletes notes past their `expires`, and removes decayed edges and unused keywords";
 
 /// A missed slot is caught up within this time.
 const CATCH_UP_WINDOW: Span = Span::DAY;
 
-/// When housekeeping runs.
+/// When consolidation runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Housekeeping {
+pub struct ScheduledConsolidation {
     /// `[consolidate] schedule`.
     pub schedule: Schedule,
     /// Missed slots are caught up once, as those of agents.
@@ -27,9 +27,9 @@ pub struct Housekeeping {
     pub since: Timestamp,
 }
 
-impl Housekeeping {
+impl ScheduledConsolidation {
     /// A schedule that was first seen at `since`.
-    pub fn new(schedule: Schedule, since: Timestamp) -> Housekeeping {
+    pub fn new(schedule: Schedule, since: Timestamp) -> ScheduledConsolidation {
         let rules = ScheduleRules {
             timezone: None,
             jitter: Span(0),
@@ -37,6 +37,6 @@ impl Housekeeping {
             catch_up_window: CATCH_UP_WINDOW,
             cooldown: Span(0),
         };
-        Housekeeping { schedule, rules, since }
+        ScheduledConsolidation { schedule, rules, since }
     }
 }

@@ -1,9 +1,9 @@
-//! Housekeeping runs by schedule as agents do, for every tenant.
+//! Consolidation runs by schedule as agents do, for every tenant.
 
 use super::fleet::{Fleet, nothing};
 use super::world::{World, draft, report};
 use crate::Catalog;
-use crate::housekeeping::{self, Housekeeping};
+use crate::consolidation::{self, ScheduledConsolidation};
 use crate::ledger::{self, Status};
 use crate::schedule::Schedule;
 use crate::scheduler;
@@ -13,7 +13,7 @@ use poc_graph::{State, Tuple};
 use poc_notes::{Draft, Memory, insert};
 use std::sync::Arc;
 
-/// A fleet without agents whose housekeeping follows a schedule from now on.
+/// A fleet without agents whose consolidation follows a schedule from now on.
 fn fleet(schedule: &str) -> Fleet {
     let mut world = World::new();
     world.config().agents.catch_up_spread = Span(0);
@@ -23,9 +23,9 @@ fn fleet(schedule: &str) -> Fleet {
 }
 
 fn schedule_from_now(fleet: &mut Fleet, schedule: &str) {
-    let schedule = Schedule::parse(schedule, housekeeping::NAME).unwrap();
+    let schedule = Schedule::parse(schedule, consolidation::NAME).unwrap();
     let mut catalog = Catalog::clone(&fleet.catalog);
-    catalog.housekeeping = Some(Housekeeping::new(schedule, fleet.world.memory.now()));
+    catalog.consolidation = Some(ScheduledConsolidation::new(schedule, fleet.world.memory.now()));
     fleet.catalog = Arc::new(catalog);
 }
 
@@ -91,7 +91,7 @@ fn an_interrupted_slot_runs_again_after_a_restart() {
     let memory = &fleet.world.memory;
     fleet.world.clock.set(Timestamp::parse("2026-11-22T04:00:00Z").unwrap());
     let trigger = ledger::Trigger::Slot(memory.now());
-    let claimed = ledger::Run::due(memory, housekeeping::NAME, trigger);
+    let claimed = ledger::Run::due(memory, consolidation::NAME, trigger);
     ledger::claim_for(memory, claimed, trigger).unwrap();
     let mut fleet = fleet.restart();
     fleet.hours(1);
@@ -109,8 +109,8 @@ fn on_demand_means_never() {
     fleet.hours(48);
     assert_eq!(fleet.story(), "");
     let next = |fleet: &Fleet| {
-        let task = fleet.catalog.housekeeping.clone().unwrap();
-        scheduler::next_housekeeping(&task, fleet.world.memory.now(), Tz::UTC)
+        let task = fleet.catalog.consolidation.clone().unwrap();
+        scheduler::next_consolidation(&task, fleet.world.memory.now(), Tz::UTC)
     };
     assert_eq!(next(&fleet), None);
     // A new schedule does not make up for earlier slots.
@@ -118,13 +118,13 @@ fn on_demand_means_never() {
     fleet.hours(12);
     assert_eq!(fleet.rows().iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Noop; 2]);
     let whole = scheduler::next_run(&fleet.world.memory, &fleet.catalog, Tz::UTC).unwrap();
-    assert_eq!(whole, Some((housekeeping::NAME.to_owned(), next(&fleet).unwrap())));
+    assert_eq!(whole, Some((consolidation::NAME.to_owned(), next(&fleet).unwrap())));
 }
 
 #[test]
 fn a_scan_remembers_since_when_a_schedule_applies() {
     let mut world = World::new();
-    let since = |world: &World| Catalog::load(&world.memory).unwrap().housekeeping.unwrap().since;
+    let since = |world: &World| Catalog::load(&world.memory).unwrap().consolidation.unwrap().since;
     let first = since(&world);
     world.clock.advance(Span::DAY);
     assert_eq!(since(&world), first);
@@ -135,16 +135,16 @@ fn a_scan_remembers_since_when_a_schedule_applies() {
     // The change of the folder of agents does not matter.
     std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
     assert_eq!(since(&world), second);
-    assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key(housekeeping::NAME));
+    assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key(consolidation::NAME));
 }
 
 #[test]
-fn no_agent_may_have_the_name_of_housekeeping() {
+fn no_agent_may_have_the_name_of_consolidation() {
     let world = World::new();
     world.file("agents/consolidate.toml", "description = \"mine\"");
     let catalog = Catalog::load(&world.memory).unwrap();
-    let text = report(&catalog.agents[housekeeping::NAME].errors);
-    assert!(text.contains("`consolidate` is the name of housekeeping"), "{text}");
-    let error = Catalog::load(&World::new().memory).unwrap().get(housekeeping::NAME).unwrap_err();
-    insta::assert_snapshot!(format!("{error}"), @"`agent`: `consolidate` is housekeeping and not an agent");
+    let text = report(&catalog.agents[consolidation::NAME].errors);
+    assert!(text.contains("`consolidate` is the name of scheduled consolidation"), "{text}");
+    let error = Catalog::load(&World::new().memory).unwrap().get(consolidation::NAME).unwrap_err();
+    insta::assert_snapshot!(format!("{error}"), @"`agent`: `consolidate` is not an agent");
 }

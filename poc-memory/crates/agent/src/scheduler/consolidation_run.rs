@@ -1,6 +1,6 @@
-//! One scheduled run of housekeeping.
+//! One scheduled run of consolidation.
 
-use crate::housekeeping::NAME;
+use crate::consolidation::NAME;
 use crate::ledger::{self, Run, Status, Trigger};
 use crate::run::panic_message;
 use poc_graph::error::{Error, Result};
@@ -18,7 +18,7 @@ pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
     if row.status != Status::Running {
         return Ok(row);
     }
-    // A row that is never ended would block housekeeping in this process.
+    // A row that is never ended would block consolidation in this process.
     let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory)));
     let done = done.unwrap_or_else(|panic| {
         Err(Error::internal(format!("a defect ended the consolidation: {}", panic_message(&*panic))))

@@ -1,0 +1,89 @@
+//! One agent file of the catalog: its definition and its state.
+
+use crate::Definition;
+use crate::ledger::AgentState;
+use crate::pause::Paused;
+use crate::schedule::Schedule;
+use poc_graph::diagnostic::FileDiagnostic;
+use poc_graph::time::Timestamp;
+use std::sync::Arc;
+
+/// State of an agent file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryState {
+    /// The file is valid.
+    Ok,
+    /// The file is invalid; its last valid version is used.
+    LastGood,
+    /// The file is invalid, and no valid version is known.
+    Invalid,
+}
+
+/// One agent file.
+#[derive(Clone, Debug)]
+pub struct CatalogEntry {
+    /// The definition to run: that of the file, or the last valid version.
+    pub definition: Option<Arc<Definition>>,
+    /// State of the file.
+    pub state: EntryState,
+    /// The diagnostics of the file.
+    pub errors: Vec<FileDiagnostic>,
+    /// When the agent was first seen with its current schedule; earlier slots do not count. An agent whose
+    /// file was deleted and restored counts as new.
+    pub since: Timestamp,
+}
+
+impl CatalogEntry {
+    /// Whether two entries are equivalent.
+    pub(super) fn is_same(&self, other: &CatalogEntry) -> bool {
+        let definition = |entry: &CatalogEntry| entry.definition.as_ref().map(|it| it.fingerprint.clone());
+        self.state == other.state
+            && self.errors == other.errors
+            && self.since == other.since
+            && definition(self) == definition(other)
+    }
+
+    /// The definition of the file, if the file is valid.
+    pub fn valid_definition(&self) -> Option<&Definition> {
+        self.definition.as_deref().filter(|_| self.errors.is_empty())
+    }
+
+    /// Why the agent is paused at `now`; `None` when it is not.
+    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<Paused> {
+        let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
+        Paused::of(after, state, now)
+    }
+
+    /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or `invalid`.
+    pub fn status(&self, paused: Option<&Paused>) -> &'static str {
+        match self.file_status() {
+            "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
+            status => status,
+        }
+    }
+
+    fn file_status(&self) -> &'static str {
+        match (self.state, &self.definition) {
+            (EntryState::Invalid, _) | (_, None) => "invalid",
+            (EntryState::LastGood, _) => "last-good",
+            (EntryState::Ok, Some(definition)) if !definition.enabled => "disabled",
+            (EntryState::Ok, Some(definition)) if definition.execution.schedule == Schedule::OnDemand => {
+                "on-demand"
+            }
+            (EntryState::Ok, Some(_)) => "ok",
+        }
+    }
+}
+
+/// A change of an agent since the last scan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CatalogChange {
+    /// The agent is new.
+    Added(String),
+    /// The definition changed.
+    Changed(String),
+    /// The file was invalid and has its previous content again.
+    Repaired(String),
+    /// The agent was removed.
+    Retired(String),
+}

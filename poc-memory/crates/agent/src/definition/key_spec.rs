@@ -1,0 +1,134 @@
+//! What the table of keys says of one key: its path, the type of its value and its description.
+
+use crate::template::VARIABLES;
+
+/// A key or table.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySpec {
+    /// Full path: the names of its tables and its own, separated by dots.
+    pub path: &'static str,
+    /// Type of its value.
+    pub takes: ValueType,
+    /// Example value of a required key; `None` for optional keys.
+    pub example: Option<&'static str>,
+    /// Description: one sentence without a full stop.
+    pub doc: &'static str,
+}
+
+/// Type of the value of a key.
+#[derive(Clone, Copy, Debug)]
+pub enum ValueType {
+    /// A table of the keys below it.
+    Table,
+    /// A list of such tables.
+    Tables,
+    /// A text.
+    Text,
+    /// The file name of a template.
+    Template,
+    /// `true` or `false`.
+    Flag,
+    /// An integer in a closed range.
+    Count(usize, usize),
+    /// A number with a lower bound.
+    Number(f64, Bound),
+    /// A duration of at least this many milliseconds.
+    Duration(i64),
+    /// A duration, or this word.
+    DurationOr(&'static str),
+    /// A list of at most this many durations.
+    Waits(usize),
+    /// One of a few words.
+    OneOf(fn() -> Vec<&'static str>),
+    /// A list of some of a few words.
+    SomeOf(fn() -> Vec<String>),
+    /// A list of distinct names.
+    Names,
+    /// A list of texts.
+    Texts,
+    /// A pipeline.
+    Pipeline,
+    /// A list of pipelines that contain only filters.
+    Filters,
+    /// A schedule.
+    Schedule,
+    /// A time zone.
+    Zone,
+    /// A table of texts, numbers and flags with custom names.
+    Values,
+}
+
+/// Whether a lower bound is inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Inclusive.
+    From,
+    /// Exclusive.
+    Above,
+}
+
+/// No upper bound: the largest integer of TOML.
+pub(super) const ANY: usize = i64::MAX as usize;
+
+impl KeySpec {
+    /// Path of the table that contains it.
+    pub fn table(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// Last part of the path.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
+    }
+}
+
+impl ValueType {
+    /// Description of the type for error messages.
+    pub fn words(self) -> String {
+        let list = |words: Vec<String>, joint: &str| {
+            let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            match quoted.split_last() {
+                Some((last, [])) => last.clone(),
+                Some((last, others)) => format!("{}{joint}{last}", others.join(", ")),
+                None => String::new(),
+            }
+        };
+        match self {
+            ValueType::Table => "a table: a line `[…]` with keys below it".into(),
+            ValueType::Tables => "a list of tables: lines `[[…]]` with keys below each".into(),
+            ValueType::Text => "text in quotes".into(),
+            ValueType::Template => "the name of a file in quotes".into(),
+            ValueType::Flag => "`true` or `false`".into(),
+            ValueType::Count(least, ANY) => format!("a whole number from {least} up"),
+            ValueType::Count(least, most) => format!("a whole number from {least} to {most}"),
+            ValueType::Number(least, Bound::From) => format!("a number from {least} up"),
+            ValueType::Number(least, Bound::Above) => format!("a number above {least}"),
+            ValueType::Duration(least) => {
+                let above = if least > 0 { " above zero" } else { "" };
+                format!("a duration{above} in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
+            }
+            ValueType::DurationOr(word) => {
+                format!("\"{word}\" or a duration in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
+            }
+            ValueType::Waits(most) => {
+                format!("a list of at most {most} durations, such as [\"15m\", \"1h\"]")
+            }
+            ValueType::OneOf(words) => list(words().into_iter().map(str::to_owned).collect(), " or "),
+            ValueType::SomeOf(words) => {
+                // Each variable may be written in lower case, too.
+                let words = words().into_iter().filter(|word| !variable_in_lower_case(word));
+                format!("a list of {}", list(words.collect(), " and "))
+            }
+            ValueType::Names | ValueType::Texts => "a list of texts, such as [\"…\"]".into(),
+            ValueType::Pipeline => "a pipeline in quotes, such as \"all | limit:20\"".into(),
+            ValueType::Filters => "a list of filters, such as [\"provenance:manual\"]".into(),
+            ValueType::Schedule => "a schedule in quotes, such as \"daily\" or \"every 6h\"".into(),
+            ValueType::Zone => "\"local\" or an IANA name in quotes, such as \"Europe/Vienna\"".into(),
+            ValueType::Values => "a table of values: `NAME = \"…\"`".into(),
+        }
+    }
+}
+
+fn variable_in_lower_case(word: &str) -> bool {
+    VARIABLES.iter().any(|name| *name != word && name.to_lowercase() == word)
+}
