@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
-/// `import` restores either. Without a tenant the default tenant is exported.
+/// `import` restores either. `--vault` writes Markdown for editors. Without a tenant the default tenant is exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {
@@ -19,6 +19,9 @@ pub(crate) struct Export {
     /// New folder for Markdown, one file per note
     #[arg(long, value_name = "FOLDER", value_parser = argument::path, conflicts_with = "output")]
     markdown: Option<PathBuf>,
+    /// New folder for Markdown as editors such as Obsidian write it: imported files as they were, with what has changed
+    #[arg(long, value_name = "FOLDER", value_parser = argument::path, conflicts_with_all = ["output", "markdown"])]
+    vault: Option<PathBuf>,
 }
 
 /// What was exported.
@@ -47,23 +50,24 @@ impl Op for Export {
         let progress = |done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
         };
-        let (written, lines) = match (&self.output, &self.markdown) {
-            (Some(_), Some(_)) => {
-                return Err(Error::invalid("an export is one file or one folder")
-                    .hint("leave out `output` or `markdown`")
-                    .field("markdown"));
-            }
-            (Some(file), None) => (export::json_lines_file(ctx.memory, file, &progress)?, None),
-            (None, Some(folder)) => (export::folder(ctx.memory, folder, &progress)?, None),
-            (None, None) => {
+        let (written, lines) = match (&self.output, &self.markdown, &self.vault) {
+            (Some(file), None, None) => (export::json_lines_file(ctx.memory, file, &progress)?, None),
+            (None, Some(folder), None) => (export::folder(ctx.memory, folder, &progress)?, None),
+            (None, None, Some(folder)) => (export::vault(ctx.memory, folder, &progress)?, None),
+            (None, None, None) => {
                 let mut bytes = Vec::new();
                 let written = export::json_lines(ctx.memory, &mut bytes, &progress)?;
                 let lines =
                     String::from_utf8(bytes).map_err(|_| Error::internal("the export is not UTF-8"))?;
                 (written, Some(lines))
             }
+            _ => {
+                return Err(Error::invalid("an export is one file or one folder")
+                    .hint("give one of `output`, `markdown` and `vault`")
+                    .field(if self.vault.is_some() { "vault" } else { "markdown" }));
+            }
         };
-        let path = self.output.or(self.markdown);
+        let path = self.output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
         Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, path, lines })
     }

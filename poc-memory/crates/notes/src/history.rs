@@ -176,7 +176,8 @@ pub(super) fn is_note_table(table: Table) -> bool {
         | Table::Keywords
         | Table::Visits
         | Table::Activity
-        | Table::Messages => true,
+        | Table::Messages
+        | Table::Frames => true,
         Table::Runs
         | Table::Occurrences
         | Table::Agents

@@ -1,6 +1,7 @@
 //! The interchange format of a node: what export writes and import reads back.
 
 use super::draft::{self, EMOTION_MAX};
+use super::markdown_frame::MarkdownFrame;
 use super::{key, keywords, message};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
@@ -86,6 +87,9 @@ pub struct Note {
     /// The message that this is a chunk of; only the first remaining chunk of a message has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<NoteMessage>,
+    /// What surrounds the text in the files that it came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<MarkdownFrame>,
     /// Markdown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
@@ -211,6 +215,7 @@ impl Note {
             edges,
             visits,
             message,
+            frames: MarkdownFrame::all(records, id)?,
             body: node.body,
         }))
     }

@@ -27,6 +27,7 @@ pub mod known_note;
 pub mod link;
 pub mod mark;
 pub mod markdown;
+pub mod markdown_frame;
 pub mod message;
 pub mod migrate;
 pub mod parts;

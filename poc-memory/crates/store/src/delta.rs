@@ -81,6 +81,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Messages
         | Table::Samples
         | Table::AgentStates
+        | Table::Frames
         | Table::Proposals
         | Table::Promises => None,
     })

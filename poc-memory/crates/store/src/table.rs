@@ -54,11 +54,13 @@ pub enum Table {
     Proposals = 19,
     /// Agent, NUL, run id → the budget reserved for the call that the run is making.
     Promises = 20,
+    /// Node id, path of a file → what surrounds the text of the node in the Markdown file that it came from.
+    Frames = 21,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 20] = [
+    pub const ALL: [Table; 21] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -79,6 +81,7 @@ impl Table {
         Table::AgentStates,
         Table::Proposals,
         Table::Promises,
+        Table::Frames,
     ];
 
     /// Whether all tenants share the table. Of any other, each tenant has its own.

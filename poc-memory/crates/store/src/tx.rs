@@ -233,7 +233,7 @@ impl<'a> Tx<'a> {
         for edge in self.edges(id)? {
             self.delete_edge(edge.src, edge.kind, edge.dst)?;
         }
-        for table in [Table::Vectors, Table::Visits] {
+        for table in [Table::Vectors, Table::Visits, Table::Frames] {
             for (key, _) in self.raw_range(table, id.as_bytes())? {
                 self.put_raw(table, &key, None)?;
             }
@@ -383,7 +383,7 @@ impl<'a> Tx<'a> {
         let is_new = |bytes| id(bytes).is_some_and(|id| self.new_nodes.contains(&id));
         match table {
             Table::Nodes => id(Some(key)).is_some_and(|id| self.view.find(id).is_none()),
-            Table::Activity | Table::Vectors | Table::Visits => is_new(key.get(..ID)),
+            Table::Activity | Table::Vectors | Table::Visits | Table::Frames => is_new(key.get(..ID)),
             Table::Edges | Table::EdgesIn => is_new(key.get(..ID)) || is_new(key.get(ID + 1..)),
             Table::Hashes | Table::Keywords => is_new(key.len().checked_sub(ID).and_then(|at| key.get(at..))),
             _ => false,

@@ -2,8 +2,11 @@
 
 mod folder;
 mod names;
+mod vault;
 
 pub use folder::folder;
+use folder::write_folder;
+pub use vault::vault;
 
 use super::Memory;
 use super::interchange::Note;

@@ -1,7 +1,7 @@
 //! File names for keys.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const PART_MAX_BYTES: usize = 120;
 
@@ -10,6 +10,11 @@ const PART_MAX_BYTES: usize = 120;
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
+    /// Takes a path; false if it is taken already.
+    pub(super) fn take(&mut self, path: &Path) -> bool {
+        self.0.insert(path.to_string_lossy().to_lowercase())
+    }
+
     /// An unused relative path for the file of a key that stays inside its folder on every file system.
     pub(super) fn path(&mut self, key: &str) -> PathBuf {
         let parts: Vec<String> = key.split('/').map(part).collect();

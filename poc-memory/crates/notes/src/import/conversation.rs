@@ -167,6 +167,7 @@ impl Conversation {
             session: Some(self.session()),
             ignored: Vec::new(),
             warnings: Vec::new(),
+            frame: None,
         })
     }
 

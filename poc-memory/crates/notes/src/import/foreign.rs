@@ -2,6 +2,7 @@
 
 use super::{ImportOptions, wikilinks};
 use crate::Draft;
+use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeType, Trust, title_of};
@@ -76,6 +77,8 @@ pub(super) struct ForeignNote {
     pub ignored: Vec<String>,
     /// Fields that were left out because of their value, with the reason.
     pub warnings: Vec<Error>,
+    /// What surrounds its text in its file.
+    pub frame: Option<MarkdownFrame>,
 }
 
 /// A link of a note.
@@ -117,6 +120,7 @@ impl ForeignNote {
             session: None,
             ignored: Vec::new(),
             warnings: Vec::new(),
+            frame: None,
         };
         let mut id = None;
         for (name, value) in fields {

@@ -33,6 +33,7 @@ use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
+use super::markdown_frame::{MarkdownFrame, Properties};
 use super::{Draft, Memory, secrets};
 use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
@@ -44,7 +45,7 @@ use restore::Restore;
 use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use stored::{Outcome, StoredNote};
 use transcript::Transcript;
 
@@ -107,6 +108,7 @@ impl<'a> Import<'a> {
             pending: Vec::new(),
             sessions: BTreeMap::new(),
             detached: Vec::new(),
+            files: HashSet::new(),
             ids: HashMap::new(),
             locations: HashMap::new(),
         }
@@ -236,6 +238,18 @@ impl<'a> Import<'a> {
         }))
     }
 
+    /// Stores what surrounds the text of a note in its file, and forgets files of the same folder that are gone.
+    fn put_frame(&self, tx: &mut Tx<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
+        for old in MarkdownFrame::all(tx, id)? {
+            let is_gone = !self.files.is_empty() && !self.files.contains(&old.path);
+            if old.provenance == frame.provenance && is_gone {
+                old.delete(tx, id)?;
+            }
+        }
+        let Some(node) = tx.node(id)? else { return Ok(()) };
+        MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
+    }
+
     /// Stores a chunk in one transaction.
     fn store(&mut self, chunk: Vec<(SourceLocation, ParsedNote)>) -> Result<()> {
         let mut drafts: Vec<Draft> = Vec::new();
@@ -247,7 +261,7 @@ impl<'a> Import<'a> {
             match read {
                 ParsedNote::Exported(note) => {
                     let edges = PendingEdges::Exported { id: note.id, edges: note.edges.clone() };
-                    order.push((location, edges, true, None));
+                    order.push((location, edges, true, None, None));
                     notes.push(*note);
                 }
                 ParsedNote::Foreign(foreign) => {
@@ -267,7 +281,8 @@ impl<'a> Import<'a> {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
                     }
                     let turn = foreign.session.map(|session| (session, foreign.draft.created));
-                    order.push((location, PendingEdges::foreign(foreign.names, foreign.links), false, turn));
+                    let edges = PendingEdges::foreign(foreign.names, foreign.links);
+                    order.push((location, edges, false, turn, foreign.frame));
                     drafts.push(foreign.draft);
                 }
             }
@@ -275,14 +290,14 @@ impl<'a> Import<'a> {
         let mut restores = restore::prepare_all(self.memory, notes)?.into_iter();
         let mut inserts = insert::prepare_all(self.memory, drafts)?.into_iter();
         let mut ready = Vec::with_capacity(order.len());
-        for (location, edges, own, turn) in order {
+        for (location, edges, own, turn, frame) in order {
             let note = if own {
                 restores.next().map(|restore| restore.map(|restore| ReadyNote::Restore(Box::new(restore))))
             } else {
                 inserts.next().map(|prepared| prepared.map(ReadyNote::Insert))
             };
             match note {
-                Some(Ok(note)) => ready.push((location, edges, turn, note)),
+                Some(Ok(note)) => ready.push((location, edges, turn, frame, note)),
                 Some(Err(error)) => self.report.failed.push((location, error)),
                 None => return Err(Error::internal("a note of the import got lost")),
             }
@@ -295,10 +310,16 @@ impl<'a> Import<'a> {
             expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
             ready
                 .iter()
-                .map(|(.., note)| separate_note_errors(store_one(tx, note, now)))
+                .map(|(.., frame, note)| {
+                    let stored = separate_note_errors(store_one(tx, note, now))?;
+                    if let (Ok(stored), Some(frame)) = (&stored, frame) {
+                        self.put_frame(tx, stored.id, frame)?;
+                    }
+                    Ok(stored)
+                })
                 .collect::<Result<Vec<_>>>()
         })?;
-        for ((location, mut edges, turn, _), stored) in ready.into_iter().zip(stored.value) {
+        for ((location, mut edges, turn, ..), stored) in ready.into_iter().zip(stored.value) {
             match stored {
                 Ok(stored) => {
                     match stored.outcome {

@@ -97,6 +97,9 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
     {
         tx.put_message(&message.message())?;
     }
+    for frame in &note.frames {
+        frame.put(tx, node.id)?;
+    }
     for (agent, visit) in note.visits() {
         let known = tx.visit(agent, node.id)?;
         if known.is_none_or(|known| known.at < visit.at) {

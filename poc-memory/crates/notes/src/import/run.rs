@@ -13,7 +13,7 @@ use poc_graph::NodeId;
 use poc_graph::error::Error;
 use poc_graph::time::Timestamp;
 use poc_store::Cause;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The result of an import.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +69,8 @@ pub(super) struct Import<'a> {
     pub(super) pending: Vec<(SourceLocation, PendingEdges)>,
     /// The notes of each session, in the order of the source.
     pub(super) sessions: BTreeMap<String, Vec<SessionNote>>,
+    /// The files of the folder.
+    pub(super) files: HashSet<String>,
     /// Keys of notes that are no longer part of their session.
     pub(super) detached: Vec<String>,
     /// The node of an id of the source, if it has another id.

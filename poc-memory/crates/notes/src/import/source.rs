@@ -141,6 +141,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
     for _ in 0..found.special {
         import.report.skipped.add("files that are no regular files", 0);
     }
+    import.files = found.files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
     for relative in &found.files {
         let name = relative.to_string_lossy().into_owned();

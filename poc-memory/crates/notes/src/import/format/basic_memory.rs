@@ -38,7 +38,7 @@ impl Format for BasicMemory {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.longest())?;
-        let note = read_parts(&text, file.key(), import).map(|mut note| {
+        let note = read_parts(&text, file, import).map(|mut note| {
             if let ParsedNote::Foreign(foreign) = &mut note {
                 let markdown::Parts { front, body } = markdown::split(&text);
                 let properties: Value = markdown::front(front).unwrap_or_default();

@@ -27,6 +27,12 @@ const MACHINE_TEXTS: &[&str] = &[
 ];
 
 #[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(rename = "type", default)]
+    kind: &'a str,
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
     #[serde(rename = "type", default)]
@@ -279,7 +285,12 @@ impl Lines {
 
 impl TranscriptLines for Lines {
     fn line(&mut self, place: Place, line: &[u8]) -> Result<()> {
-        let line: Line<'_> = transcript::parse(line)?;
+        let Kind { kind } = transcript::parse(line)?;
+        let line: Line<'_> = match transcript::parse(line) {
+            // Lines of other kinds are the program's own business and change from release to release.
+            Err(_) if !matches!(kind, "user" | "assistant") => return Ok(()),
+            line => line?,
+        };
         self.session(&line);
         if line.is_sidechain && self.conversation.subagent.is_none() {
             self.skipped.add("lines of subagents", 0);

@@ -7,6 +7,7 @@ use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::interchange::Note;
 use crate::markdown;
+use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -32,13 +33,13 @@ impl Format for Markdown {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.longest())?;
-        let note = read_parts(&text, file.key(), import);
+        let note = read_parts(&text, file, import);
         import.take(file.location(), text.len(), note)
     }
 }
 
 /// The note of a Markdown file.
-pub(super) fn read_parts(text: &str, key: Option<String>, import: &Import<'_>) -> Result<ParsedNote> {
+pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     let parts = markdown::split(text);
     let fields = match markdown::front::<Option<Value>>(parts.front)? {
         None => Map::new(),
@@ -53,6 +54,12 @@ pub(super) fn read_parts(text: &str, key: Option<String>, import: &Import<'_>) -
         note.body = parts.body.to_owned();
         return Ok(ParsedNote::Exported(Box::new(note)));
     }
-    let note = ForeignNote::read(fields, Some(parts.body), key, import.options, import.provenance())?;
+    let key = file.key();
+    let is_file = key.is_some();
+    let mut note = ForeignNote::read(fields, Some(parts.body), key, import.options, import.provenance())?;
+    // A text in the front matter is not what the frame surrounds.
+    if is_file && note.draft.body.as_deref() == Some(parts.body) {
+        note.frame = Some(MarkdownFrame::of(text, file.name.clone(), import.provenance().to_owned()));
+    }
     Ok(ParsedNote::Foreign(Box::new(note)))
 }

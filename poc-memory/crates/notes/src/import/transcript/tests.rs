@@ -82,6 +82,8 @@ impl Writer {
         let prompt =
             self.claude(json!({"type": "user", "message": {"role": "user", "content": talk.prompt}}));
         self.claude(json!({"type": "attachment", "attachment": {"type": "date", "date": "2026-11-20"}}));
+        self.lines
+            .push(json!({"type": "api-request-blob", "sessionId": SESSION, "message": "of another type"}));
         match talk.noise {
             Noise::None => {}
             Noise::Tools => {
@@ -476,4 +478,40 @@ fn what_is_no_transcript_is_refused() {
     assert_eq!(nowhere.code.name(), "not_found");
     let folder = capture(&memory, memory.folder(), &CaptureOptions::default()).unwrap_err();
     assert_eq!(folder.message, "it is neither a file nor a folder");
+}
+
+/// Transcripts that the assistants wrote: nothing fails, and captures of their files equal an import of the folder.
+#[test]
+#[ignore = "needs POC_MEMORY_TEST_TRANSCRIPTS: a folder with transcripts of Claude Code and Codex"]
+fn real_transcripts_are_taken_in() {
+    let folder = PathBuf::from(std::env::var_os("POC_MEMORY_TEST_TRANSCRIPTS").unwrap());
+    let (imported, captured) = (TestMemory::new(), TestMemory::new());
+    let report = take(&imported, &folder);
+    println!("{:?} {:?} {:?}", report.formats, report.skipped, report.secrets);
+    assert!(report.inserted > 0 && report.failed.is_empty(), "{:?}", report.failed);
+    let mut folders = vec![folder];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if assistant_of(&path).is_some() {
+                capture(&captured, &path, &CaptureOptions::default()).unwrap();
+            }
+        }
+    }
+    let bodies = |memory: &TestMemory| {
+        let view = memory.store.view();
+        let mut bodies: Vec<(String, String)> = (0..view.slots())
+            .map(|ix| memory.find(view.key(ix)).unwrap())
+            .filter(|note| note.source.as_deref().is_some_and(|source| source.starts_with("session: ")))
+            .map(|note| (note.key, note.body))
+            .collect();
+        bodies.sort();
+        bodies
+    };
+    for (key, body) in bodies(&captured) {
+        println!("--- {key}\n{body}");
+    }
+    assert_eq!(bodies(&captured), bodies(&imported));
 }

@@ -1,0 +1,185 @@
+//! Export as a folder of Markdown for editors such as Obsidian.
+//!
+//! A note that came from a Markdown file becomes this file again: with nothing changed since, byte for byte. What was
+//! changed is changed in its front matter, where unknown properties stay. Other notes get front matter with the
+//! properties that import reads.
+
+use super::names::Names;
+use super::{ExportReport, write_folder};
+use crate::Memory;
+use crate::interchange::Note;
+use crate::markdown;
+use crate::markdown_frame::{MarkdownFrame, Properties};
+use poc_graph::error::Result;
+use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
+use serde_norway::{Mapping, Value};
+use std::path::{Component, Path, PathBuf};
+
+/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths; the others
+/// are named after keys.
+pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
+    let mut names = Names::default();
+    let view = memory.store.view();
+    write_folder(memory, folder, progress, |note| {
+        let is_question = note.node_type.0 == NodeType::QUESTION;
+        if !note.state.is_live() || is_question {
+            return Ok(Vec::new());
+        }
+        let frames = &note.frames;
+        let node = note.node(memory.store.tenant());
+        let links = added_links(memory, &view, note)?;
+        let mut files = Vec::new();
+        for frame in frames {
+            let path = safe(&frame.path).filter(|path| names.take(path));
+            let path = path.unwrap_or_else(|| names.path(&note.key));
+            files.push((path, framed(&node, frame, &links)?));
+        }
+        if frames.is_empty() {
+            files.push((names.path(&note.key), unframed(&node, &links)?));
+        }
+        Ok(files)
+    })
+}
+
+/// The path of a file, if it stays within its folder.
+fn safe(path: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(path);
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    (is_inside && path.extension().is_some()).then_some(path)
+}
+
+/// The keys of notes that a note links to although its text does not: links that people and agents added.
+fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>> {
+    let mut links = Vec::new();
+    for edge in note.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
+        let is_live = view.find(edge.to).is_some_and(|ix| view.is_live(ix));
+        if is_live
+            && !edge.provenance.starts_with("import:")
+            && let Some(target) = memory.store.node(edge.to)?
+        {
+            links.push(target.key);
+        }
+    }
+    links.sort();
+    Ok(links)
+}
+
+/// A file with its note as it is now.
+fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
+    let changes = changes(&Properties::of(note), &frame.imported, links);
+    if changes.is_empty() {
+        return Ok(frame.file(&note.body));
+    }
+    let front: Option<Mapping> = markdown::front(frame.front()).unwrap_or_default();
+    let mut front = front.unwrap_or_default();
+    for (name, change) in changes {
+        let value = match change {
+            Change::Set(value) => value,
+            Change::Add(items) => {
+                let mut all = match front.remove(name) {
+                    Some(Value::Sequence(all)) => all,
+                    Some(Value::String(all)) => all.split(',').map(|item| item.trim().into()).collect(),
+                    _ => Vec::new(),
+                };
+                all.extend(
+                    items.into_iter().map(Value::from).filter(|item| !all.contains(item)).collect::<Vec<_>>(),
+                );
+                Value::Sequence(all)
+            }
+        };
+        front.insert(name.into(), value);
+    }
+    let bom = if frame.before.starts_with('\u{FEFF}') { "\u{FEFF}" } else { "" };
+    let between = match frame.before.rsplit_once("---\n").filter(|_| !frame.front().is_empty()) {
+        // What is between the front matter and the text stays.
+        Some((_, between)) => between.to_owned(),
+        None => format!("\n{}", frame.before.trim_start_matches('\u{FEFF}')),
+    };
+    let before = format!("{bom}---\n{}---\n{between}", markdown::yaml(&front)?);
+    Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))
+}
+
+/// A change of a property.
+enum Change {
+    Set(Value),
+    /// Items are added to a list.
+    Add(Vec<String>),
+}
+
+/// The properties that differ from those that were imported.
+fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'static str, Change)> {
+    let mut changes: Vec<(&'static str, Change)> = Vec::new();
+    let mut set = |name, value: Value| changes.push((name, Change::Set(value)));
+    if now.title != imported.title {
+        set("title", now.title.clone().into());
+    }
+    if now.node_type != imported.node_type {
+        set("type", now.node_type.clone().into());
+    }
+    if now.keywords != imported.keywords {
+        set("tags", list(now.keywords.iter().filter(|word| !word.starts_with(PROJECT_PREFIX))));
+    }
+    for (name, now, imported) in
+        [("author", &now.author, &imported.author), ("source", &now.source, &imported.source)]
+    {
+        if now != imported {
+            set(name, now.clone().unwrap_or_default().into());
+        }
+    }
+    if now.created != imported.created {
+        set("created", now.created.to_string().into());
+    }
+    if now.expires != imported.expires {
+        set("expires", now.expires.map(|at| at.to_string()).unwrap_or_default().into());
+    }
+    let names: Vec<String> =
+        now.names.iter().filter(|name| !imported.names.contains(name)).cloned().collect();
+    if !names.is_empty() {
+        changes.push(("aliases", Change::Add(names)));
+    }
+    if !links.is_empty() {
+        changes.push(("links", Change::Add(links.iter().map(|link| format!("[[{link}]]")).collect())));
+    }
+    changes
+}
+
+/// A note that came from no file, with the properties that import reads.
+fn unframed(note: &Node, links: &[String]) -> Result<String> {
+    let mut front = Mapping::new();
+    let mut set = |name: &str, value: Value| front.insert(name.into(), value);
+    if title_of(&note.body).as_ref() != Some(&note.title) {
+        set("title", note.title.clone().into());
+    }
+    if note.node_type != NodeType::default() {
+        set("type", note.node_type.0.clone().into());
+    }
+    if !note.keywords.is_empty() {
+        set("tags", list(&note.keywords));
+    }
+    if !note.aliases.is_empty() {
+        set("aliases", list(&note.aliases));
+    }
+    set("created", note.created.to_string().into());
+    if note.modified != note.created {
+        set("modified", note.modified.to_string().into());
+    }
+    for (name, value) in [("author", &note.author), ("source", &note.source)] {
+        if let Some(value) = value {
+            set(name, value.clone().into());
+        }
+    }
+    if let Some(expires) = note.expires {
+        set("expires", expires.to_string().into());
+    }
+    if !links.is_empty() {
+        set("links", list(links.iter().map(|link| format!("[[{link}]]"))));
+    }
+    Ok(format!("---\n{}---\n\n{}\n", markdown::yaml(&front)?, note.body))
+}
+
+fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> Value {
+    Value::Sequence(items.into_iter().map(|item| item.as_ref().into()).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Markdown → memory → Markdown.
+
+use crate::export;
+use crate::import::{ImportOptions, ImportReport, ImportSource, import};
+use crate::testing::{TestMemory, draft};
+use crate::{Draft, link, rename};
+use poc_store::Tx;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn take(memory: &TestMemory, folder: &Path) -> ImportReport {
+    let source = ImportSource::Path(folder.to_owned());
+    import(memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap()
+}
+
+/// The files below a folder.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn write(folder: &Path, files: &BTreeMap<String, String>) {
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+/// A line of front matter, also of properties and types that are unknown, or with values that no note can have.
+fn property() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("tags: [Tea, '#milk']".to_owned()),
+        Just("aliases:\n  - The other name\n  -   one more".to_owned()),
+        Just("created: 2026-01-02".to_owned()),
+        Just("type: person".to_owned()),
+        Just("cssclasses:   wide   # a comment".to_owned()),
+        Just("weight: heavy".to_owned()),
+        Just("author:   \"Ann\"".to_owned()),
+        Just("rating: 4.50".to_owned()),
+        Just("links: '[[a0]], [[nowhere]]'".to_owned()),
+        Just("".to_owned()),
+        Just("# only a comment".to_owned()),
+    ]
+}
+
+fn file() -> impl Strategy<Value = String> {
+    let front = proptest::option::of(proptest::collection::btree_set(property(), 0..5));
+    let line = "[ a-zé#*`\\[\\]>+]{0,12}";
+    (front, "\n{0,2}", proptest::collection::vec(line, 1..6), "\n{0,3}", any::<bool>(), 0..3).prop_map(
+        |(front, before, lines, after, bom, ends)| {
+            let front = front.map(|lines| {
+                let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                format!("---\n{lines}---\n")
+            });
+            let text = format!("{}{before}{}{after}", front.unwrap_or_default(), lines.join("\n"));
+            let text = match ends {
+                0 => text,
+                1 => text.replace('\n', "\r\n"),
+                _ => text.replacen('\n', "\r\n", 2),
+            };
+            if bom { format!("\u{FEFF}{text}") } else { text }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A vault that was imported is exported as it was, byte for byte, also after a second import.
+    #[test]
+    fn an_unchanged_vault_is_the_same(texts in proptest::collection::vec(file(), 1..6)) {
+        let memory = TestMemory::new();
+        let vault = memory.folder().join("vault");
+        let names = ["a0.md", "sub/B 1.md", "sub/deep/c.markdown", "d'é.md", "e.md", "f.md"];
+        let texts: BTreeMap<String, String> = (0..).zip(texts).zip(names).map(|((number, text), name)| {
+            // Each has some text of its own.
+            (name.to_owned(), format!("{}word{number}\n", text))
+        }).collect();
+        write(&vault, &texts);
+        for round in ["once", "twice"] {
+            let report = take(&memory, &vault);
+            prop_assert!(report.failed.is_empty(), "{:?}", report.failed);
+            let out = memory.folder().join(round);
+            export::vault(&memory, &out, &|_, _| {}).unwrap();
+            prop_assert_eq!(&files(&out), &texts);
+        }
+    }
+}
+
+#[test]
+fn changes_are_written_into_the_front_matter() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let texts = [
+        ("tea.md", "---\ncssclasses: wide\ntags: [drink]\nlinks: [milk]\n---\n\n# Tea\n\nWith milk.\n\n"),
+        ("milk.md", "White.\n"),
+        ("cup.md", "A cup.\n"),
+    ];
+    write(&vault, &texts.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+    take(&memory, &vault);
+    let update = |draft: Draft| memory.insert(Draft { update: true, ..draft }).unwrap();
+    update(Draft {
+        key: Some("tea".into()),
+        keywords: Some(vec!["drink".into(), "hot".into()]),
+        ..draft("# Tea\n\nWith lemon.")
+    });
+    let add = |src: &str, dst: &str| {
+        let (src, dst) = (memory.find(src).unwrap().id, memory.find(dst).unwrap().id);
+        memory
+            .store
+            .transact(memory.cause("manual", "link"), |tx| {
+                tx.put_edge(&poc_graph::Edge {
+                    src,
+                    dst,
+                    kind: poc_graph::EdgeKind::Link,
+                    strength: link::STRENGTH,
+                    created: memory.now(),
+                    touched: memory.now(),
+                    provenance: "manual".into(),
+                    reason: String::new(),
+                })
+            })
+            .unwrap();
+    };
+    add("tea", "cup");
+    add("milk", "tea");
+    let cup = memory.find("cup").unwrap().id;
+    let renamed = |tx: &mut Tx<'_>| rename::apply(tx, cup, Some("mug"), &[]);
+    memory.store.transact(memory.cause("manual", "rename"), renamed).unwrap();
+    memory.note("new/kettle", "It boils.");
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    let shown: Vec<String> = files(&out).iter().map(|(name, text)| format!("=== {name}\n{text}")).collect();
+    insta::assert_snapshot!(shown.concat(), @r"
+    === cup.md
+    ---
+    aliases:
+    - mug
+    ---
+
+    A cup.
+    === milk.md
+    ---
+    links:
+    - '[[tea]]'
+    ---
+
+    White.
+    === new/kettle.md
+    ---
+    created: 2026-11-21T08:00:00.000Z
+    ---
+
+    It boils.
+    === tea.md
+    ---
+    cssclasses: wide
+    tags:
+    - drink
+    - hot
+    links:
+    - milk
+    - '[[mug]]'
+    ---
+
+    # Tea
+
+    With lemon.
+
+    ");
+    // What was exported is what an import reads.
+    let copy = TestMemory::new();
+    let report = take(&copy, &out);
+    assert_eq!((report.inserted, report.failed.len()), (4, 0));
+    assert_eq!(copy.find("tea").unwrap().keywords, ["drink", "hot"]);
+}
+
+#[test]
+fn two_files_with_one_text_stay_two_and_a_renamed_one_is_one() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let same = |names: &[&str]| -> BTreeMap<String, String> {
+        names.iter().map(|name| ((*name).to_owned(), "The same text.\n".to_owned())).collect()
+    };
+    write(&vault, &same(&["a.md", "b.md"]));
+    take(&memory, &vault);
+    let out = memory.folder().join("out");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    assert_eq!(files(&out), same(&["a.md", "b.md"]));
+    fs::rename(vault.join("b.md"), vault.join("c.md")).unwrap();
+    take(&memory, &vault);
+    let out = memory.folder().join("later");
+    export::vault(&memory, &out, &|_, _| {}).unwrap();
+    assert_eq!(files(&out), same(&["a.md", "c.md"]));
+}

@@ -1,0 +1,167 @@
+//! What surrounds the text of a note in the Markdown file that it came from: its front matter, blank lines, line ends.
+//!
+//! The text of a note is stored without them. With them, an export writes the file as it was.
+
+use super::draft;
+use super::markdown;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Node, NodeId};
+use poc_store::{Record, Records, Table, Tx};
+use serde::{Deserialize, Serialize};
+
+/// What surrounds the text of a note in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkdownFrame {
+    /// The path of the file within its folder.
+    pub path: String,
+    /// The provenance of the import that read it.
+    pub provenance: String,
+    /// Everything before the text, with `\n` as line end.
+    pub before: String,
+    /// Everything after the text, with `\n` as line end.
+    pub after: String,
+    /// How the lines of the file end.
+    pub line_ends: LineEnds,
+    /// The properties that the note got from the file: what differs from them was changed since.
+    pub imported: Properties,
+}
+
+/// The properties of a note that front matter shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Properties {
+    /// Key, then former keys.
+    pub names: Vec<String>,
+    /// Title.
+    pub title: String,
+    /// Type.
+    pub node_type: String,
+    /// Keywords.
+    pub keywords: Vec<String>,
+    /// Author.
+    pub author: Option<String>,
+    /// Source.
+    pub source: Option<String>,
+    /// Created.
+    pub created: Timestamp,
+    /// Expires.
+    pub expires: Option<Timestamp>,
+}
+
+impl Properties {
+    /// The properties of a node.
+    pub fn of(node: &Node) -> Properties {
+        Properties {
+            names: node.names().map(str::to_owned).collect(),
+            title: node.title.clone(),
+            node_type: node.node_type.0.clone(),
+            keywords: node.keywords.clone(),
+            author: node.author.clone(),
+            source: node.source.clone(),
+            created: node.created,
+            expires: node.expires,
+        }
+    }
+}
+
+/// How the lines of a file end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LineEnds {
+    /// With `\n`.
+    Unix,
+    /// With `\r\n`.
+    Windows,
+    /// With both: the whole file, because its lines cannot be told apart otherwise.
+    Mixed(String),
+}
+
+impl Record for MarkdownFrame {
+    const TABLE: Table = Table::Frames;
+}
+
+impl MarkdownFrame {
+    /// The frame of a file with this content; the note has no properties yet.
+    pub fn of(content: &str, path: String, provenance: String) -> MarkdownFrame {
+        let returns = content.matches("\r\n").count();
+        let line_ends = match returns {
+            0 => LineEnds::Unix,
+            _ if returns == content.matches('\n').count() => LineEnds::Windows,
+            _ => LineEnds::Mixed(content.to_owned()),
+        };
+        let content = content.replace("\r\n", "\n");
+        let body = draft::tidy(markdown::split(&content).body);
+        let (before, after) = match content.rfind(&body).filter(|_| !body.is_empty()) {
+            Some(start) => content.split_at(start),
+            None => (content.as_str(), ""),
+        };
+        let after = after.get(body.len()..).unwrap_or_default();
+        MarkdownFrame {
+            path,
+            provenance,
+            before: before.to_owned(),
+            after: after.to_owned(),
+            line_ends,
+            imported: Properties::default(),
+        }
+    }
+
+    /// The front matter, without the lines around it.
+    pub fn front(&self) -> &str {
+        markdown::split(&self.before).front
+    }
+
+    /// The file with another text in it.
+    pub fn file(&self, body: &str) -> String {
+        let file = format!("{}{body}{}", self.before, self.after);
+        match &self.line_ends {
+            LineEnds::Unix => file,
+            LineEnds::Windows => file.replace('\n', "\r\n"),
+            LineEnds::Mixed(content) if content.replace("\r\n", "\n") == file => content.clone(),
+            LineEnds::Mixed(_) => file,
+        }
+    }
+
+    /// Stores it for a note.
+    pub fn put(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+        tx.put(&key(id, &self.path), self)
+    }
+
+    /// Deletes it.
+    pub fn delete(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+        tx.delete::<MarkdownFrame>(&key(id, &self.path))
+    }
+
+    /// The frames of a note, by path: one for each file with its text.
+    pub fn all<R: Records + ?Sized>(records: &R, id: NodeId) -> Result<Vec<MarkdownFrame>> {
+        let frames: Vec<(_, MarkdownFrame)> = records.range(id.as_bytes())?;
+        Ok(frames.into_iter().map(|(_, frame)| frame).collect())
+    }
+}
+
+/// Key of the frame of a note in a file.
+fn key(id: NodeId, path: &str) -> Vec<u8> {
+    [id.as_bytes().as_slice(), path.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_file_is_its_frame_around_its_text(
+            front in proptest::option::of("([a-z]{1,5}: [a-z\\[\\], é]{0,9}\r?\n){0,3}"),
+            body in "([a-z#é -]{0,9}\r?\n){0,4}[a-z]{0,9}\n{0,2}",
+            bom in any::<bool>(),
+        ) {
+            let front = front.map(|front| format!("---\n{front}---\n")).unwrap_or_default();
+            for content in [format!("{front}{body}"), format!("{front}{body}").replace("\r\n", "\n").replace('\n', "\r\n")] {
+                let content = format!("{}{content}", if bom { "\u{FEFF}" } else { "" });
+                let frame = MarkdownFrame::of(&content, "a.md".into(), "import:x".into());
+                let body = draft::tidy(markdown::split(&content).body);
+                prop_assert_eq!(frame.file(&body), content);
+            }
+        }
+    }
+}
