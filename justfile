@@ -57,6 +57,11 @@ conformance-mcp:
     cargo build --release
     bash tests/conformance/mcp.sh
 
+# Drive the page in a real browser, and write pictures of its screens to target/page/pictures (needs Chromium).
+page:
+    cargo build --release
+    bash tests/page/run.sh
+
 # Write the generated documents: REFERENCE.md and the schemas in schema/.
 bless:
     POC_MEMORY_BLESS=1 cargo test --release --workspace up_to_date

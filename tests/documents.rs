@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The guides in `docs/`; each has a test below.
-const GUIDES: [&str; 12] = [
+const GUIDES: [&str; 13] = [
     "agents.md",
     "assistants.md",
     "configuration.md",
@@ -15,6 +15,7 @@ const GUIDES: [&str; 12] = [
     "models.md",
     "notes-and-vaults.md",
     "operations.md",
+    "page.md",
     "profiles-and-sync.md",
     "rest.md",
     "search.md",
@@ -80,6 +81,11 @@ fn the_guide_to_notes_and_vaults_prints_what_it_shows() {
 #[test]
 fn the_guide_to_operations_prints_what_it_shows() {
     run("docs/operations.md");
+}
+
+#[test]
+fn the_guide_to_the_page_prints_what_it_shows() {
+    run("docs/page.md");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod mcp;
 mod models;
 mod names;
 mod opening;
+mod page;
 mod refresh;
 mod reload;
 mod rest;

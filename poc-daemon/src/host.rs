@@ -1,6 +1,7 @@
 //! The daemon's side of the interface that ops use to reach their process.
 
-use crate::serve::rest::MCP_PATH;
+use crate::serve::rest::{self, MCP_PATH};
+use crate::sessions::SessionScope;
 use crate::shared::Shared;
 use crate::watch;
 use poc_agent::model::{CancellationToken, ModelRegistry};
@@ -9,8 +10,9 @@ use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
-use poc_memory::ops::{Daemon, DaemonStatus, Host};
+use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 impl Host for Shared {
@@ -76,6 +78,7 @@ impl Daemon for Shared {
             socket: self.memory.paths.socket().display().to_string(),
             rest: address.filter(|_| config.rest.enabled).map(|address| format!("http://{address}")),
             mcp: address.filter(|_| config.mcp.http).map(|address| format!("http://{address}{MCP_PATH}")),
+            page: address.filter(|_| config.page.enabled).map(|address| format!("http://{address}")),
             agents,
             running: running.into_iter().map(|run| run.agent).collect(),
             next,
@@ -84,6 +87,17 @@ impl Daemon for Shared {
             recovered: self.memory.store.recovery().notes.clone(),
             settings: self.memory.fingerprint.clone(),
         }
+    }
+
+    fn page_link(&self, read_only: bool) -> Result<PageLink> {
+        let mut address = rest::listen_for_page(self)?;
+        // A server that listens everywhere is reached by the name of this machine.
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        let scope = if read_only { SessionScope::ReadOnly } else { SessionScope::Person };
+        let (code, expires) = self.sessions.code(scope, self.memory.now())?;
+        Ok(PageLink { url: format!("http://{address}{}{code}", rest::SIGN_IN_PATH), expires })
     }
 
     fn stop(&self) {

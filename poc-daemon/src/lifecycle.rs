@@ -80,7 +80,7 @@ fn start(arguments: &Arguments) -> Result<()> {
 async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
     // An address that is taken is an error. It must come before the socket, which tells clients that
     // the daemon is ready.
-    let over_http = rest::bind(&shared).await?;
+    let over_http = rest::bind(&shared)?;
     let listener = socket::bind(&shared.memory.paths)?;
     tracing::info!(
         pid = std::process::id(),

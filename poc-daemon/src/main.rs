@@ -11,6 +11,7 @@ mod reconcile;
 mod refresh;
 mod schedule;
 mod serve;
+mod sessions;
 mod shared;
 mod throttle;
 mod watch;

@@ -3,6 +3,7 @@
 use crate::metrics::Metrics;
 use crate::pools::Pools;
 use crate::reconcile::Reconciler;
+use crate::sessions::Sessions;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
@@ -10,7 +11,7 @@ use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, watch};
 
@@ -40,6 +41,12 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// The address of the HTTP server, once it listens.
     pub(crate) http: OnceLock<SocketAddr>,
+    /// The browsers that are signed in to the page.
+    pub(crate) sessions: Sessions,
+    /// An address that was bound for the page after the start, until the HTTP server takes it.
+    pub(crate) late_listener: Mutex<Option<TcpListener>>,
+    /// Wakes the HTTP server to take it.
+    pub(crate) listen: Notify,
     stopping: watch::Sender<bool>,
 }
 
@@ -59,6 +66,9 @@ impl Shared {
             pools: Pools::new(&memory.config),
             metrics: Metrics::new(),
             http: OnceLock::new(),
+            sessions: Sessions::load(memory.paths.page_sessions()),
+            late_listener: Mutex::default(),
+            listen: Notify::new(),
             stopping: watch::Sender::new(false),
             memory,
         }

@@ -15,6 +15,7 @@ const ROUTES: &[(&str, bool, bool)] = &[
     ("POST /v1/history", true, true),
     ("POST /v1/agents/linker/run", true, false),
     ("DELETE /v1/nodes/nothing", true, false),
+    ("GET /page/base.css", false, true),
 ];
 
 #[test]
@@ -120,12 +121,11 @@ fn disabled_routes_do_not_exist() {
     check("POST /v1/agents/linker/run", Some(&json!({})), 404, "not_found");
     check("DELETE /v1/nodes/x", None, 404, "not_found");
     check("GET /v1/nothing", None, 404, "not_found");
-    check("GET /", None, 404, "not_found");
     let document = http.call("GET /openapi.json", None).json();
     assert!(document["paths"]["/v1/insert"].is_object(), "{document}");
     assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
-    // Ops that only a person may call have no route.
-    check("POST /v1/runs/x/undo", Some(&json!({})), 404, "not_found");
+    // No token is enough for what only a person may decide.
+    check("POST /v1/runs/x/undo", Some(&json!({})), 403, "rejected");
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");
     assert_eq!(wrong.header("allow"), Some("GET"));
     let wrong = check("POST /v1/healthz", Some(&json!({})), 405, "invalid_argument");

@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Who calls an op, and through which server.
 #[derive(Clone, Copy)]
 pub(super) struct CallOrigin {
-    /// `socket`, `rest` or `mcp`.
+    /// `socket`, `rest`, `page` or `mcp`.
     pub(super) surface: &'static str,
     pub(super) actor: Actor,
     pub(super) may_write: bool,

@@ -3,7 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, profile, settings,
+    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, page, profile,
+    settings,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -20,6 +21,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<man::Man>(),
     LocalCommandDef::of::<help::Help>(),
     LocalCommandDef::of::<settings::ConfigShow>(),
+    LocalCommandDef::of::<page::Page>(),
     LocalCommandDef::of::<daemon::DaemonLog>(),
     LocalCommandDef::of::<daemon::DaemonStop>(),
     LocalCommandDef::of::<profile::ProfileList>(),

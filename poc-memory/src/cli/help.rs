@@ -73,7 +73,7 @@ const GROUPS: &[Group] = &[
     },
     Group {
         heading: "Find and read",
-        everyday: &["search", "get", "history"],
+        everyday: &["search", "get", "history", "page"],
         others: &[
             "query",
             "retrieve",

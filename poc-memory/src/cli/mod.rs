@@ -19,6 +19,7 @@ mod local;
 mod man;
 mod mcp;
 mod output;
+mod page;
 mod profile;
 mod progress;
 mod session;

@@ -1,7 +1,7 @@
 //! `changes`
 
 use super::text::table;
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -55,6 +55,7 @@ struct ChangeRow {
 impl Op for Changes {
     const NAME: &'static str = "changes";
     const ACCESS: Access = Access::Person;
+    const ROUTE: Option<Route> = Route::get("/v1/changes");
     type Output = ChangesOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ChangesOutput> {

@@ -1,5 +1,6 @@
 //! The process in which an op runs.
 
+use super::PageLink;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
@@ -46,6 +47,12 @@ pub trait Daemon: Sync {
     /// Its status.
     fn status(&self) -> DaemonStatus;
 
+    /// Makes a link that signs a browser in to the page, and starts to serve the page if it is not served yet.
+    ///
+    /// # Errors
+    /// `unavailable` when the settings switch the page off or its address cannot be used.
+    fn page_link(&self, read_only: bool) -> Result<PageLink>;
+
     /// Makes it stop after finishing what runs. Returns immediately.
     fn stop(&self);
 }
@@ -69,6 +76,9 @@ pub struct DaemonStatus {
     /// The address of MCP over HTTP, if served: `http://127.0.0.1:9977/mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<String>,
+    /// The address of the page, if served: `http://127.0.0.1:9977`. `poc-memory page` signs a browser in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     /// Number of loaded agents by state.
     pub agents: std::collections::BTreeMap<String, usize>,
     /// Runs in progress.

@@ -28,6 +28,7 @@ mod mark;
 mod measures;
 mod migrate;
 mod night;
+mod page;
 mod pipeline;
 mod profile;
 mod query;
@@ -60,6 +61,7 @@ pub(crate) use hit::is_zero;
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use json_schema::schema;
 pub(crate) use measures::measures_table;
+pub use page::PageLink;
 pub use request::FormerText;
 pub(crate) use text::{plural, table};
 
@@ -167,6 +169,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::AgentResume>(),
     OpDef::of::<agent::AgentReload>(),
     OpDef::of::<agent::AgentSchema>(),
+    OpDef::of::<page::Page>(),
     OpDef::of::<daemon::DaemonStatusRequest>(),
     OpDef::of::<daemon::DaemonStop>(),
 ];

@@ -1,7 +1,7 @@
 //! `undo`
 
 use super::agent::undo::{self, RefusedAction};
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Moment;
@@ -55,6 +55,7 @@ fn change(what: &str) -> Option<u64> {
 impl Op for Undo {
     const NAME: &'static str = "undo";
     const ACCESS: Access = Access::Person;
+    const ROUTE: Option<Route> = Route::post("/v1/undo");
     type Output = UndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {

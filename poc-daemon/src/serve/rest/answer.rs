@@ -161,10 +161,11 @@ pub(super) fn text(media_type: &'static str, text: String) -> Response {
     ([(CONTENT_TYPE, media_type)], text).into_response()
 }
 
-/// Adds headers for browsers and proxies: they must not guess the media type, and must not cache.
+/// Adds headers for browsers and proxies: they must not guess the media type, and must
+/// not cache, unless the response says otherwise.
 pub(super) fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

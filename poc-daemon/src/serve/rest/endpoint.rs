@@ -1,8 +1,8 @@
 //! Serves one op at its route: checks the token, reads the request and writes the answer.
 
 use super::answer::{self, HttpError};
+use super::caller::{self, Caller};
 use super::query::Fields;
-use super::token::TokenScope;
 use super::{RestContext, body, request};
 use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
@@ -49,7 +49,7 @@ impl Endpoint {
         head: &Parts,
         body: &mut Body,
     ) -> Result<Response, HttpError> {
-        let scope = rest.tokens.check(&head.headers, self.op.access)?;
+        let caller = caller::authorize(rest, head, self.op.access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
         let args = if self.route.method == Method::Get {
@@ -58,7 +58,7 @@ impl Endpoint {
             let body = self.body(rest, &head.headers, body).await?;
             request::from_body(&self.fields, &path, query, &body)?
         };
-        let answer = self.call(rest, scope, args).await?;
+        let answer = self.call(rest, caller, args).await?;
         Ok(answer::of_op(self.op, &self.route, answer)?)
     }
 
@@ -80,10 +80,10 @@ impl Endpoint {
     }
 
     /// Runs the op. After the timeout, the op continues but the client gets an error.
-    async fn call(&self, rest: &RestContext, scope: TokenScope, args: Value) -> Result<Value, Error> {
+    async fn call(&self, rest: &RestContext, caller: Caller, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let origin =
-            CallOrigin { surface: "rest", actor: Actor::Person, may_write: scope == TokenScope::Full };
+        let Caller { surface, may_write } = caller;
+        let origin = CallOrigin { surface, actor: Actor::Person, may_write };
         let running = tokio::spawn(call(rest.shared.clone(), origin, self.op, args, |_| {}));
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,

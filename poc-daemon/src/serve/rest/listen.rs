@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use poc_graph::error::{Error, Result};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,34 +28,107 @@ pub(crate) struct HttpListener {
     mcp: Option<Arc<Mcp>>,
 }
 
-/// Binds the address. `None` when neither REST nor MCP is served over HTTP.
+impl HttpListener {
+    fn new(shared: &Arc<Shared>, listener: std::net::TcpListener) -> Result<HttpListener> {
+        let config = &shared.memory.config;
+        let unusable = |error| cannot_listen(config.rest.address, &error);
+        listener.set_nonblocking(true).map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let listener = TcpListener::from_std(listener).map_err(unusable)?;
+        let origin_guard = OriginGuard::new(address, &config.rest);
+        let tokens = Tokens::load(&shared.memory.paths)?;
+        let rest = Arc::new(RestContext { shared: shared.clone(), origin_guard, tokens });
+        let mcp = config.mcp.http.then(|| Arc::new(Mcp::new(shared)));
+        let router = routes::router(&rest, mcp.as_ref())?;
+        let _ = shared.http.set(address);
+        tracing::info!(%address, rest = config.rest.enabled, mcp = config.mcp.http, "HTTP");
+        Ok(HttpListener { listener, router, mcp })
+    }
+}
+
+/// Binds the address. `None` when neither REST nor MCP is served over HTTP, and no browser is signed in to the page.
 ///
 /// # Errors
 /// `unavailable` when the address cannot be bound, `invalid_config` when a token cannot be used.
-pub(crate) async fn bind(shared: &Arc<Shared>) -> Result<Option<HttpListener>> {
-    let config = &shared.memory.config.rest;
-    let over_http = shared.memory.config.mcp.http;
-    if !config.enabled && !over_http {
-        return Ok(None);
+pub(crate) fn bind(shared: &Arc<Shared>) -> Result<Option<HttpListener>> {
+    let config = &shared.memory.config;
+    if config.rest.enabled || config.mcp.http {
+        Tokens::load(&shared.memory.paths)?;
+        return HttpListener::new(shared, listen(config.rest.address)?).map(Some);
     }
-    let tokens = Tokens::load(&shared.memory.paths)?;
-    let failed = |error: std::io::Error| {
-        Error::unavailable(format!("the daemon cannot listen at `{}`: {error}", config.address))
-            .hint("choose another `address` under `[rest]` in config.toml; port 0 selects a free one")
+    let open = shared.sessions.address(shared.memory.now()).filter(|_| config.page.enabled);
+    let Some(address) = open else { return Ok(None) };
+    match listen(address) {
+        Ok(listener) => HttpListener::new(shared, listener).map(Some),
+        Err(error) => {
+            tracing::warn!("the page is not served until `poc-memory page`: {error}");
+            Ok(None)
+        }
+    }
+}
+
+/// Serves the page if it is not served yet, and returns its address. Blocks.
+///
+/// # Errors
+/// `unavailable` when the settings switch the page off or no address can be bound, `invalid_config` when a token cannot
+/// be used.
+pub(crate) fn listen_for_page(shared: &Shared) -> Result<SocketAddr> {
+    let config = &shared.memory.config;
+    if !config.page.enabled {
+        return Err(Error::unavailable("the page is switched off")
+            .hint("set `enabled = true` under `[page]` in config.toml, and restart the daemon"));
+    }
+    let mut late = shared.late_listener.lock();
+    let bound = match (shared.http.get(), &*late) {
+        (Some(address), _) => Ok(*address),
+        (None, Some(listener)) => listener.local_addr(),
+        (None, None) => {
+            Tokens::load(&shared.memory.paths)?;
+            // The address of the page is not configured anywhere else, so any free port does.
+            let free = SocketAddr::new(config.rest.address.ip(), 0);
+            let listener = listen(config.rest.address).or_else(|_| listen(free))?;
+            let address = listener.local_addr();
+            *late = Some(listener);
+            shared.listen.notify_one();
+            address
+        }
     };
-    let listener = TcpListener::bind(config.address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let origin_guard = OriginGuard::new(address, config);
-    let rest = Arc::new(RestContext { shared: shared.clone(), origin_guard, tokens });
-    let mcp = over_http.then(|| Arc::new(Mcp::new(shared)));
-    let router = routes::router(&rest, mcp.as_ref())?;
-    let _ = shared.http.set(address);
-    tracing::info!(%address, rest = config.enabled, mcp = over_http, "HTTP");
-    Ok(Some(HttpListener { listener, router, mcp }))
+    let address = bound.map_err(|error| cannot_listen(config.rest.address, &error))?;
+    shared.sessions.set_address(address);
+    Ok(address)
+}
+
+fn listen(address: SocketAddr) -> Result<std::net::TcpListener> {
+    std::net::TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("the daemon cannot listen at `{address}`: {error}"))
+        .hint("choose another `address` under `[rest]` in config.toml; port 0 selects a free one")
+}
+
+/// Waits until the page is wanted. `None` when the daemon stops first.
+async fn wait_for_page(shared: &Arc<Shared>) -> Option<HttpListener> {
+    loop {
+        tokio::select! {
+            () = shared.stopped() => return None,
+            () = shared.listen.notified() => {}
+        }
+        let mut late = shared.late_listener.lock();
+        let listener = late.take()?;
+        match HttpListener::new(shared, listener) {
+            Ok(bound) => return Some(bound),
+            Err(error) => tracing::error!("the page cannot be served: {error}"),
+        }
+    }
 }
 
 /// Serves connections until the daemon stops and every request is answered.
 pub(crate) async fn run(shared: Arc<Shared>, bound: Option<HttpListener>) {
+    let bound = match bound {
+        Some(bound) => Some(bound),
+        None => wait_for_page(&shared).await,
+    };
     let Some(HttpListener { listener, router, mcp }) = bound else { return };
     let slots = Arc::new(Semaphore::new(shared.memory.config.rest.max_connections));
     let mut connections = JoinSet::new();

@@ -2,26 +2,31 @@
 //! on every surface, and the answer of the op is the body of the response.
 //!
 //! A request first passes the [`origin_guard`]: it must be meant for this server, and no foreign page
-//! may have sent it. [`routes`] leads it to its [`endpoint`], which checks its [`token`], reads the
-//! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens.
+//! may have sent it. [`routes`] leads it to its [`endpoint`], which checks the [`caller`], reads the
+//! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens. The [`page`] is a
+//! client of these routes like any other: only its sessions are its own.
 
 mod answer;
 mod body;
+mod caller;
 mod docs;
 mod endpoint;
 mod listen;
 mod mcp;
 mod openapi;
 mod origin_guard;
+mod page;
 mod pages;
 mod query;
 mod request;
 mod routes;
 mod service_routes;
+mod session_cookie;
 mod token;
 
-pub(crate) use listen::{bind, run};
+pub(crate) use listen::{bind, listen_for_page, run};
 pub(crate) use mcp::PATH as MCP_PATH;
+pub(crate) use page::SIGN_IN_PATH;
 
 use crate::shared::Shared;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 const ERRORS: &[(u16, &str)] = &[
     (400, "The request is malformed: a missing, unknown, wrong-typed or out-of-range field"),
     (401, "The token is missing or wrong"),
-    (403, "The token is read-only, or the permit, the host or the page is refused"),
+    (403, "The token is not enough, or the permit, the host or the page is refused"),
     (404, "The requested thing does not exist"),
     (408, "The body did not arrive in time"),
     (409, "The request contradicts what is stored"),
@@ -60,6 +60,13 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
                     "scheme": "bearer",
                     "description": "The contents of the file `token` (for everything) or `token-read` (for reading) beside config.toml",
                 },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "poc-memory-9977",
+                    "description": "The session of a browser that `poc-memory page` signed in; the name ends with the port. Requests \
+                        that write also carry the header `X-CSRF-Token`",
+                },
             },
             "responses": errors(),
             "schemas": schemas.all(),
@@ -97,6 +104,7 @@ fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Sc
     let description = paragraphs.join("\n\n");
     let token = match op.access {
         Access::Read => "The read-only token is enough.",
+        Access::Person => "No token is enough: only a person decides, on the page or on the command line.",
         _ => "Needs the full token.",
     };
     let operation = json!({
@@ -106,6 +114,10 @@ fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Sc
         "parameters": parameters(route, &mut request),
         "responses": responses(op, route, schemas),
     });
+    let operation = match op.access {
+        Access::Person => with(operation, "security", json!([{"session": []}])),
+        _ => operation,
+    };
     if route.method != Method::Post {
         return operation;
     }

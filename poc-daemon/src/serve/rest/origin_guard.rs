@@ -25,12 +25,7 @@ impl OriginGuard {
 
     /// Accepts or refuses a request.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
-        let host = single_header(headers, &HOST)?.ok_or_else(|| wrong_host("no host"))?;
-        // The host in an absolute request target takes precedence over `Host`, so both are checked.
-        let named = [Some(host), uri.authority().map(|authority| authority.as_str())];
-        if let Some(other) = named.into_iter().flatten().find(|name| !self.is_own(name)) {
-            return Err(wrong_host(&format!("`{other}`")));
-        }
+        let host = self.check_host(uri, headers)?;
         let origin = single_header(headers, &ORIGIN)?;
         let known =
             origin.is_some_and(|origin| self.origins.iter().any(|known| equal_ignoring_case(known, origin)));
@@ -45,6 +40,17 @@ impl OriginGuard {
             Some(_) if known => Ok(()),
             Some(_) => Err(foreign_page("a page of another site")),
         }
+    }
+
+    /// The host that a request is for, which must be this server.
+    pub(super) fn check_host<'a>(&self, uri: &Uri, headers: &'a HeaderMap) -> Result<&'a str, HttpError> {
+        let host = single_header(headers, &HOST)?.ok_or_else(|| wrong_host("no host"))?;
+        // The host in an absolute request target takes precedence over `Host`, so both are checked.
+        let named = [Some(host), uri.authority().map(|authority| authority.as_str())];
+        if let Some(other) = named.into_iter().flatten().find(|name| !self.is_own(name)) {
+            return Err(wrong_host(&format!("`{other}`")));
+        }
+        Ok(host)
     }
 
     /// Whether a host names this server.

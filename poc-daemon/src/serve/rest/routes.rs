@@ -3,7 +3,7 @@
 use super::answer::{self, HttpError};
 use super::endpoint::{Endpoint, PathFields};
 use super::mcp::{self, Mcp};
-use super::{RestContext, service_routes};
+use super::{RestContext, page, service_routes};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
@@ -39,8 +39,8 @@ fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,
-        // Only on the command line and the socket.
-        Access::Person => false,
+        // Only in the session of a person.
+        Access::Person => true,
     }
 }
 
@@ -48,10 +48,11 @@ fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
 pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
     let mut router = Router::new();
     let served = enabled_ops(rest.config())?;
-    if rest.config().enabled {
+    let has_page = rest.shared.memory.config.page.enabled;
+    if rest.config().enabled || has_page {
         let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
         // A path whose ops are all switched off is routed too, so that the error can say so.
-        for route in OPS.iter().filter(|op| op.access != Access::Person).filter_map(|op| op.route) {
+        for route in OPS.iter().filter_map(|op| op.route) {
             paths.entry(route.path).or_default();
         }
         for (op, route) in &served {
@@ -66,7 +67,12 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         for (path, endpoints) in paths {
             router = router.route(path, methods(rest, path, endpoints));
         }
+    }
+    if rest.config().enabled {
         router = service_routes::add(router, rest, &served);
+    }
+    if has_page {
+        router = page::add(router, rest);
     }
     if let Some(mcp) = mcp {
         router = mcp::add(router, rest, mcp);
@@ -79,7 +85,13 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
 
 /// The middleware of all routes: guards the request, counts the response and adds its headers.
 async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response {
-    let response = match rest.origin_guard.check(request.uri(), request.headers()) {
+    let (uri, headers) = (request.uri(), request.headers());
+    // The code in the path is the permission, wherever the link was opened. A session starts, nothing else.
+    let checked = match page::is_sign_in_link(request.method(), uri) {
+        true => rest.origin_guard.check_host(uri, headers).map(drop),
+        false => rest.origin_guard.check(uri, headers),
+    };
+    let response = match checked {
         Ok(()) => next.run(request).await,
         Err(error) => {
             tracing::debug!("a request was refused: {error}");

@@ -2,12 +2,13 @@
 
 use super::answer::{self, HttpError};
 use super::pages::{DOCS, HEALTH, METRICS, OPENAPI};
-use super::{RestContext, docs, openapi};
+use super::{RestContext, caller, docs, openapi};
 use crate::serve::call;
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_SECURITY_POLICY;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use poc_graph::error::Error;
@@ -45,12 +46,12 @@ fn metrics(rest: &Arc<RestContext>) -> MethodRouter {
     get_only(move |request: Request| {
         let rest = rest.clone();
         let (parts, _) = request.into_parts();
-        async move { read_metrics(&rest, &parts.headers).await.unwrap_or_else(IntoResponse::into_response) }
+        async move { read_metrics(&rest, &parts).await.unwrap_or_else(IntoResponse::into_response) }
     })
 }
 
-async fn read_metrics(rest: &RestContext, headers: &HeaderMap) -> Result<Response, HttpError> {
-    rest.tokens.check(headers, Access::Read)?;
+async fn read_metrics(rest: &RestContext, head: &Parts) -> Result<Response, HttpError> {
+    caller::authorize(rest, head, Access::Read)?;
     let shared = rest.shared.clone();
     let reading = call::pool(&rest.shared, None)
         .run(move || shared.metrics.text(&shared.memory, &shared.catalog.load()));

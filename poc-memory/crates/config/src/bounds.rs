@@ -99,6 +99,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("view.max-edges", 0.0, 100_000.0),
     ("mcp.max-sessions", 1.0, MOST),
     ("mcp.session-timeout", 1.0, MOST),
+    ("page.session-lifetime", 60.0, MOST),
     ("agents.max-concurrent-runs", 1.0, 1024.0),
     ("agents.catch-up-spread", 0.0, 7.0 * 86_400.0),
     ("agents.change-quiet", LEAST_TIME, MOST),

@@ -10,6 +10,7 @@ mod learning;
 mod load;
 mod models;
 mod origin;
+mod page;
 pub mod paths;
 mod pattern;
 mod rest;
@@ -31,6 +32,7 @@ pub use learning::{
 pub use load::DEFAULTS;
 pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
+pub use page::PageConfig;
 pub use pattern::Pattern;
 pub use rest::RestConfig;
 pub use retrieval::{

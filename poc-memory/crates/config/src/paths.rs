@@ -214,6 +214,11 @@ impl Paths {
         self.config.join("token-read")
     }
 
+    /// The sessions of browsers that are signed in to the page.
+    pub fn page_sessions(&self) -> PathBuf {
+        self.data.join("page-sessions.json")
+    }
+
     /// Creates missing directories, readable only by their owner. The directories of agents and prompts are not
     /// created, so that their deletion is noticed by the code that reads them.
     pub fn create(&self) -> Result<()> {

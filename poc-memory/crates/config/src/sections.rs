@@ -3,6 +3,7 @@
 use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
+use super::page::PageConfig;
 use super::rest::RestConfig;
 use super::retrieval::{QueryConfig, RerankConfig, RetrieveConfig};
 use super::saved_pipeline::SavedPipeline;
@@ -78,6 +79,8 @@ section!(
         daemon: DaemonConfig,
         /// The REST interface.
         rest: RestConfig,
+        /// The page in the browser.
+        page: PageConfig,
         /// Calls of language models.
         calls: CallsConfig,
         /// The heuristic model, which uses no language model.

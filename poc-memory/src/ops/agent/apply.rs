@@ -1,7 +1,7 @@
 //! `agent apply`
 
 use super::undo::{RefusedAction, sorted};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -36,6 +36,7 @@ impl Op for AgentApply {
     const NAME: &'static str = "agent apply";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/apply");
     type Output = AgentApplyOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentApplyOutput> {

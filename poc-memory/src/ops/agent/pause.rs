@@ -1,7 +1,7 @@
 //! `agent pause`
 
 use super::list::{self, AgentRow};
-use crate::ops::{Access, Ctx, Op, argument};
+use crate::ops::{Access, Ctx, Op, Route, argument};
 use poc_agent::ledger::Pause;
 use poc_agent::pause;
 use poc_graph::error::Result;
@@ -37,6 +37,7 @@ impl Op for AgentPause {
     const NAME: &'static str = "agent pause";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/pause");
     type Output = AgentPauseOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentPauseOutput> {

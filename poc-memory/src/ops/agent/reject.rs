@@ -1,6 +1,6 @@
 //! `agent reject`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -35,6 +35,7 @@ impl Op for AgentReject {
     const NAME: &'static str = "agent reject";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/reject");
     type Output = AgentRejectOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRejectOutput> {

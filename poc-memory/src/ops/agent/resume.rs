@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::pause;
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
@@ -31,6 +31,7 @@ impl Op for AgentResume {
     const NAME: &'static str = "agent resume";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/resume");
     type Output = AgentResumeOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentResumeOutput> {

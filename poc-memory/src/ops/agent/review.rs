@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::permit::PermittedAction;
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::stale_since;
@@ -64,6 +64,7 @@ impl Op for AgentReview {
     const NAME: &'static str = "agent review";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/agent/review");
     type Output = AgentReviewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentReviewOutput> {

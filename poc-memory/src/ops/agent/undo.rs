@@ -1,7 +1,7 @@
 //! `agent undo`
 
 use crate::ops::text::plural;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
 use poc_graph::RunId;
@@ -65,6 +65,7 @@ impl Op for AgentUndo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/undo");
     type Output = AgentUndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {

@@ -1,6 +1,6 @@
 //! `daemon status`
 
-use crate::ops::{Access, Ctx, DaemonStatus, Op};
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ impl Op for DaemonStatusRequest {
     const ACCESS: Access = Access::Read;
     const NEEDS_DAEMON: bool = true;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/daemon/status");
     type Output = DaemonStatus;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStatus> {
@@ -36,6 +37,9 @@ impl Op for DaemonStatusRequest {
         }
         if let Some(address) = &status.mcp {
             line("mcp", address.clone());
+        }
+        if let Some(address) = &status.page {
+            line("page", address.clone());
         }
         let agents: Vec<String> =
             status.agents.iter().map(|(state, count)| format!("{count} {state}")).collect();
@@ -72,6 +76,7 @@ mod tests {
             socket: "/m/daemon.sock".into(),
             rest: Some("http://127.0.0.1:9977".into()),
             mcp: Some("http://127.0.0.1:9977/mcp".into()),
+            page: Some("http://127.0.0.1:9977".into()),
             agents: [("ok".to_owned(), 3), ("last-good".to_owned(), 1)].into(),
             running: vec!["linker".into()],
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
@@ -86,6 +91,7 @@ mod tests {
         socket   /m/daemon.sock
         rest     http://127.0.0.1:9977
         mcp      http://127.0.0.1:9977/mcp
+        page     http://127.0.0.1:9977
         agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
         now      linker
         next     replay at 2026-11-22T03:10:00.000Z

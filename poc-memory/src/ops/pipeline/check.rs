@@ -1,7 +1,7 @@
 //! `pipeline check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
 use poc_search::query::Pipeline;
@@ -59,6 +59,7 @@ impl Op for PipelineCheck {
     const NAME: &'static str = "pipeline check";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/pipeline/check");
     type Output = PipelineCheckOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<PipelineCheckOutput> {

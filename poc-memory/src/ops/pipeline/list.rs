@@ -1,7 +1,7 @@
 //! `pipeline list`
 
 use crate::ops::text::{diagnostic_text, table};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -40,6 +40,7 @@ impl Op for PipelineList {
     const NAME: &'static str = "pipeline list";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/pipeline/list");
     type Output = PipelineListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<PipelineListOutput> {

@@ -1,0 +1,43 @@
+// Builds elements. Text is always text: nothing here or elsewhere parses markup.
+
+/**
+ * An element with attributes and children. `on…` attributes are listeners, `true` and `false` set and omit an
+ * attribute, other children than elements become text, `null` and `false` are left out.
+ */
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "style") for (const [property, to] of Object.entries(value)) element.style.setProperty(property, to);
+    else if (key === "value" || key === "checked") element[key] = value;
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** The path of a note's screen. */
+export const notePath = (key) => "/notes/" + key.split("/").map(encodeURIComponent).join("/");
+
+/** A link to a note. `bdi` keeps text of another direction from moving its surroundings. */
+export const noteLink = (key, title) => h("a", { href: notePath(key), class: "note-link" }, h("bdi", {}, title || key));
+
+/** A number with its noun: `1 note`, `2 notes`. */
+export function count(number, noun, plural = noun + "s") {
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
+}
+
+/** Text with its backticks as code elements. */
+export function marked(text) {
+  return String(text).split("`").map((part, at) => (at % 2 ? h("code", {}, h("bdi", {}, part)) : part));
+}
+
+/** Runs a function after the last of several calls in quick succession. */
+export function debounced(milliseconds, run) {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...given), milliseconds);
+  };
+}

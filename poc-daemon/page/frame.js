@@ -1,0 +1,157 @@
+// What every screen shares: the tools in the bar, messages, the states of a screen, and the keyboard.
+
+import { ApiError, mayDecide, mayWrite, read, scope } from "./api.js";
+import { h, marked } from "./dom.js";
+
+/** Asks again this often while the daemon does not answer. */
+const RETRY = 2000;
+
+/** A screen: a custom element that loads and shows, with a state for everything that can go wrong. */
+export class Screen extends HTMLElement {
+  connectedCallback() {
+    this.loadAndShow();
+    addEventListener("reconnected", () => this.loadAndShow());
+  }
+
+  /** Loads what the screen shows. Overridden. */
+  async load() {}
+
+  /** The elements that show it. Overridden. */
+  show() {}
+
+  async loadAndShow() {
+    if (!this.loaded) this.place().replaceChildren(loading());
+    this.setAttribute("aria-busy", "true");
+    try {
+      const loaded = await this.load();
+      this.loaded = true;
+      this.fill(this.show(loaded));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (!this.loaded || error.code !== "offline") this.place().replaceChildren(failed(error, () => this.loadAndShow()));
+      if (!(error instanceof ApiError)) throw error;
+    } finally {
+      this.removeAttribute("aria-busy");
+    }
+  }
+
+  /** Shows new content. What is equal stays, and so do the focus and what is open. */
+  fill(content) {
+    const place = this.place();
+    const next = h("div", {}, content);
+    const [old, now] = [[...place.childNodes], [...next.childNodes]];
+    if (old.length === now.length && now.every((node, at) => node.isEqualNode(old[at]))) return;
+    const focusable = () => [...place.querySelectorAll("a, button, input, select, summary, [tabindex]")];
+    const focused = focusable().indexOf(document.activeElement);
+    const open = new Set([...place.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
+    place.replaceChildren(...now);
+    for (const summary of place.querySelectorAll("details > summary")) {
+      if (open.has(summary.textContent)) summary.parentElement.open = true;
+    }
+    if (focused >= 0) focusable()[focused]?.focus({ preventScroll: true });
+  }
+
+  /** Where the script shows what it loaded. Content of the daemon stays. */
+  place() {
+    this.live ??= this.appendChild(h("div", { class: "live" }));
+    return this.live;
+  }
+}
+
+/** What a screen shows while it waits: lines in the place of text. */
+export const loading = () =>
+  h("div", { class: "loading", role: "status" }, h("span", { class: "hidden" }, "Loading"), h("i"), h("i"), h("i"));
+
+/** What a screen shows when there is nothing, and what would change that. */
+export const empty = (title, ...hint) => h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, ...hint));
+
+/** What a screen shows when something failed. */
+export const failed = (error, retry) =>
+  h("div", { class: "failed", role: "alert" },
+    h("h2", {}, error.code === "offline" ? "Offline" : error.code === "signed-out" ? "Signed out" : "This did not work"),
+    h("p", {}, marked(error.message)),
+    error.hint && h("p", { class: "quiet" }, marked(error.hint)),
+    retry && h("button", { onclick: retry }, "Try again"));
+
+/** Shows a message for some seconds, with an action if there is one. */
+export function say(text, action) {
+  const status = document.querySelector("page-status");
+  const line = h("div", { class: "toast" }, h("span", {}, marked(text)));
+  if (action) line.append(h("button", { onclick: () => { line.remove(); action.run(); } }, action.name));
+  status.append(line);
+  setTimeout(() => line.remove(), action ? 15000 : 6000);
+}
+
+/** Shows why an action failed. */
+export const sayError = (error) => say(error.hint ? `${error.message}: ${error.hint}` : error.message);
+
+/** Runs the listeners of keys while nobody types. */
+export function onKeys(keys) {
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const run = keys[event.key];
+    if (run) {
+      event.preventDefault();
+      run(event);
+    }
+  });
+}
+
+class PageTools extends HTMLElement {
+  connectedCallback() {
+    const field = h("input", {
+      type: "search", name: "q", placeholder: "Search notes", "aria-label": "Search notes", "aria-keyshortcuts": "/",
+      autocomplete: "off", spellcheck: "false",
+    });
+    const search = location.pathname === "/search" ? null
+      : h("form", { action: "/search", role: "search", class: "quick-search" }, field, h("kbd", { "aria-hidden": "true" }, "/"));
+    const theme = h("button", { class: "icon", title: "Light or dark", "aria-label": "Light or dark", onclick: switchTheme }, "◐");
+    const leave = h("form", { action: "/sign-out", method: "post" },
+      h("input", { type: "hidden", name: "csrf", value: document.documentElement.dataset.csrf }),
+      h("button", { class: "plain" }, "Sign out"));
+    const badge = mayDecide ? null : h("span", { class: "badge", title: scopeHint() }, mayWrite ? "token" : "read-only");
+    this.replaceChildren(...[search, badge, theme, leave].filter(Boolean));
+    onKeys({ "/": () => (document.querySelector("input[type=search]") ?? field).focus() });
+  }
+}
+
+const scopeHint = () => scope === "read-only" ? "This session may only read" : "This session was started with a token: it decides nothing";
+
+function switchTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const root = document.documentElement;
+  const next = (root.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+  root.dataset.theme = next;
+  try {
+    localStorage.setItem("theme", next);
+  } catch {
+    // It holds for this screen then.
+  }
+}
+
+class PageStatus extends HTMLElement {
+  connectedCallback() {
+    addEventListener("connection", ({ detail: online }) => (online ? this.online() : this.offline()));
+  }
+
+  offline() {
+    if (this.banner) return;
+    this.banner = h("div", { class: "offline" }, "Offline: the daemon does not answer. Trying again…");
+    this.append(this.banner);
+    document.documentElement.toggleAttribute("data-offline", true);
+    this.timer = setInterval(() => read("/v1/stats").catch(() => {}), RETRY);
+  }
+
+  online() {
+    if (!this.banner) return;
+    clearInterval(this.timer);
+    this.banner.remove();
+    this.banner = null;
+    document.documentElement.toggleAttribute("data-offline", false);
+    dispatchEvent(new CustomEvent("reconnected"));
+  }
+}
+
+customElements.define("page-tools", PageTools);
+customElements.define("page-status", PageStatus);

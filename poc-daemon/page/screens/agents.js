@@ -1,0 +1,110 @@
+// The agents, and one of them in detail.
+
+import { mayDecide, mayWrite, path, read, write } from "../api.js";
+import { count, h, marked } from "../dom.js";
+import { Screen, empty, say, sayError } from "../frame.js";
+import { onChange } from "../live.js";
+import { runTable, status } from "../runs.js";
+import { ago, minute } from "../time.js";
+
+class AgentsScreen extends Screen {
+  connectedCallback() {
+    this.agent = decodeURIComponent(location.pathname.split("/")[2] ?? "");
+    super.connectedCallback();
+    onChange(() => this.loadAndShow());
+  }
+
+  async load() {
+    if (!this.agent) return { all: await read("/v1/agents") };
+    const [shown, explained, history] = await Promise.all([
+      read(path`/v1/agents/${this.agent}`), read(path`/v1/agents/${this.agent}/explain`), read("/v1/runs", { agent: this.agent, limit: 20 }),
+    ]);
+    return { shown, explained, runs: history.runs };
+  }
+
+  show({ all, shown, explained, runs }) {
+    return all ? list(all) : detail(this, shown, explained, runs);
+  }
+
+  async act(run, done) {
+    try {
+      say(done(await run()));
+    } catch (error) {
+      sayError(error);
+    }
+    await this.loadAndShow();
+  }
+
+  run(options = {}) {
+    return this.act(() => write(path`/v1/agents/${this.agent}/run`, options), (answer) => {
+      this.outcome = options.dry_run ? answer : null;
+      const applied = answer.applied.length;
+      const did = options.dry_run ? `would change ${applied}` : `${answer.status}, ${count(applied, "change")}`;
+      return `${this.agent}: ${did}${answer.message ? `: ${answer.message}` : ""}`;
+    });
+  }
+}
+
+const list = ({ agents, problems, consolidation }) => [
+  h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
+    consolidation?.next && [". Consolidation is due ", ago(consolidation.next)])),
+  problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
+  agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
+    h("div", { class: "table" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Agent", "State", "Schedule", "Next run", "Last run", "Backlog"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, agents.map((agent) => h("tr", {},
+        h("td", {}, h("a", { href: `/agents/${encodeURIComponent(agent.name)}` }, h("strong", {}, agent.name)),
+          agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)), agent.error && h("p", { class: "problem" }, marked(agent.error))),
+        h("td", {}, status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, marked(agent.paused))), h("td", {}, agent.schedule),
+        h("td", {}, agent.next ? ago(agent.next) : "–"),
+        h("td", {}, agent.last ? [ago(agent.last), " ", status(agent.last_status)] : "never"),
+        h("td", { class: "number" }, agent.stale ?? "–")))))),
+];
+
+function detail(screen, { definition, agent }, explained, runs) {
+  const paused = agent.state.startsWith("paused");
+  return [
+    h("p", { class: "up" }, h("a", { href: "/agents" }, "Agents")),
+    h("div", { class: "title" }, h("h1", {}, agent.name), status(agent.state),
+      h("div", { class: "actions" },
+        mayWrite && h("button", { onclick: () => screen.run({ dry_run: true }) }, "Dry run"),
+        mayWrite && h("button", { class: "primary", onclick: () => screen.run() }, "Run now"),
+        mayDecide && h("button", { onclick: () => screen.act(() => write(path`/v1/agents/${agent.name}/` + (paused ? "resume" : "pause")), () => (paused ? "Resumed" : "Paused")) },
+          paused ? "Resume" : "Pause"))),
+    agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)),
+    [agent.error, ...agent.errors].filter(Boolean).map((error) => h("p", { class: "problem" }, marked(error.message ?? error))),
+    screen.outcome && dryRun(screen.outcome),
+    h("section", { "aria-labelledby": "next" }, h("h2", { id: "next" }, "Next run"), forecast(explained)),
+    explained.finds && h("section", { "aria-labelledby": "finds" }, h("h2", { id: "finds" }, "What it would read"), stages(explained.finds)),
+    h("section", { "aria-labelledby": "may" }, h("h2", { id: "may" }, "What it may do"), permit(explained)),
+    h("section", { "aria-labelledby": "past" }, h("h2", { id: "past" }, "Past runs"), runs.length ? runTable(runs, false) : h("p", { class: "quiet" }, "It has not run yet.")),
+    definition?.prompt && h("section", {}, h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "long" }, definition.prompt))),
+  ];
+}
+
+const dryRun = ({ applied, proposed, rejected, notes }) => h("article", { class: "card" },
+  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written.", notes && [" ", h("bdi", {}, notes)])),
+  h("ul", { class: "rows" }, [...applied, ...proposed, ...rejected].map((action) => h("li", {}, h("bdi", {}, marked(action.action)),
+    action.reason && h("span", { class: "tag" }, action.reason), h("p", { class: "quiet" }, h("bdi", {}, marked(action.why ?? "")))))));
+
+const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_after: pause }) => [
+  h("p", {}, agent.next ? ["Due ", ago(agent.next), ", ", minute(agent.next), ". "] : "It has no slot ahead. ",
+    would ? "It would run now." : "It would not run now:"),
+  obstacles.length > 0 && h("ul", { class: "rows" }, obstacles.map(({ reason, why }) => h("li", {}, h("span", { class: "tag" }, reason), marked(why)))),
+  costs && h("p", { class: "quiet" }, `${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, model ${costs.models.map(({ name }) => name).join(", ")}`,
+    `; today $${costs.usd_today.toFixed(2)} of ${costs.max_usd_per_day ? `$${costs.max_usd_per_day}` : "no limit"}`,
+    `, all agents $${costs.usd_today_of_all.toFixed(2)} of $${costs.max_usd_per_day_of_all}.`),
+  failures > 0 && h("p", { class: "problem" }, `${count(failures, "failure")} in a row; it pauses after ${pause}.`),
+];
+
+const stages = (finds) => [
+  h("ol", { class: "stages" }, finds.stages.stages.map((stage) => h("li", {},
+    h("code", {}, h("bdi", {}, stage.stage)), h("span", { class: "quiet" }, marked(stage.does)), h("span", { class: "number" }, stage.out.toLocaleString("en")),
+    h("div", { class: "strength" }, h("i", { style: { "--part": stage.out / Math.max(1, ...finds.stages.stages.map(({ out }) => out)) } }))))),
+  h("p", { class: "quiet" }, `${finds.never} never read, ${finds.changed} changed since, ${finds.old} due again, ${finds.fresh} fresh.`),
+];
+
+const permit = ({ may }) => may && h("ul", { class: "rows" }, may.actions.map(({ action, max, proposed }) => h("li", {},
+  h("code", {}, action), ` at most ${max} in a run`, proposed && h("span", { class: "tag" }, "needs approval"))));
+
+customElements.define("agents-screen", AgentsScreen);

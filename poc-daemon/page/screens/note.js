@@ -1,0 +1,171 @@
+// What is known about a note beside its text, which the daemon has rendered: links, origin, history. And edits.
+
+import { mayDecide, mayWrite, path, read, write } from "../api.js";
+import { count, h, marked, notePath, noteLink } from "../dom.js";
+import { diff } from "../diff.js";
+import { Screen, onKeys, say, sayError } from "../frame.js";
+import { onChange } from "../live.js";
+import { ago, minute } from "../time.js";
+
+/** What the kinds of edges are called, in the order in which they are shown. */
+const KINDS = { link: "Links", "derived-from": "Derived from, and derived", supersedes: "Replaces, and replaced", associative: "Recalled together",
+  structural: "Before and after", temporal: "At the same time", mention: "Mentions", semantic: "Similar", keyword: "Shared tags" };
+
+/** Edges of a kind shown at first. */
+const SHOWN = 6;
+
+class NoteScreen extends Screen {
+  connectedCallback() {
+    this.article = this.querySelector("article");
+    if (!this.article) return;
+    this.id = this.article.dataset.node;
+    const columns = h("div", { class: "note-columns" }, h("div", {}, this.article.querySelector(".prose")), h("aside", { "aria-label": "About this note" }));
+    this.article.append(columns);
+    this.live = columns.querySelector("aside");
+    this.actions = h("div", { class: "note-head" });
+    this.article.querySelector("h1").after(this.actions);
+    onKeys({ e: () => mayWrite && this.note && this.edit(), l: () => mayWrite && this.note && this.link() });
+    super.connectedCallback();
+    onChange(() => this.loadAndShow());
+  }
+
+  load() {
+    return Promise.all([read(path`/v1/nodes/${this.id}`), write("/v1/history", { node: this.id })])
+      .then(([note, history]) => ({ note, changes: history.changes }));
+  }
+
+  show({ note, changes }) {
+    this.note = note;
+    this.shown ??= note.version;
+    if (note.version !== this.shown && !this.outdated) {
+      this.outdated = h("p", { class: "state-line" }, "This note was changed elsewhere. ", h("button", { onclick: () => location.reload() }, "Show it"));
+      this.actions.before(this.outdated);
+    }
+    this.actions.replaceChildren(...head(this, note).flat().filter(Boolean));
+    return [
+      h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this)),
+      h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(note)),
+      h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History"), changes.map((change) => changeRow(change, this)).reverse()),
+    ];
+  }
+
+  async act(run, done, undo) {
+    try {
+      const answer = await run();
+      say(done(answer), undo);
+      // The text is rendered by the daemon, so a changed note is loaded again as a whole.
+      setTimeout(() => location.reload(), 400);
+    } catch (error) {
+      sayError(error);
+    }
+  }
+
+  edit() {
+    const { key, title, body, keywords } = this.note;
+    form("Edit", [
+      h("label", {}, "Title", h("input", { name: "title", value: title, required: true })),
+      h("label", {}, "Text, in Markdown", h("textarea", { name: "body", value: body })),
+      h("label", {}, "Tags, separated by commas", h("input", { name: "keywords", value: keywords.join(", ") })),
+    ], "Save", ({ title, body, keywords }) => this.act(
+      () => write("/v1/insert", { key, title, body, update: true, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) }),
+      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")));
+  }
+
+  link() {
+    form("Link this note", [
+      h("label", {}, "To: key or id", h("input", { name: "to", required: true })),
+      h("label", {}, "Reason", h("input", { name: "reason" })),
+    ], "Link", ({ to, reason }) => this.act(
+      () => write("/v1/link", { from: this.note.key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
+  }
+
+  retire() {
+    form("Replace by another note", [
+      h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one takes over its links. It can be undone."),
+      h("label", {}, "Replacement: key or id", h("input", { name: "new", required: true })),
+      h("label", {}, "Reason", h("input", { name: "reason" })),
+    ], "Replace", ({ new: other, reason }) => this.act(
+      () => write("/v1/supersede", { old: this.note.key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
+  }
+
+  undo(seq) {
+    return this.act(() => write("/v1/undo", { what: String(seq) }),
+      ({ undone, refused }) => (undone.length ? `Undone: ${undone[0]}` : `Left as it is: ${refused[0]?.reason}`));
+  }
+
+  unlink(edge, kind) {
+    const [from, to] = edge.direction === "out" ? [this.note.key, edge.key] : [edge.key, this.note.key];
+    return this.act(() => write("/v1/link", { from, to, kind, remove: true }), () => `The link to ${edge.key} is removed`);
+  }
+}
+
+/** State, type and actions below the title. */
+function head(screen, note) {
+  return [
+    h("span", { class: "tag" }, note.type),
+    note.keywords.map((word) => h("a", { class: "tag", href: `/search?keyword=${encodeURIComponent(word)}` }, h("bdi", {}, word))),
+    (note.state !== "active" || note.expired) && h("span", { class: "badge" }, note.expired ? "expired" : note.state),
+    note.trust === "quarantined" && h("span", { class: "badge" }, "quarantined"),
+    h("span", { class: "spacer" }),
+    mayWrite && [
+      h("button", { onclick: () => screen.edit() }, "Edit", h("kbd", { "aria-hidden": "true" }, "e")),
+      h("button", { onclick: () => screen.link() }, "Link", h("kbd", { "aria-hidden": "true" }, "l")),
+      note.state === "active" && h("button", { onclick: () => screen.retire() }, "Replace"),
+    ],
+  ];
+}
+
+function edges(note, screen) {
+  const kinds = [...new Set([...Object.keys(KINDS), ...Object.keys(note.edges)])].filter((kind) => note.edges[kind]?.length);
+  if (kinds.length === 0) return h("p", { class: "quiet" }, "No links yet.");
+  return kinds.map((kind) => {
+    const rows = note.edges[kind].map((edge) => edgeRow(edge, kind, screen));
+    const rest = rows.slice(SHOWN);
+    return [h("h3", { class: "edge-kind" }, `${KINDS[kind] ?? kind} (${rows.length})`), rows.slice(0, SHOWN),
+      rest.length > 0 && h("details", {}, h("summary", {}, `${rest.length} more`), rest)];
+  });
+}
+
+const edgeRow = (edge, kind, screen) => h("div", { class: "edge" },
+  h("span", { class: "arrow", role: "img", "aria-label": edge.direction === "out" ? "to" : "from" }, edge.direction === "out" ? "→" : "←"),
+  noteLink(edge.key, edge.title),
+  h("div", { class: "strength", role: "img", "aria-label": `Strength ${edge.strength.toFixed(2)}`, title: `Strength ${edge.strength.toFixed(2)}` },
+    h("i", { style: { "--part": Math.min(1, edge.strength) } })),
+  h("span", { class: "reason" }, edge.reason && h("bdi", {}, edge.reason), kind === "link" && [` by ${edge.provenance}, `, ago(edge.created)],
+    kind === "link" && mayWrite && h("button", { class: "plain", onclick: () => screen.unlink(edge, kind) }, "Remove")));
+
+function facts(note) {
+  const rows = {
+    Key: h("bdi", { class: "mono" }, note.key),
+    "Former keys": note.aliases?.length && h("bdi", {}, note.aliases.join(", ")),
+    "Written by": [h("bdi", {}, note.provenance), note.author && [", ", h("bdi", {}, note.author)]],
+    Trust: note.trust,
+    Source: note.source && h("bdi", {}, note.source),
+    Created: minute(note.created),
+    Changed: minute(note.modified),
+    Expires: note.expires && minute(note.expires),
+    Version: note.version,
+    Weight: note.weight.toFixed(2),
+    Used: count(note.accesses, "time"),
+    "Read by": note.visits.length > 0 && note.visits.map(({ agent, at }, index) => [index > 0 && ", ", h("span", {}, agent, " ", ago(at))]),
+  };
+  return h("dl", { class: "facts" }, Object.entries(rows).filter(([, value]) => value || value === 0)
+    .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+const changeRow = (change, screen) => h("div", { class: "change" },
+  h("header", {}, h("strong", {}, change.did), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
+    mayDecide && h("button", { class: "plain", onclick: () => screen.undo(change.seq) }, "Undo")),
+  (change.fields ?? change.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)]));
+
+/** A form in a dialog. */
+function form(title, fields, action, run) {
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
+    h("form", { method: "dialog", onsubmit: (event) => run(Object.fromEntries(new FormData(event.currentTarget))) },
+      h("h2", { id: "dialog-title" }, title), fields,
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+customElements.define("note-screen", NoteScreen);

@@ -1,0 +1,125 @@
+// Proposals of agents, one below the other like the changes of a pull request.
+
+import { mayDecide, path, read, write } from "../api.js";
+import { count, h, marked } from "../dom.js";
+import { diff } from "../diff.js";
+import { Screen, empty, onKeys, say, sayError } from "../frame.js";
+import { onChange } from "../live.js";
+import { ago } from "../time.js";
+
+class ReviewScreen extends Screen {
+  connectedCallback() {
+    onKeys({ j: () => this.move(1), k: () => this.move(-1), a: () => this.decide("apply"), r: () => this.decide("reject") });
+    super.connectedCallback();
+    onChange(() => this.loadAndShow());
+  }
+
+  async load() {
+    if (!mayDecide) return null;
+    return (await read("/v1/agent/review", { run: new URLSearchParams(location.search).get("run") })).proposals;
+  }
+
+  show(proposals) {
+    if (proposals === null) {
+      return [h("h1", {}, "Review"), empty("Only a person decides", "This session was not started by a person. ", h("code", {}, "poc-memory page"), " signs you in as yourself.")];
+    }
+    const runs = new Map();
+    for (const proposal of proposals) runs.set(proposal.run, [...(runs.get(proposal.run) ?? []), proposal]);
+    const filtered = location.search.includes("run=");
+    return [
+      h("div", { class: "title" }, h("h1", {}, "Review"),
+        h("p", { class: "quiet" }, proposals.length ? `${count(proposals.length, "proposal")} of ${count(runs.size, "run")}` : "Nothing waits"),
+        filtered && h("a", { href: "/review" }, "Show all runs")),
+      proposals.length === 0
+        ? empty("Nothing waits for your decision", "Agents with ", h("code", {}, 'mode = "propose"'), ", and those that replace notes, ask here first.")
+        : h("p", { class: "review-keys" }, [["j", "next"], ["k", "previous"], ["a", "apply"], ["r", "reject"]].map(([key, name]) => h("span", {}, h("kbd", {}, key), ` ${name}`))),
+      [...runs.values()].map((run) => this.run(run)),
+    ];
+  }
+
+  run(proposals) {
+    const { run, agent, made, tenant } = proposals[0];
+    return h("section", { "aria-label": `Proposals of ${agent}`, "data-run": run },
+      h("div", { class: "run-head" },
+        h("h2", {}, agent, h("small", {}, tenant && `for ${tenant}, `, ago(made))),
+        h("button", { onclick: () => this.decideRun(run, "apply") }, "Apply all"),
+        h("button", { onclick: () => this.decideRun(run, "reject") }, "Reject all")),
+      proposals.map((proposal) => this.proposal(proposal)));
+  }
+
+  proposal(proposal) {
+    const { run, number, action, why, changes = [], stale, with: partner } = proposal;
+    const act = (verb) => () => this.decideOne(run, number, verb);
+    return h("article", { class: "card proposal", tabindex: "-1", "data-run": run, "data-number": number, "aria-label": `Proposal ${number}` },
+      h("header", {}, h("span", { class: "number" }, number), h("h3", {}, h("bdi", {}, marked(action)))),
+      h("div", {},
+        why && h("p", {}, h("bdi", {}, marked(why))),
+        changes.map(({ field, before, after }) => h("div", {}, h("p", { class: "field-name" }, field), diff(before, after))),
+        partner && h("p", { class: "quiet" }, `Decided together with number ${partner}.`),
+        stale && h("p", { class: "problem" }, "Too late: ", marked(stale))),
+      h("footer", {},
+        h("button", { class: "primary", disabled: Boolean(stale), onclick: act("apply") }, "Apply"),
+        h("button", { onclick: act("reject") }, "Reject")));
+  }
+
+  cards() {
+    return [...this.querySelectorAll(".proposal:not(.decided)")];
+  }
+
+  current() {
+    return document.activeElement?.closest?.(".proposal");
+  }
+
+  move(by) {
+    const cards = this.cards();
+    const at = cards.indexOf(this.current());
+    const next = cards[at === -1 ? (by > 0 ? 0 : cards.length - 1) : Math.min(cards.length - 1, Math.max(0, at + by))];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+  }
+
+  decide(verb) {
+    const card = this.current();
+    if (card && !card.classList.contains("decided")) this.decideOne(card.dataset.run, Number(card.dataset.number), verb);
+  }
+
+  /** Decides one proposal, and those that are decided together with it. */
+  async decideOne(run, number, verb) {
+    const card = this.querySelector(`[data-run="${run}"][data-number="${number}"]`);
+    const cards = this.cards();
+    const next = cards[cards.indexOf(card) + 1] ?? cards[cards.indexOf(card) - 1];
+    await this.send(run, verb, [number]);
+    const place = next && this.querySelector(`[data-run="${next.dataset.run}"][data-number="${next.dataset.number}"]`);
+    (place ?? this.cards()[0] ?? this.querySelector("h1"))?.focus?.();
+  }
+
+  decideRun(run, verb) {
+    return this.send(run, verb, []);
+  }
+
+  async send(run, verb, only) {
+    try {
+      const answer = await write(path`/v1/runs/${run}/` + verb, only.length ? { only } : {});
+      const done = answer.applied ?? answer.rejected;
+      const refused = answer.refused ?? [];
+      const text = [done.length && `${verb === "apply" ? "Applied" : "Rejected"}: ${done[0]}${done.length > 1 ? ` and ${done.length - 1} more` : ""}`,
+        refused.length && `Not applied: ${refused[0].action}: ${refused[0].reason}`].filter(Boolean).join(". ");
+      say(text || "Nothing was left to decide", verb === "apply" && done.length ? { name: "Undo", run: () => this.undo(run, only) } : null);
+    } catch (error) {
+      sayError(error);
+    }
+    await this.loadAndShow();
+  }
+
+  async undo(run, only) {
+    try {
+      const { undone, refused } = await write(path`/v1/runs/${run}/undo`, only.length ? { only } : {});
+      say(undone.length ? `Undone: ${undone.join(", ")}` : `Left as it is: ${refused[0]?.reason}`);
+    } catch (error) {
+      sayError(error);
+    }
+    await this.loadAndShow();
+  }
+}
+
+customElements.define("review-screen", ReviewScreen);

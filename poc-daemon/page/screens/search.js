@@ -1,0 +1,193 @@
+// One field for words and pipelines. Words give ranked notes with the reason for each.
+
+import { mayWrite, read, write } from "../api.js";
+import { count, debounced, h, marked, noteLink } from "../dom.js";
+import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
+import { ago, day } from "../time.js";
+
+/** Hits shown, and hits for which the reasons are asked. */
+const SHOWN = 30;
+const EXPLAINED = 100;
+
+/** A pause in typing after which the search starts, in milliseconds. */
+const PAUSE = 60;
+
+/** What the shares of a score are called. The others have names that explain themselves. */
+const SIGNALS = { meaning: "meaning", words: "words", mention: "mention", shared: "shared name", link: "link", derived: "a fact of it",
+  window: "context", order: "neighbour", named: "its name", identifier: "identifier", alike: "similar", key: "key" };
+
+const TYPES = ["semantic", "episodic", "daily", "weekly", "monthly"];
+const AGES = [["1d", "a day"], ["7d", "a week"], ["30d", "a month"], ["365d", "a year"]];
+
+/** Stages that begin a pipeline without `|`. */
+const STAGES = /^!?(all|match|hybrid|vector|neighbors|key|type|state|keyword|provenance|weight|age|created|degree|sort|limit|community|not-visited|visited|content-len|key-len|interference-pairs|@[\w-]+)\b(:|,|$)/;
+
+class SearchScreen extends Screen {
+  connectedCallback() {
+    this.fields = new URLSearchParams(location.search);
+    const given = (name) => this.fields.get(name) ?? "";
+    const later = debounced(PAUSE, () => this.search());
+    this.field = h("input", { type: "search", name: "q", value: given("q"), "aria-label": "Words, or a pipeline",
+      placeholder: "Words, a question, or a pipeline: all | type:episodic | sort:priority", autocomplete: "off", spellcheck: "false",
+      autofocus: true, oninput: later });
+    const select = (name, label, options) => h("label", {}, label, h("select", { name, onchange: () => this.search() },
+      h("option", { value: "" }, "any"), options.map(([value, text]) =>
+        h("option", { value, selected: given(name) === value }, text))));
+    const text = (name, label, hint) => h("label", {}, label, h("input", { name, value: given(name), placeholder: hint, oninput: later }));
+    this.form = h("form", { class: "search-form", action: "/search", role: "search", onsubmit: (event) => { event.preventDefault(); this.search(); } },
+      h("div", {}, this.field, h("button", { class: "primary" }, "Search")),
+      h("div", { class: "filters" },
+        select("type", "Type", TYPES.map((type) => [type, type])), select("age", "Changed within", AGES),
+        text("keyword", "Tag", "any"), text("by", "Written by", "any")));
+    this.answer = h("div", { "aria-live": "polite" });
+    this.replaceChildren(h("h1", { class: "hidden" }, "Search"), this.form, this.answer);
+    onKeys({ j: () => this.move(1), k: () => this.move(-1) });
+    addEventListener("reconnected", () => this.search());
+    this.search();
+  }
+
+  /** Moves the focus by hits. */
+  move(by) {
+    const links = [...this.querySelectorAll(".hit h2 a")];
+    const at = links.indexOf(document.activeElement);
+    links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+  }
+
+  async search() {
+    this.running?.abort();
+    this.running = new AbortController();
+    const { signal } = this.running;
+    const given = Object.fromEntries([...new FormData(this.form)].map(([name, value]) => [name, value.trim()]));
+    const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
+    history.replaceState(null, "", query.size ? `/search?${query}` : "/search");
+    document.title = given.q ? `${given.q} · Search · poc-memory` : "Search · poc-memory";
+    if (!this.answer.hasChildNodes()) this.answer.replaceChildren(loading());
+    const started = performance.now();
+    try {
+      const asked = questionOf(given);
+      const shown = await asked.run(signal);
+      const time = performance.now() - started;
+      this.answer.replaceChildren(...(await this.show(given, asked, shown, time)));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      const shown = error.mistakes?.pipelines?.length ? mistakes(error.mistakes.pipelines) : failed(error.mistakes ?? error, () => this.search());
+      this.answer.replaceChildren(shown);
+    }
+  }
+
+  async show(given, asked, { results, left_out: left, pairs, degraded }, time) {
+    const line = h("p", { class: "answer-line" },
+      `${count(results.length + (left ?? 0), "note")}${results.length > SHOWN ? `, the first ${SHOWN} shown` : ""} in ${time.toFixed(0)} ms`,
+      degraded.length > 0 && [" · ", degraded.map(marked)]);
+    const commandLine = h("div", { class: "command" }, "The same on the command line: ", h("code", {}, asked.command),
+      h("button", { class: "plain", onclick: () => navigator.clipboard.writeText(asked.command).then(() => say("Copied")) }, "Copy"));
+    if (pairs?.length) return [line, pairList(pairs), commandLine];
+    if (results.length === 0) {
+      return [given.q || asked.filtered ? empty("Nothing found", "Other words may help: a search by meaning needs whole words.")
+        : empty("The memory is empty", h("code", {}, "poc-memory import FOLDER"), " takes in your notes."), commandLine];
+    }
+    const most = Math.max(...results.map((hit) => hit.score), 1e-9);
+    return [line, h("div", { class: "hits" }, results.slice(0, SHOWN).map((hit) => hitRow(hit, given.q, asked, most))), commandLine];
+  }
+}
+
+/** What the fields ask for: a pipeline, filtered notes, or notes for a question. */
+function questionOf({ q, type, age, keyword, by }) {
+  const filters = [type && `type:${word(type)}`, age && `age:<${age}`, keyword && `keyword:${word(keyword)}`, by && `provenance:${word(by)}`].filter(Boolean);
+  const filtered = filters.length > 0;
+  if (q.includes("|") || STAGES.test(q)) {
+    const pipeline = [q, ...filters].join(" | ");
+    // Half-typed pipelines are normal here, so they are checked before they are run.
+    const run = async (signal) => {
+      const { pipelines: [checked] } = await read("/v1/pipeline/check", { pipelines: pipeline }, signal);
+      if (!checked.sound) throw Object.assign(new Error("mistakes"), { mistakes: checked.problem });
+      return read("/v1/pipeline", { pipeline }, signal);
+    };
+    return { pipeline, filtered, command: `poc-memory search -p ${quoted(pipeline)}`, run };
+  }
+  if (!q) {
+    const pipeline = ["all", ...filters, "sort:timestamp"].join(" | ");
+    return { pipeline, filtered, command: `poc-memory search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: EXPLAINED }, signal) };
+  }
+  const ranked = (signal, top_k) => read("/v1/search", { text: q, top_k, explain: true }, signal);
+  if (!filtered) {
+    return { question: q, command: `poc-memory retrieve ${quoted(q)}`, run: (signal) => ranked(signal, SHOWN) };
+  }
+  const pipeline = [`hybrid,k=256`, ...filters].join(" | ");
+  // The pipeline filters; the reasons come from the same ranking without filters.
+  const run = async (signal) => {
+    const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, EXPLAINED)]);
+    const byId = new Map(reasons.results.map((hit) => [hit.id, hit]));
+    return { ...found, results: found.results.map((hit) => byId.get(hit.id) ?? hit) };
+  };
+  return { question: q, filtered, command: `poc-memory search ${quoted(q)} -p ${quoted(pipeline)}`, run };
+}
+
+/** A text as an argument of a stage. */
+const word = (text) => (/^[\w./-]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
+
+/** A text as a word of a shell. */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+function hitRow(hit, q, asked, most) {
+  const led = hit.linked ?? hit.derived ?? hit.led_by;
+  const how = hit.linked ? "Linked with " : hit.derived ? "Known through " : hit.led_by?.names ? "Shares a name with " : "Mentioned with ";
+  return h("article", { class: "hit" },
+    h("div", {},
+      h("h2", {}, noteLink(hit.key, hit.title)),
+      h("p", { class: "about" }, h("span", { class: "tag" }, hit.type), h("bdi", {}, hit.key), day(hit.date)),
+      hit.snippet && h("p", { class: "snippet" }, h("bdi", {}, highlighted(hit.snippet, asked.question))),
+      led && h("p", { class: "led" }, how, noteLink(led.key, led.title), led.reason && `: ${led.reason}`, led.names && `: ${led.names.join(", ")}`)),
+    h("div", { class: "why" },
+      hit.shares ? sharesOf(hit, most) : asked.pipeline && h("p", {}, "Weight ", hit.weight.toFixed(2), h("br"), "Changed ", ago(hit.date)),
+      asked.question && mayWrite && h("button", { class: "plain", onclick: (event) => helped(event.currentTarget, hit, q) }, "This helped")));
+}
+
+/** The greatest shares of a score as bars. */
+function sharesOf(hit, most) {
+  const shares = Object.entries(hit.shares).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 3);
+  const label = `Score ${hit.score.toFixed(1)}: ` + shares.map(([name, share]) => `${SIGNALS[name] ?? name} ${share.toFixed(1)}`).join(", ");
+  return h("div", { role: "img", "aria-label": label, title: `Score ${hit.score.toFixed(2)}` }, shares.map(([name, share]) =>
+    h("div", { class: share < 0 ? "share minus" : "share" }, h("span", {}, SIGNALS[name] ?? name),
+      h("div", {}, h("i", { style: { "--part": Math.min(1, Math.abs(share) / most).toFixed(3) } })), h("span", {}, share.toFixed(1)))));
+}
+
+/** A text with the words of the question marked. */
+function highlighted(text, question) {
+  const words = (question ?? "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
+  if (words.length === 0) return text;
+  const known = new Set(words);
+  return text.split(/([\p{L}\p{N}]+)/u).map((part) => (known.has(part.toLowerCase()) ? h("mark", {}, part) : part));
+}
+
+async function helped(button, hit, question) {
+  button.disabled = true;
+  try {
+    await write("/v1/reinforce", { node: hit.id, for: question });
+    button.textContent = "✓ Noted";
+    button.classList.add("done");
+    say("Similar questions will find this note better.");
+  } catch (error) {
+    button.disabled = false;
+    sayError(error);
+  }
+}
+
+/** The mistakes of pipelines, each under its place. Offsets count bytes of UTF-8. */
+function mistakes(pipelines) {
+  const bytes = new TextEncoder();
+  const decoder = new TextDecoder();
+  return h("div", { class: "mistake", role: "alert" }, pipelines.map(({ text, problems }) => {
+    const encoded = bytes.encode(text);
+    return h("pre", { tabindex: "0" }, text, problems.map(({ offset, length, message, hint }) => {
+      const before = decoder.decode(encoded.slice(0, offset));
+      const wrong = decoder.decode(encoded.slice(offset, offset + length));
+      return ["\n", " ".repeat([...before].length), h("b", {}, "^".repeat(Math.max(1, [...wrong].length))), " ", marked(message), hint && ["; ", marked(hint)]];
+    }));
+  }));
+}
+
+const pairList = (pairs) => h("ul", { class: "rows" }, pairs.map(({ a, b, similarity }) =>
+  h("li", {}, noteLink(a), " and ", noteLink(b), h("span", { class: "side" }, similarity.toFixed(2)))));
+
+customElements.define("search-screen", SearchScreen);

@@ -1,0 +1,86 @@
+//! Who sends a request: a program with a token, or a browser with a session.
+
+use super::answer::HttpError;
+use super::token::TokenScope;
+use super::{RestContext, session_cookie};
+use crate::sessions::{Session, SessionScope};
+use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method};
+use poc_memory::ops::Access;
+use subtle::ConstantTimeEq;
+
+/// The header in which requests of the page that write carry the token of their session.
+pub(super) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
+
+/// The sender of an accepted request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    /// `rest` or `page`.
+    pub(super) surface: &'static str,
+    pub(super) may_write: bool,
+}
+
+/// The sender of a request for something with this access.
+pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Result<Caller, HttpError> {
+    let headers = &head.headers;
+    // A program never sends a cookie, and the page never sends a token.
+    if let Some(session) = session(rest, headers).filter(|_| !headers.contains_key(AUTHORIZATION)) {
+        return of_session(&session, head, access);
+    }
+    if !rest.config().enabled {
+        return Err(HttpError::no_route(head.uri.path()));
+    }
+    if access == Access::Person {
+        rest.tokens.scope(headers)?;
+        return Err(HttpError::forbidden(
+            "this is a decision of a person, and a token belongs to a program",
+            "decide on the page, which `poc-memory page` opens, or on the command line",
+        ));
+    }
+    let scope = rest.tokens.check(headers, access)?;
+    Ok(Caller { surface: "rest", may_write: scope == TokenScope::Full })
+}
+
+fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller, HttpError> {
+    // The server itself may trust pages of other origins, but a session belongs to its own page.
+    let site = head.headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    if !matches!(site, None | Some(b"same-origin" | b"none")) {
+        return Err(HttpError::forbidden("a session belongs to the page of this server", "use a token"));
+    }
+    if !matches!(head.method, Method::GET | Method::HEAD) {
+        check_csrf_token(session, head.headers.get(CSRF_HEADER).map(|token| token.as_bytes()))?;
+    }
+    let allowed = match session.scope {
+        SessionScope::ReadOnly => access == Access::Read,
+        SessionScope::Full => access != Access::Person,
+        SessionScope::Person => true,
+    };
+    if !allowed {
+        return Err(HttpError::forbidden(
+            match session.scope {
+                SessionScope::ReadOnly => "this session is for reading only",
+                _ => "this is a decision of a person, and this session was started with a token",
+            },
+            "sign in with `poc-memory page`",
+        ));
+    }
+    Ok(Caller { surface: "page", may_write: session.scope != SessionScope::ReadOnly })
+}
+
+/// Refuses a request that writes and does not carry the token of its session.
+pub(super) fn check_csrf_token(session: &Session, token: Option<&[u8]>) -> Result<(), HttpError> {
+    if token.is_some_and(|token| bool::from(token.ct_eq(session.csrf_token.as_bytes()))) {
+        return Ok(());
+    }
+    Err(HttpError::forbidden("the request does not carry the token of its page", "load the page again"))
+}
+
+/// The session that the cookie of a request belongs to.
+pub(super) fn session(rest: &RestContext, headers: &HeaderMap) -> Option<Session> {
+    let (shared, host) = (&rest.shared, headers.get(HOST)?.to_str().ok()?);
+    if !shared.memory.config.page.enabled {
+        return None;
+    }
+    shared.sessions.find(session_cookie::read(rest, headers)?, host, shared.memory.now())
+}

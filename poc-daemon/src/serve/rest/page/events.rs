@@ -1,0 +1,96 @@
+//! Tells open pages that the memory has changed, as server-sent events (the section of that name in the HTML standard).
+//! An event says only how far the memory is; what changed, the page asks the ops.
+
+use super::super::answer::HttpError;
+use super::super::{RestContext, caller};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper::body::Frame;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How often the memory is looked at: one load of a pointer for each open page.
+const POLL: Duration = Duration::from_millis(200);
+
+/// So many polls without a change are followed by a comment. Only a write shows that a browser has gone, and a session
+/// that has ended.
+const QUIET_POLLS: u32 = 50;
+
+/// Events that wait for a slow browser. It learns the latest state from the last one.
+const WAITING: usize = 4;
+
+/// Adds the stream to a router.
+pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
+    let rest = rest.clone();
+    router.route(
+        "/events",
+        get(move |request: Request| async move {
+            match caller::session(&rest, request.headers()) {
+                Some(_) => stream(&rest, request.headers()),
+                None => HttpError::unauthorized("this browser is not signed in").into_response(),
+            }
+        }),
+    )
+}
+
+fn stream(rest: &Arc<RestContext>, headers: &HeaderMap) -> Response {
+    let (events, waiting) = mpsc::channel(WAITING);
+    tokio::spawn(send(rest.clone(), headers.clone(), events));
+    ([(CONTENT_TYPE, "text/event-stream")], Body::new(Events(waiting))).into_response()
+}
+
+/// Sends events until the browser or the session has gone, or the daemon stops.
+async fn send(rest: Arc<RestContext>, headers: HeaderMap, events: mpsc::Sender<Bytes>) {
+    let mut known = None;
+    let mut quiet = 0;
+    loop {
+        let seq = rest.shared.memory.store.view().seq;
+        quiet = if known == Some(seq) { quiet + 1 } else { 0 };
+        let event = match quiet {
+            0 => Some(format!("event: change\ndata: {seq}\n\n")),
+            QUIET_POLLS => Some(":\n\n".to_owned()),
+            _ => None,
+        };
+        if quiet == QUIET_POLLS {
+            quiet = 1;
+            if caller::session(&rest, &headers).is_none() {
+                return;
+            }
+        }
+        if let Some(event) = event
+            && events.send(event.into()).await.is_err()
+        {
+            return;
+        }
+        known = Some(seq);
+        tokio::select! {
+            () = rest.shared.stopped() => return,
+            () = events.closed() => return,
+            () = tokio::time::sleep(POLL) => {}
+        }
+    }
+}
+
+/// A body that ends with its channel.
+struct Events(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}

@@ -1,0 +1,96 @@
+//! The screen of a note. The daemon renders the text, so that Markdown needs no script.
+
+use super::super::{RestContext, caller};
+use super::{markdown, shell, sign_in};
+use crate::serve::call::{self, CallOrigin};
+use crate::sessions::{Session, SessionScope};
+use axum::Router;
+use axum::extract::{Path, Request};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use maud::{Markup, html};
+use poc_graph::error::{Error, Result};
+use poc_memory::ops::{self, Actor};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Adds the screen to a router.
+pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
+    let rest = rest.clone();
+    let show = move |Path(node): Path<String>, request: Request| async move {
+        match caller::session(&rest, request.headers()) {
+            Some(session) => show(&rest, &session, &node).await,
+            None => sign_in::ask(request.headers(), None),
+        }
+    };
+    shell::NOTE.paths.iter().fold(router, |router, path| router.route(path, get(show.clone())))
+}
+
+async fn show(rest: &Arc<RestContext>, session: &Session, node: &str) -> Response {
+    match read(rest, session, node).await {
+        Ok(note) => {
+            let text = |name: &str| note[name].as_str().unwrap_or_default().to_owned();
+            shell::screen(rest, session, &shell::NOTE, &text("title"), &article(&note))
+        }
+        Err(error) => {
+            let content = html! {
+                h1 { "No such note" }
+                p.problem role="alert" { (marked(&error.message)) }
+                @if let Some(hint) = &error.hint { p { (marked(hint)) } }
+            };
+            let mut response = shell::screen(rest, session, &shell::NOTE, "No such note", &content);
+            *response.status_mut() =
+                StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::NOT_FOUND);
+            response
+        }
+    }
+}
+
+/// The answer of the op `get`.
+async fn read(rest: &Arc<RestContext>, session: &Session, node: &str) -> Result<Value> {
+    let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
+    let may_write = session.scope != SessionScope::ReadOnly;
+    let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
+    call::call(rest.shared.clone(), origin, op, json!({ "node": node }), |_| {}).await
+}
+
+/// What a browser without the script shows of a note.
+fn article(note: &Value) -> Markup {
+    let text = |name: &str| note[name].as_str().unwrap_or_default();
+    html! {
+        article data-node=(text("id")) {
+            h1 { bdi { (text("title")) } }
+            div.prose { (markdown::render(without_title(text("body"), text("title")))) }
+        }
+    }
+}
+
+/// A message with its backticks as code elements.
+fn marked(text: &str) -> Markup {
+    html! {
+        @for (place, part) in text.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// A text without its first heading if that repeats the title, as in most files of Markdown.
+fn without_title<'a>(body: &'a str, title: &str) -> &'a str {
+    let heading = body.trim_start().strip_prefix("# ").and_then(|rest| rest.trim_start().strip_prefix(title));
+    heading.filter(|rest| rest.is_empty() || rest.starts_with(['\n', '\r'])).unwrap_or(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_that_repeats_the_title_is_left_out() {
+        assert_eq!(without_title("# A b\n\nText", "A b"), "\n\nText");
+        assert_eq!(without_title("# A b", "A b"), "");
+        for kept in ["# A bc\n", "## A b\n", "A b\n", "# Other\n\n# A b"] {
+            assert_eq!(without_title(kept, "A b"), kept);
+        }
+    }
+}

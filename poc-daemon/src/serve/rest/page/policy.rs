@@ -1,0 +1,29 @@
+//! What the browser may do with a document of the page.
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_FRAME_OPTIONS};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{Html, IntoResponse, Response};
+use maud::Markup;
+
+/// Scripts and styles come from files of the page and nothing from another server. Nothing is inline. No script can
+/// turn text into markup or code: `require-trusted-types-for` makes `innerHTML` an error.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// A document with its policy.
+pub(super) fn document(html: Markup) -> Response {
+    let mut response = Html(html.into_string()).into_response();
+    let headers = response.headers_mut();
+    let fixed = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,166 @@
+//! Starts and ends sessions.
+
+use super::super::answer::HttpError;
+use super::super::token::TokenScope;
+use super::super::{RestContext, body, caller, session_cookie};
+use super::{assets, policy, shell};
+use crate::sessions::SessionScope;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request};
+use axum::http::header::{AUTHORIZATION, HOST, LOCATION, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use maud::{DOCTYPE, html};
+use poc_graph::error::Result;
+use std::sync::Arc;
+
+/// Where links sign a browser in; the code follows.
+pub(crate) const SIGN_IN_PATH: &str = "/sign-in/";
+
+/// Limit on the body of a form, which holds one token.
+const MAX_FORM_BYTES: usize = 4096;
+
+/// Adds the paths of sessions to a router.
+pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
+    let (with_code, with_token, end) = (rest.clone(), rest.clone(), rest.clone());
+    router
+        .route(
+            "/sign-in/{code}",
+            get(move |method: Method, headers: HeaderMap, Path(code): Path<String>| async move {
+                // Programs that show previews of links ask with HEAD, which must not use the code up.
+                if method == Method::HEAD {
+                    return StatusCode::NO_CONTENT.into_response();
+                }
+                redeem(&with_code, &headers, &code)
+                    .unwrap_or_else(|error| HttpError::from(error).into_response())
+            }),
+        )
+        .route(
+            "/sign-in",
+            get(async |request: Request| ask(request.headers(), None)).post(
+                move |request: Request| async move {
+                    let (head, body) = request.into_parts();
+                    with_token_form(&with_token, &head, body)
+                        .await
+                        .unwrap_or_else(IntoResponse::into_response)
+                },
+            ),
+        )
+        .route(
+            "/sign-out",
+            post(move |request: Request| async move {
+                let (head, body) = request.into_parts();
+                sign_out(&end, &head, body).await.unwrap_or_else(IntoResponse::into_response)
+            }),
+        )
+}
+
+/// Starts the session of a link.
+fn redeem(rest: &RestContext, headers: &HeaderMap, code: &str) -> Result<Response> {
+    match rest.shared.sessions.redeem(code, rest.shared.memory.now()) {
+        Some(scope) => start(rest, headers, scope),
+        None => Ok(ask(headers, Some("This link was used already, or is older than a minute."))),
+    }
+}
+
+/// Starts the session of a token. A token is what programs have, so that even the one for everything does not make its
+/// owner a person.
+async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Response, HttpError> {
+    let token = form_field(rest, &mut body, "token").await?;
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(&format!("Bearer {}", token.trim())) {
+        headers.insert(AUTHORIZATION, value);
+    }
+    let scope = match rest.tokens.scope(&headers) {
+        Ok(TokenScope::ReadOnly) => SessionScope::ReadOnly,
+        Ok(TokenScope::Full) => SessionScope::Full,
+        Err(_) => return Ok(ask(&head.headers, Some("This is not a token of this memory."))),
+    };
+    Ok(start(rest, &head.headers, scope)?)
+}
+
+/// Ends a session.
+async fn sign_out(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Response, HttpError> {
+    let token = form_field(rest, &mut body, "csrf").await?;
+    if let Some(session) = caller::session(rest, &head.headers) {
+        caller::check_csrf_token(&session, Some(token.as_bytes()))?;
+        if let Some(secret) = session_cookie::read(rest, &head.headers) {
+            rest.shared.sessions.close(secret)?;
+        }
+    }
+    let cookie = session_cookie::clear(rest, &head.headers)?;
+    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, HeaderValue::from_static("/sign-in"))])
+        .into_response())
+}
+
+/// A field of a form, which may be empty.
+async fn form_field(rest: &RestContext, body: &mut Body, name: &str) -> Result<String, HttpError> {
+    let bytes = body::read(body, MAX_FORM_BYTES, rest.config().request_timeout.std()).await?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let fields = text.split('&').filter_map(|pair| pair.split_once('='));
+    let value = fields.filter(|(known, _)| *known == name).map(|(_, value)| value).next().unwrap_or_default();
+    let value = value.replace('+', " ");
+    Ok(percent_encoding::percent_decode_str(&value).decode_utf8_lossy().into_owned())
+}
+
+/// Starts a session and leads to the first screen. A redirect would not do: after a link in another program, the
+/// browser takes the redirected request for one of a foreign page, and sends no cookie.
+fn start(rest: &RestContext, headers: &HeaderMap, scope: SessionScope) -> Result<Response> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let lifetime = rest.shared.memory.config.page.session_lifetime;
+    let secret = rest.shared.sessions.open(scope, host, rest.shared.memory.now(), lifetime)?;
+    let cookie = session_cookie::set(rest, headers, &secret, lifetime)?;
+    let mut response = policy::document(html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="refresh" content="0;url=/";
+                link rel="icon" href={ (assets::PATH) "icon.svg" } type="image/svg+xml";
+                title { "poc-memory" }
+            }
+            body { p { a href="/" { "Go on" } } }
+        }
+    });
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// The document for a browser that is not signed in.
+pub(super) fn ask(headers: &HeaderMap, problem: Option<&str>) -> Response {
+    let has_tls = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    let needs_tls = !session_cookie::is_loopback(headers) && !has_tls;
+    let mut response = policy::document(html! {
+        (DOCTYPE)
+        html lang="en" {
+            (shell::head("Sign in", None))
+            body.sign-in {
+                main id="content" {
+                    h1 { "poc-memory" }
+                    @if let Some(problem) = problem { p.problem role="alert" { (problem) } }
+                    p { "Run this command on the machine of the memory. It opens this page, signed in as you." }
+                    pre tabindex="0" { code { "poc-memory page" } }
+                    @if needs_tls {
+                        p.problem { "You reach this server from another machine. It has no TLS of its own, and browsers "
+                            "keep this session only with TLS: put a proxy in front of it." }
+                    }
+                    details {
+                        summary { "Sign in with a token" }
+                        p { "The tokens are in the files " code { "token-read" } " (for reading) and " code { "token" }
+                            " beside config.toml. Proposals are decided only after " code { "poc-memory page" } "." }
+                        form method="post" action="/sign-in" {
+                            label for="token" { "Token" }
+                            input id="token" name="token" type="password" autocomplete="off" required;
+                            button.primary { "Sign in" }
+                        }
+                    }
+                }
+            }
+        }
+    });
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response
+}

@@ -1,0 +1,309 @@
+//! The sessions of browsers that are signed in to the page, and the codes that start them.
+//!
+//! A session is a random number in a cookie. The daemon keeps only its hash, in a file, so that a browser stays
+//! signed in when the daemon restarts.
+
+use blake3::Hash;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// How long a code can start a session. A browser opens its address at once.
+const CODE_LIFETIME: Span = Span::MINUTE;
+
+/// Random bytes in a code and in a session.
+const SECRET_BYTES: usize = 32;
+
+/// Codes and sessions that may exist at the same time. Beyond, the one that ends first goes.
+const MAX_CODES: usize = 32;
+const MAX_SESSIONS: usize = 64;
+
+/// What a session allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SessionScope {
+    /// Reading, without any trace in the memory.
+    ReadOnly,
+    /// What the token for everything allows.
+    Full,
+    /// Decisions of a person too.
+    Person,
+}
+
+/// A session that a request belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) scope: SessionScope,
+    /// Requests that write carry it in a header, which no foreign page can read or set.
+    pub(crate) csrf_token: String,
+}
+
+/// The codes and sessions of a daemon.
+pub(crate) struct Sessions {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    codes: BTreeMap<String, Code>,
+    stored: StoredSessions,
+}
+
+struct Code {
+    scope: SessionScope,
+    expires: Timestamp,
+}
+
+/// The content of the file.
+#[derive(Default, Serialize, Deserialize)]
+struct StoredSessions {
+    /// Where the page was served last: a restarted daemon serves it there again, for pages that are still open.
+    address: Option<SocketAddr>,
+    /// By the hash of their secret.
+    sessions: BTreeMap<String, StoredSession>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredSession {
+    scope: SessionScope,
+    /// The value of `Host` that the browser used. The session is valid for no other.
+    host: String,
+    expires: Timestamp,
+}
+
+impl Sessions {
+    /// Reads the sessions of an earlier run. An unreadable file means that browsers have to sign in again.
+    pub(crate) fn load(path: PathBuf) -> Sessions {
+        let stored = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => StoredSessions::default(),
+            read => {
+                let problem = match read {
+                    Ok(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(stored) => return Sessions::new(path, stored),
+                        Err(error) => error.to_string(),
+                    },
+                    Err(error) => error.to_string(),
+                };
+                tracing::warn!(
+                    "`{}` cannot be read, browsers have to sign in again: {problem}",
+                    path.display()
+                );
+                StoredSessions::default()
+            }
+        };
+        Sessions::new(path, stored)
+    }
+
+    fn new(path: PathBuf, stored: StoredSessions) -> Sessions {
+        Sessions { path, state: Mutex::new(State { codes: BTreeMap::new(), stored }) }
+    }
+
+    /// Where the page was served, if a browser is still signed in.
+    pub(crate) fn address(&self, now: Timestamp) -> Option<SocketAddr> {
+        let state = self.state.lock();
+        let is_open = state.stored.sessions.values().any(|session| session.expires > now);
+        state.stored.address.filter(|_| is_open)
+    }
+
+    /// Remembers where the page is served.
+    pub(crate) fn set_address(&self, address: SocketAddr) {
+        self.state.lock().stored.address = Some(address);
+    }
+
+    /// A new code that starts one session, and when it stops working.
+    ///
+    /// # Errors
+    /// `internal` when the operating system gives no random numbers.
+    pub(crate) fn code(&self, scope: SessionScope, now: Timestamp) -> Result<(String, Timestamp)> {
+        let code = secret()?;
+        let expires = now.plus(CODE_LIFETIME);
+        let codes = &mut self.state.lock().codes;
+        codes.retain(|_, code| code.expires > now);
+        if codes.len() >= MAX_CODES
+            && let Some(first) = earliest(codes, |code| code.expires)
+        {
+            codes.remove(&first);
+        }
+        codes.insert(hash(&code), Code { scope, expires });
+        Ok((code, expires))
+    }
+
+    /// The scope of a code, which is used up by this.
+    pub(crate) fn redeem(&self, code: &str, now: Timestamp) -> Option<SessionScope> {
+        let code = self.state.lock().codes.remove(&hash(code))?;
+        (code.expires > now).then_some(code.scope)
+    }
+
+    /// Starts a session for a browser that uses the server under the name `host`, and returns its secret.
+    ///
+    /// # Errors
+    /// `internal` without random numbers, `unavailable` when the file cannot be written.
+    pub(crate) fn open(
+        &self,
+        scope: SessionScope,
+        host: &str,
+        now: Timestamp,
+        lifetime: Span,
+    ) -> Result<String> {
+        let secret = secret()?;
+        let mut state = self.state.lock();
+        let sessions = &mut state.stored.sessions;
+        sessions.retain(|_, session| session.expires > now);
+        if sessions.len() >= MAX_SESSIONS
+            && let Some(first) = earliest(sessions, |session| session.expires)
+        {
+            sessions.remove(&first);
+        }
+        let session = StoredSession { scope, host: host.to_ascii_lowercase(), expires: now.plus(lifetime) };
+        sessions.insert(hash(&secret), session);
+        save(&self.path, &state.stored)?;
+        Ok(secret)
+    }
+
+    /// The session with a secret, if the request names the same host.
+    pub(crate) fn find(&self, secret: &str, host: &str, now: Timestamp) -> Option<Session> {
+        // Looked up by its hash: how long that takes reveals nothing about the secret.
+        let state = self.state.lock();
+        let stored = state.stored.sessions.get(&hash(secret))?;
+        (stored.expires > now && stored.host.eq_ignore_ascii_case(host))
+            .then(|| Session { scope: stored.scope, csrf_token: csrf_token(secret) })
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// `unavailable` when the file cannot be written.
+    pub(crate) fn close(&self, secret: &str) -> Result<()> {
+        let mut state = self.state.lock();
+        match state.stored.sessions.remove(&hash(secret)) {
+            Some(_) => save(&self.path, &state.stored),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The key of what ends first.
+fn earliest<T>(items: &BTreeMap<String, T>, expires: impl Fn(&T) -> Timestamp) -> Option<String> {
+    items.iter().min_by_key(|(_, item)| expires(item)).map(|(key, _)| key.clone())
+}
+
+/// A random text that nobody can guess.
+fn secret() -> Result<String> {
+    let mut bytes = [0_u8; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::internal(format!("the operating system gives no random numbers for a session: {error}"))
+    })?;
+    Ok(Hash::from_bytes(bytes).to_hex().to_string())
+}
+
+fn hash(secret: &str) -> String {
+    blake3::hash(secret.as_bytes()).to_hex().to_string()
+}
+
+/// Derived, so that it lives as long as the session and needs no place of its own.
+fn csrf_token(secret: &str) -> String {
+    Hash::from_bytes(blake3::derive_key(
+        "poc-memory page 2026 token of requests that write",
+        secret.as_bytes(),
+    ))
+    .to_hex()
+    .to_string()
+}
+
+/// Writes the file anew and puts it in the place of the old one, so that an interruption leaves one of the two.
+fn save(path: &Path, stored: &StoredSessions) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Error::unavailable(format!("the session cannot be saved: {error}")).file(path.display().to_string())
+    };
+    let json = serde_json::to_vec(stored)
+        .map_err(|error| Error::internal(format!("the sessions cannot be encoded: {error}")))?;
+    let new = path.with_extension("new");
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(failed)?;
+    file.write_all(&json).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&new, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
+    const HOST: &str = "127.0.0.1:9977";
+
+    fn sessions() -> (tempfile::TempDir, Sessions) {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = Sessions::load(folder.path().join("sessions.json"));
+        (folder, sessions)
+    }
+
+    #[test]
+    fn a_code_works_once_and_for_a_minute() {
+        let (_folder, sessions) = sessions();
+        let (code, expires) = sessions.code(SessionScope::Person, NOW).unwrap();
+        assert_eq!(expires, NOW.plus(Span::MINUTE));
+        assert_eq!(sessions.redeem("", NOW), None);
+        assert_eq!(sessions.redeem(&code[1..], NOW), None);
+        assert_eq!(sessions.redeem(&code, NOW), Some(SessionScope::Person));
+        assert_eq!(sessions.redeem(&code, NOW), None);
+        let (late, expires) = sessions.code(SessionScope::ReadOnly, NOW).unwrap();
+        assert_eq!(sessions.redeem(&late, expires), None);
+    }
+
+    #[test]
+    fn a_session_is_bound_to_its_host_and_ends() {
+        let (folder, sessions) = sessions();
+        let secret = sessions.open(SessionScope::Full, "LocalHost:9977", NOW, Span::HOUR).unwrap();
+        let find = |host, now| sessions.find(&secret, host, now).map(|session| session.scope);
+        assert_eq!(find("localhost:9977", NOW), Some(SessionScope::Full));
+        assert_eq!(find(HOST, NOW), None);
+        assert_eq!(find("localhost:9978", NOW), None);
+        assert_eq!(find("localhost:9977", NOW.plus(Span::HOUR)), None);
+        sessions.close(&secret).unwrap();
+        assert_eq!(find("localhost:9977", NOW), None);
+        let file = std::fs::read_to_string(folder.path().join("sessions.json")).unwrap();
+        assert!(!file.contains(&secret), "the file contains a secret");
+    }
+
+    #[test]
+    fn sessions_survive_a_restart_and_the_file_has_no_secret() {
+        let (folder, sessions) = sessions();
+        sessions.set_address(HOST.parse().unwrap());
+        let secret = sessions.open(SessionScope::Person, HOST, NOW, Span::HOUR).unwrap();
+        let found = sessions.find(&secret, HOST, NOW).unwrap();
+        let path = folder.path().join("sessions.json");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&secret) && !text.contains(&found.csrf_token), "{text}");
+        let again = Sessions::load(path.clone());
+        assert_eq!(again.find(&secret, HOST, NOW), Some(found));
+        assert_eq!(again.address(NOW), Some(HOST.parse().unwrap()));
+        assert_eq!(again.address(NOW.plus(Span::HOUR)), None);
+        std::fs::write(&path, "{").unwrap();
+        assert_eq!(Sessions::load(path).find(&secret, HOST, NOW), None);
+    }
+
+    #[test]
+    fn the_number_of_codes_and_sessions_is_limited() {
+        let (_folder, sessions) = sessions();
+        let at = |second: usize| NOW.plus(Span(second as i64));
+        let codes: Vec<String> =
+            (0..=MAX_CODES).map(|n| sessions.code(SessionScope::Person, at(n)).unwrap().0).collect();
+        assert_eq!(sessions.redeem(&codes[0], NOW), None);
+        assert_eq!(sessions.redeem(&codes[1], NOW), Some(SessionScope::Person));
+        let secrets: Vec<String> = (0..=MAX_SESSIONS)
+            .map(|n| sessions.open(SessionScope::Person, HOST, at(n), Span::HOUR).unwrap())
+            .collect();
+        assert_eq!(sessions.find(&secrets[0], HOST, NOW), None);
+        assert!(sessions.find(&secrets[1], HOST, NOW).is_some());
+    }
+}

@@ -1,0 +1,90 @@
+"""Every screen: accessible, at every width, in both themes, with pictures."""
+
+import os
+import pathlib
+
+import pytest
+from conftest import PLACE, ready
+
+AXE = (PLACE / "node_modules" / "axe-core" / "axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+PICTURES = PLACE / "pictures"
+
+NOTE = "/notes/session-2026-11-09-retry-storm"
+SCREENS = {
+    "today": "/", "search": "/search?q=slow+boot", "search-all": "/search", "search-mistake": "/search?q=all+%7C+tpye%3Ax", "note": NOTE,
+    "note-missing": "/notes/nothing-like-it", "review": "/review", "agents": "/agents", "agent": "/agents/linker",
+    "activity": "/activity", "graph": "/graph", "graph-around": "/graph?around=btree", "health": "/health",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_rule_of_axe_is_violated_and_nothing_overflows(reading, scheme):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    watched = reading.open(scheme=scheme)
+    watched.expected = ("404",)
+    page = watched.page
+    run = page.evaluate("() => document.querySelector('page-status') && location.pathname")
+    assert run == "/"
+    for name, path in SCREENS.items():
+        for width in (1280, 320, 3840) if scheme == "light" else (1280, 320):
+            page.set_viewport_size({"width": width, "height": 2160 if width == 3840 else 800})
+            page.goto(reading.path(path))
+            ready(page)
+            page.screenshot(path=PICTURES / f"{name}-{width}-{scheme}.png")
+            wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0, f"{name} is {wide} px wider than {width}"
+            if width == 3840:
+                continue
+            # A content script of the browser, so that the policy of the page does not concern it.
+            violations = page.evaluate(
+                f"async (tags) => {{ {AXE}; const found = await axe.run(document, {{ runOnly: tags }});"
+                " return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => html + failureSummary).slice(0, 3)]); }", RULES)
+            assert violations == [], f"{name} {width} {scheme}: {violations}"
+
+
+def test_the_sign_in_document_is_accessible(reading):
+    page = reading.chromium.new_context().new_page()
+    address = "/".join(reading.world.link().split("/")[:3])
+    page.goto(address + "/")
+    assert "poc-memory page" in page.inner_text("main")
+    page.screenshot(path=PICTURES / "sign-in-1280-light.png")
+    violations = page.evaluate(f"async (tags) => {{ {AXE}; return (await axe.run(document, {{ runOnly: tags }})).violations.map(({{ id }}) => id); }}", RULES)
+    assert violations == []
+    page.context.close()
+
+
+def test_screens_have_landmarks_one_heading_and_work_by_keyboard(reading):
+    watched = reading.open()
+    page = watched.page
+    for path in (path for name, path in SCREENS.items() if "missing" not in name):
+        page.goto(reading.path(path))
+        ready(page)
+        assert page.locator("main").count() == page.locator("header.bar").count() == page.locator("h1").count() == 1, path
+        page.keyboard.press("Tab")
+        for _ in range(40):
+            page.keyboard.press("Tab")
+        assert page.evaluate("() => document.activeElement !== document.body || true")
+    page.goto(reading.path("/agents"))
+    ready(page)
+    page.keyboard.press("/")
+    page.keyboard.type("retry")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    assert page.url.endswith("/search?q=retry")
+
+
+def test_reduced_motion_and_a_read_only_session(reading):
+    watched = reading.open("--read-only", reduced_motion="reduce")
+    page = watched.page
+    ready(page)
+    assert page.inner_text(".badge") == "read-only"
+    page.goto(reading.path(NOTE))
+    ready(page)
+    assert page.locator("button", has_text="Edit").count() == 0
+    page.goto(reading.path("/review"))
+    ready(page)
+    assert "Only a person decides" in page.inner_text("main")
+    page.goto(reading.path("/activity"))
+    ready(page)
+    assert page.locator("#changes").count() == 0

@@ -1,0 +1,208 @@
+"""What a person does on the page, and what becomes of it in the memory."""
+
+import os
+import random
+import time
+
+from conftest import ready
+
+
+def test_a_note_is_found_understood_and_confirmed(browser):
+    page = browser.open().page
+    page.fill("page-tools input", "why does the service boot slowly")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    first = page.locator(".hit").first
+    assert "boots slowly" in first.inner_text()
+    assert "meaning" in first.locator(".why").inner_text()
+    first.locator("button", has_text="This helped").click()
+    page.wait_for_selector("text=Noted")
+    question = browser.world.json("search", "-p", "type:question", "--quarantined")
+    assert "boot" in str(question) or browser.world.json("stats")["by_type"].get("question") == 1
+    first.locator("h2 a").click()
+    page.wait_for_url("**/notes/session-2026-11-02-slow-boot")
+    ready(page)
+    assert page.locator(".prose h1").count() == 0
+    page.locator(".prose a", has_text="broker-tls").click()
+    page.wait_for_url("**/notes/broker-tls")
+
+
+def test_search_filters_and_shows_mistakes_in_place(browser):
+    page = browser.open().page
+    page.goto(browser.path("/search"))
+    ready(page)
+    page.fill("input[name=q]", "all | tpye:episodic | sort:weigth")
+    page.wait_for_selector(".mistake")
+    lines = page.inner_text(".mistake pre").split("\n")
+    assert lines[1].index("^") == lines[0].index("tpye") and lines[2].index("^") == lines[0].index("weigth")
+    assert "did you mean type" in lines[1].replace("`", "")
+    page.fill("input[name=q]", "all | type:episodic | sort:timestamp | limit:3")
+    page.wait_for_function("() => document.querySelectorAll('.hit').length === 3")
+    page.fill("input[name=q]", "broker")
+    page.select_option("select[name=type]", "semantic")
+    page.wait_for_function("() => [...document.querySelectorAll('.hit .tag')].every((tag) => tag.textContent === 'semantic') && document.querySelector('.share')")
+    assert "type=semantic" in page.url
+    command = page.inner_text(".command code")
+    assert command == "poc-memory search 'broker' -p 'hybrid,k=256 | type:semantic'"
+    page.fill("input[name=keyword]", "no such tag")
+    page.wait_for_selector(".empty")
+
+
+def test_a_note_is_edited_linked_and_taken_back(browser):
+    page = browser.open().page
+    page.goto(browser.path("/notes/checkpoint"))
+    ready(page)
+    page.keyboard.press("e")
+    page.fill("textarea[name=body]", "A checkpoint is written when the store has been **quiet**.")
+    page.click("dialog button.primary")
+    page.wait_for_selector(".prose strong")
+    assert browser.world.json("get", "checkpoint")["version"] == 2
+    ready(page)
+    change = page.locator(".change").first
+    assert "quiet" in change.locator(".diff .plus").first.inner_text()
+    change.locator("button", has_text="Undo").click()
+    page.wait_for_function("() => !document.querySelector('.prose strong')")
+    assert "quiet**" not in browser.world.json("get", "checkpoint")["body"]
+    ready(page)
+    page.keyboard.press("l")
+    page.fill("input[name=to]", "backups")
+    page.fill("input[name=reason]", "both survive a crash")
+    page.click("dialog button.primary")
+    page.wait_for_selector("text=both survive a crash")
+    assert any(edge["key"] == "backups" for edge in browser.world.json("get", "checkpoint")["edges"]["link"])
+
+
+def test_proposals_are_decided_by_keyboard_and_undone(browser):
+    waiting = browser.world.json("agent", "review")["proposals"]
+    assert len(waiting) >= 2, waiting
+    page = browser.open().page
+    ready(page)
+    page.locator("dl.figures a", has_text=str(len(waiting))).click()
+    page.wait_for_selector(".proposal")
+    ready(page)
+    page.keyboard.press("j")
+    number = page.evaluate("() => document.activeElement.dataset.number")
+    run = page.evaluate("() => document.activeElement.dataset.run")
+    assert (waiting[0]["run"], str(waiting[0]["number"])) == (run, number)
+    page.keyboard.press("a")
+    page.wait_for_selector(".toast >> text=Applied")
+    ready(page)
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 1
+    page.locator(".toast button", has_text="Undo").click()
+    page.wait_for_selector(".toast >> text=Undone")
+    page.keyboard.press("k")
+    page.keyboard.press("r")
+    page.wait_for_selector(".toast >> text=Rejected")
+    ready(page)
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 2
+
+
+def test_agents_run_pause_and_explain(browser):
+    page = browser.open().page
+    page.goto(browser.path("/agents"))
+    ready(page)
+    assert page.locator("tbody tr").count() == 7
+    page.click("a >> text=separator")
+    page.wait_for_url("**/agents/separator")
+    ready(page)
+    page.click("button >> text=Dry run")
+    page.wait_for_selector(".card >> text=Nothing was written")
+    page.click("button >> text=Pause")
+    page.wait_for_selector("button >> text=Resume")
+    assert browser.world.json("agent", "show", "separator")["agent"]["state"] == "paused"
+    page.click("button >> text=Resume")
+    page.wait_for_selector("button >> text=Pause")
+    page.click("button >> text=Run now")
+    page.wait_for_selector("table tbody tr")
+    page.locator("table tbody a").first.click()
+    page.wait_for_url("**/runs/*")
+    ready(page)
+    assert "separator" in page.inner_text("h1")
+
+
+def test_screens_follow_changes_from_elsewhere(browser):
+    first, second = browser.open().page, browser.open().page
+    for page in (first, second):
+        page.goto(browser.path("/activity"))
+        ready(page)
+        page.wait_for_selector("#changes")
+    browser.world.run("insert", "--title", "Seen at once", "--key", "seen-at-once")
+    for page in (first, second):
+        page.wait_for_selector("text=seen-at-once")
+    first.locator(".activity-row", has_text="seen-at-once").locator("button").click()
+    second.wait_for_function("() => document.body.textContent.includes('undo')")
+
+
+def test_the_page_outlives_its_daemon(browser):
+    watched = browser.open()
+    watched.expected = ("ERR_", "Failed to load")
+    page = watched.page
+    page.goto(browser.path("/health"))
+    ready(page)
+    browser.world.kill()
+    page.wait_for_selector(".offline")
+    browser.world.start()
+    page.wait_for_function("() => !document.querySelector('.offline')")
+    browser.world.run("insert", "--title", "After the restart", "--key", "after")
+    page.goto(browser.path("/notes/after"))
+    ready(page)
+    assert page.inner_text("h1") == "After the restart"
+
+
+def test_the_graph_selects_by_list_keyboard_and_mouse(browser):
+    page = browser.open().page
+    page.goto(browser.path("/graph"))
+    ready(page)
+    page.wait_for_selector(".graph-list button")
+    colors = page.evaluate("""() => {
+        const canvas = document.querySelector('canvas');
+        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        const seen = new Set();
+        for (let at = 0; at < data.length; at += 4) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
+        return seen.size;
+    }""")
+    assert colors > 20
+    page.fill(".graph-side input", "b-tree")
+    page.wait_for_function("() => document.querySelectorAll('.graph-list li').length < 10")
+    page.locator(".graph-list button", has_text="B-tree").first.click()
+    page.wait_for_selector(".graph-side h2 >> text=B-tree")
+    page.locator("canvas").focus()
+    for key in ("ArrowLeft", "+", "-", "0", "Escape"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".legend")
+    page.fill("input[name=pipeline]", "all | type:semantic")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**pipeline=all*")
+    page.wait_for_selector(".graph-list button")
+    assert page.evaluate("() => document.querySelector('graph-screen').view.nodes.every(({ type }) => type === 'semantic')")
+
+
+def test_clicking_at_random_finds_no_error(browser):
+    """Ten seconds; PAGE_MONKEY_SECONDS sets another time, PAGE_MONKEY_SEED the clicks."""
+    chance = random.Random(int(os.environ.get("PAGE_MONKEY_SEED", "7")))
+    watched = browser.open()
+    # A note that was deleted meanwhile, and requests of a screen that was left.
+    watched.expected = ("status of 4", "ERR_ABORTED")
+    page = watched.page
+    end = time.monotonic() + float(os.environ.get("PAGE_MONKEY_SECONDS", "10"))
+    while time.monotonic() < end:
+        targets = page.locator("a:visible, button:visible, summary:visible, select:visible, input:visible")
+        number = targets.count()
+        if number == 0:
+            # A document is being replaced by the next one.
+            page.wait_for_timeout(50)
+            continue
+        target = targets.nth(chance.randrange(number))
+        try:
+            if target.inner_text(timeout=500) == "Sign out":
+                continue
+            target.click(timeout=500, no_wait_after=True)
+            if chance.random() < 0.2:
+                page.keyboard.type(chance.choice(["retry", "all | sort:weight", "<b>", "\u202e", "jjak"]))
+            if chance.random() < 0.2:
+                page.keyboard.press(chance.choice(["Escape", "Enter", "Tab"]))
+        except Exception as error:
+            # The element went away while the screen changed.
+            assert "Timeout" in type(error).__name__ or "closed" not in str(error), error
+        if not page.url.startswith(browser.origin):
+            page.goto(browser.path("/"))
