@@ -168,7 +168,9 @@ export class GraphCanvas {
       const radius = this.radius(index);
       if (!near && radius < 4 && drawn >= ALWAYS) break;
       const text = shortened(this.nodes[index].label);
-      const box = [x + radius + 3, y - 8, context.measureText(text).width + 6, 16];
+      const length = context.measureText(text).width + 6;
+      const left = x + radius + 3;
+      const box = [left + length > width ? x - radius - 3 - length : left, y - 8, length, 16];
       if (index !== focus && taken.some((other) => overlap(box, other))) continue;
       taken.push(box);
       drawn += 1;
