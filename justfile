@@ -52,6 +52,11 @@ live:
 conformance: conformance-mcp
     bash tests/conformance/rest.sh
 
+# Hold sessions of the real Claude Code and Codex against model servers on loopback. Installs them from npm.
+conformance-assistants:
+    cargo build --release
+    bash tests/conformance/assistants.sh
+
 # Run only the MCP clients of `conformance`, which takes a minute.
 conformance-mcp:
     cargo build --release

@@ -13,6 +13,7 @@ use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::Arc;
 
 impl Host for Shared {
@@ -103,5 +104,9 @@ impl Daemon for Shared {
     fn stop(&self) {
         tracing::info!("stop requested");
         Shared::stop(self);
+    }
+
+    fn follow(&self, transcript: &Path) {
+        self.transcripts.follow(transcript);
     }
 }

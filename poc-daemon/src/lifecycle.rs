@@ -4,7 +4,7 @@
 use crate::arguments::Arguments;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
-use crate::{checkpoint, log, pools, refresh, schedule, watch};
+use crate::{checkpoint, log, pools, refresh, schedule, service_manager, transcripts, watch};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -88,17 +88,27 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         socket = %shared.memory.paths.socket().display(),
         "started"
     );
+    service_manager::ready();
     let signals = tokio::spawn(handle_signals(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, saved, served, connections) = tokio::join!(
+        let (scheduled, watched, refreshed, captured, saved, notified, served, connections) = tokio::join!(
             task(&shared, "schedule", schedule::run(shared.clone())),
             task(&shared, "watch", watch::run(shared.clone())),
             task(&shared, "refresh", refresh::run(shared.clone())),
+            task(&shared, "transcripts", transcripts::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
+            task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
             task(&shared, "socket", socket::run(shared.clone(), listener)),
         );
-        scheduled.and(watched).and(refreshed).and(saved).and(served).and(connections)
+        scheduled
+            .and(watched)
+            .and(refreshed)
+            .and(captured)
+            .and(saved)
+            .and(notified)
+            .and(served)
+            .and(connections)
     };
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {

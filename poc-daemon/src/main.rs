@@ -11,9 +11,12 @@ mod reconcile;
 mod refresh;
 mod schedule;
 mod serve;
+mod service_manager;
 mod sessions;
 mod shared;
 mod throttle;
+mod transcript_queue;
+mod transcripts;
 mod watch;
 
 use clap::Parser;

@@ -4,6 +4,7 @@ use crate::metrics::Metrics;
 use crate::pools::Pools;
 use crate::reconcile::Reconciler;
 use crate::sessions::Sessions;
+use crate::transcript_queue::TranscriptQueue;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) run_limiter: RunLimiter,
     /// Where blocking work runs.
     pub(crate) pools: Pools,
+    /// The transcripts that hooks have named.
+    pub(crate) transcripts: TranscriptQueue,
     /// The metrics of this process.
     pub(crate) metrics: Metrics,
     /// The address of the HTTP server, once it listens.
@@ -64,6 +67,7 @@ impl Shared {
             models: poc_models::registry(),
             run_limiter: RunLimiter::default(),
             pools: Pools::new(&memory.config),
+            transcripts: TranscriptQueue::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             sessions: Sessions::load(memory.paths.page_sessions()),

@@ -87,7 +87,7 @@ pub fn connect_daemon(paths: &Paths, config: &Config) -> Result<Client> {
 }
 
 fn no_daemon() -> Error {
-    Error::unavailable("no daemon runs for this store").hint("start one with `poc-daemon`")
+    Error::unavailable("no daemon runs for this store").hint("start one with `poc-memory daemon start`")
 }
 
 /// The memory, opened in this process.

@@ -3,8 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, init, man, mcp, page, profile,
-    settings,
+    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp, page, plugin,
+    profile, settings, setup,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -15,6 +15,10 @@ use std::ffi::OsString;
 pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<demo::Demo>(),
     LocalCommandDef::of::<init::Init>(),
+    LocalCommandDef::of::<setup::Setup>(),
+    LocalCommandDef::of::<setup::SetupRemove>(),
+    LocalCommandDef::of::<setup::SetupModel>(),
+    LocalCommandDef::of::<plugin::Plugin>(),
     LocalCommandDef::of::<doctor::Doctor>(),
     LocalCommandDef::of::<eval::Eval>(),
     LocalCommandDef::of::<completions::Completions>(),
@@ -23,13 +27,18 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<settings::ConfigShow>(),
     LocalCommandDef::of::<page::Page>(),
     LocalCommandDef::of::<daemon::DaemonLog>(),
+    LocalCommandDef::of::<daemon::DaemonStart>(),
     LocalCommandDef::of::<daemon::DaemonStop>(),
+    LocalCommandDef::of::<daemon::DaemonRestart>(),
+    LocalCommandDef::of::<daemon::DaemonInstall>(),
+    LocalCommandDef::of::<daemon::DaemonUninstall>(),
     LocalCommandDef::of::<profile::ProfileList>(),
     LocalCommandDef::of::<profile::ProfileShow>(),
     LocalCommandDef::of::<profile::ProfileCreate>(),
     LocalCommandDef::of::<agent::AgentNew>(),
     LocalCommandDef::of::<distill::EmbedDistill>(),
     LocalCommandDef::of::<fetch::EmbedFetch>(),
+    LocalCommandDef::of::<hook::HookCall>(),
     LocalCommandDef::of::<mcp::McpServe>(),
     LocalCommandDef::of::<mcp::McpConfig>(),
 ];
@@ -39,7 +48,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("agent", "Run agents, review their proposals and inspect their runs"),
     ("config", "Show the settings"),
     ("pipeline", "Check, explain and list pipelines"),
-    ("daemon", "Show the daemon's status and log, and stop it"),
+    ("daemon", "Start and stop the daemon, and show its status and log"),
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
     ("profile", "Manage profiles (separate memories) and synchronise them"),
     ("profile remote", "Synchronise this memory with another one"),

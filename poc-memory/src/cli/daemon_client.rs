@@ -9,7 +9,7 @@ use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
 /// How to make a daemon read its settings again.
-pub(super) const RESTART: &str = "`poc-memory daemon stop`, then start `poc-daemon` again";
+pub(super) const RESTART: &str = "`poc-memory daemon restart`";
 
 /// The daemon of a profile and its status; `None` when none runs.
 pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Client, DaemonStatus)>> {

@@ -3,9 +3,9 @@
 use super::command::{self, SelectedCommand};
 use super::globals::Globals;
 use super::local::LocalCommand;
+use super::sample_memory::{temporary_folder, write_notes};
 use super::session::Session;
 use crate::dispatch::{Connection, InProcess};
-use poc_agent::embedded;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
@@ -88,10 +88,7 @@ impl LocalCommand for Demo {
     type Output = DemoOutput;
 
     fn run(self, session: &Session) -> Result<DemoOutput> {
-        let folder = tempfile::Builder::new()
-            .prefix("poc-memory-demo-")
-            .tempdir()
-            .map_err(|error| Error::unavailable(format!("no folder can be made for the demo: {error}")))?;
+        let folder = temporary_folder()?;
         write_notes(&folder.path().join("notes"))?;
         let paths = Paths::in_folder(folder.path());
         let mut memory = Connection::InProcess(Box::new(InProcess::open(paths, Config::defaults()?)?));
@@ -120,14 +117,6 @@ impl LocalCommand for Demo {
         }
         text
     }
-}
-
-fn write_notes(folder: &Path) -> Result<()> {
-    std::fs::create_dir(folder)
-        .and_then(|()| {
-            embedded::demo_notes().iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
-        })
-        .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", folder.display())))
 }
 
 /// Runs a command line as the program would, in the demo's memory and folder.

@@ -16,6 +16,29 @@ pub(super) fn write_new(path: &Path, text: &str) -> Result<bool> {
     }
 }
 
+/// Writes a file, or replaces it in one step, and creates its folder. A link is followed, so that the file it leads to
+/// is replaced and not the link. The permissions of an existing file are kept.
+pub(super) fn write(path: &Path, text: &str) -> Result<()> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
+    let file = beside(path, text)?;
+    if let Ok(there) = std::fs::metadata(path) {
+        file.as_file().set_permissions(there.permissions()).map_err(|error| unwritten(path, &error))?;
+    }
+    file.persist(path).map(drop).map_err(|error| unwritten(path, &error.error))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::unavailable(format!("`{}` cannot be removed: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes the JSON Schema that agent files refer to, and returns whether the file changed. It is replaced
 /// without asking, because it belongs to the program.
 pub(super) fn schema(paths: &Paths) -> Result<bool> {

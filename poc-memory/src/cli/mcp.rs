@@ -1,6 +1,7 @@
 //! `mcp`: MCP on standard input and output, and the settings that clients need.
 
 use super::daemon_client;
+use super::invocation::Invocation;
 use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch::Connection;
@@ -200,20 +201,7 @@ impl LocalCommand for McpConfig {
         if self.http {
             return self.client.over_http(session);
         }
-        let program = std::env::current_exe().map_err(|error| {
-            Error::internal(format!("the path of this program cannot be determined: {error}"))
-        })?;
-        let program = program.display().to_string();
-        let mut arguments = vec!["mcp".to_owned()];
-        if let Some(profile) = &session.globals.profile {
-            arguments.splice(0..0, ["--profile".to_owned(), profile.clone()]);
-        }
-        for pair in &session.globals.tenant {
-            arguments.splice(0..0, ["--tenant".to_owned(), pair.clone()]);
-        }
-        // Assistants pass on little of their environment.
-        let environment: BTreeMap<&str, String> =
-            Paths::variables()?.into_iter().map(|(name, path)| (name, path.display().to_string())).collect();
+        let Invocation { program, arguments, environment } = Invocation::of(session, &["mcp"])?;
         let mut server = BTreeMap::from([("command", json!(program)), ("args", json!(arguments))]);
         if !environment.is_empty() {
             server.insert("env", json!(environment));

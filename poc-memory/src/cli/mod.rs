@@ -14,16 +14,21 @@ mod fetch;
 mod files;
 mod globals;
 mod help;
+mod hook;
 mod init;
+mod invocation;
 mod local;
 mod man;
 mod mcp;
 mod output;
 mod page;
+mod plugin;
 mod profile;
 mod progress;
+mod sample_memory;
 mod session;
 mod settings;
+mod setup;
 mod usage;
 
 use crate::dispatch::{self, Connection};
@@ -40,7 +45,11 @@ use std::process::ExitCode;
 
 /// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = command::rewrite_flags(arguments.into_iter().collect());
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(exit) = hook::run_early(&arguments) {
+        return exit;
+    }
+    let arguments = command::rewrite_flags(arguments);
     let globals = Globals::foreseen(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,

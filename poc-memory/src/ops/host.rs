@@ -8,6 +8,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The progress of a long op.
@@ -55,6 +56,9 @@ pub trait Daemon: Sync {
 
     /// Makes it stop after finishing what runs. Returns immediately.
     fn stop(&self);
+
+    /// Captures the transcript of a session, now and whenever it changes. Returns immediately.
+    fn follow(&self, transcript: &Path);
 }
 
 /// The status of a daemon.

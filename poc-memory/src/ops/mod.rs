@@ -19,6 +19,7 @@ mod forget;
 mod get;
 mod history;
 mod hit;
+mod hook;
 mod host;
 mod import;
 mod insert;
@@ -58,6 +59,8 @@ pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
+pub use hook::followed_transcripts;
+pub(crate) use hook::{Hook, HookEvent, HookOutput};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use json_schema::schema;
 pub(crate) use measures::measures_table;
@@ -149,6 +152,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<profile::RemoteSync>(),
     OpDef::of::<profile::RemoteDetach>(),
     OpDef::of::<view::ViewRequest>(),
+    OpDef::of::<hook::Hook>(),
     OpDef::of::<pipeline::PipelineCheck>(),
     OpDef::of::<pipeline::PipelineExplain>(),
     OpDef::of::<pipeline::PipelineList>(),

@@ -7,8 +7,7 @@ mod variables;
 use super::Definition;
 use super::action;
 use super::selection::Selection;
-use fence::Fence;
-pub use fence::with_neutral_fence;
+pub use fence::{Fence, with_neutral_fence};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 

@@ -100,6 +100,13 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("mcp.max-sessions", 1.0, MOST),
     ("mcp.session-timeout", 1.0, MOST),
     ("page.session-lifetime", 60.0, MOST),
+    ("hooks.notes", 0.0, 64.0),
+    ("hooks.note-chars", 100.0, 9000.0),
+    // Claude Code and Codex cut longer texts.
+    ("hooks.prompt-chars", 500.0, 9500.0),
+    ("hooks.start-chars", 0.0, 9500.0),
+    ("transcripts.max-age", 0.0, MOST),
+    ("transcripts.quiet", LEAST_TIME, MOST),
     ("agents.max-concurrent-runs", 1.0, 1024.0),
     ("agents.catch-up-spread", 0.0, 7.0 * 86_400.0),
     ("agents.change-quiet", LEAST_TIME, MOST),

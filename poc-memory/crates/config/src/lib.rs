@@ -5,6 +5,7 @@
 pub mod bounds;
 mod daemon;
 pub mod endpoint;
+mod hooks;
 mod layer;
 mod learning;
 mod load;
@@ -25,6 +26,7 @@ mod tenants;
 pub mod toml_document;
 
 pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, ToolSet};
+pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,
     WriteConfig,

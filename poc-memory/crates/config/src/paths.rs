@@ -199,6 +199,21 @@ impl Paths {
         self.data.join("daemon.log")
     }
 
+    /// What hooks of assistants remember: a file for each session.
+    pub fn hook_sessions(&self) -> PathBuf {
+        self.data.join("hooks")
+    }
+
+    /// The log of the hooks of assistants.
+    pub fn hook_log(&self) -> PathBuf {
+        self.data.join("hooks.log")
+    }
+
+    /// The record of what `setup` wrote.
+    pub fn setup_record(&self) -> PathBuf {
+        self.data.join("setup.json")
+    }
+
     /// The daemon's socket.
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("daemon.sock")

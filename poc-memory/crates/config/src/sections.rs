@@ -1,6 +1,7 @@
 //! The sections of the settings, field by field.
 
 use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig};
+use super::hooks::{HooksConfig, TranscriptsConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
 use super::page::PageConfig;
@@ -69,6 +70,10 @@ section!(
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
         mcp: McpConfig,
+        /// What the hooks of assistants add to a conversation.
+        hooks: HooksConfig,
+        /// The transcripts of assistants.
+        transcripts: TranscriptsConfig,
         /// Which keys and values tenants may have.
         tenant_schema: TenantSchema,
         /// Agents as a whole.

@@ -62,6 +62,12 @@ impl HttpRequest {
     }
 }
 
+/// The names in a server's list of models: the text `field` of each object of the list `member`.
+pub(super) fn names(list: &Value, member: &str, field: &str) -> Vec<String> {
+    let models = list.get(member).and_then(Value::as_array).into_iter().flatten();
+    models.filter_map(|model| Some(model.get(field)?.as_str()?.to_owned())).collect()
+}
+
 impl Http {
     /// A client of the provider.
     ///

@@ -2,7 +2,7 @@
 //! length, without which it silently truncates long prompts.
 
 use super::conversation::{estimated_tokens, max_reply_tokens, messages, strip_thinking};
-use super::http::{Http, HttpRequest, Progress};
+use super::http::{Http, HttpRequest, Progress, names};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
@@ -39,19 +39,8 @@ impl Model for Ollama {
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
-        let Some(list) = self.http.probe(&HttpRequest::get(self.url("api/tags"), self.headers()), timeout)?
-        else {
-            return Ok(ProbeOutcome::Answered);
-        };
-        let models: Vec<&str> = list
-            .get("models")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|model| model.get("name")?.as_str())
-            .collect();
-        let wanted = &self.model.id;
-        let is_it = |name: &&str| *name == wanted || name.strip_suffix(":latest") == Some(wanted);
+        let (models, wanted) = (self.list(timeout)?, &self.model.id);
+        let is_it = |name: &String| name == wanted || name.strip_suffix(":latest") == Some(wanted);
         if models.is_empty() || models.iter().any(is_it) {
             return Ok(ProbeOutcome::Answered);
         }
@@ -59,6 +48,11 @@ impl Model for Ollama {
             "`{}` has no model `{wanted}`; `ollama pull {wanted}` fetches it",
             self.http.provider
         )))
+    }
+
+    fn list(&self, timeout: Span) -> Result<Vec<String>, CallError> {
+        let list = self.http.probe(&HttpRequest::get(self.url("api/tags"), self.headers()), timeout)?;
+        Ok(list.map(|list| names(&list, "models", "name")).unwrap_or_default())
     }
 }
 

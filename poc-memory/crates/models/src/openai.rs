@@ -4,7 +4,7 @@
 use super::conversation::{
     has_required_fields, max_reply_tokens, messages, schema_instruction, strip_thinking,
 };
-use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
+use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature, names};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
@@ -110,8 +110,12 @@ impl Model for OpenAi {
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
-        self.http.probe(&HttpRequest::get(self.http.url("models"), self.headers()), timeout)?;
-        Ok(ProbeOutcome::Answered)
+        self.list(timeout).map(|_| ProbeOutcome::Answered)
+    }
+
+    fn list(&self, timeout: Span) -> Result<Vec<String>, CallError> {
+        let list = self.http.probe(&HttpRequest::get(self.http.url("models"), self.headers()), timeout)?;
+        Ok(list.map(|list| names(&list, "data", "id")).unwrap_or_default())
     }
 }
 

@@ -42,6 +42,7 @@ pub mod resolve;
 pub mod samples;
 pub mod secrets;
 mod sequence;
+pub mod session_context;
 pub mod stats;
 pub mod structure;
 pub mod succession;

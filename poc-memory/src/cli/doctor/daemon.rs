@@ -14,7 +14,7 @@ pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<CheckRes
     match daemon_client::ask(&session.paths, config) {
         Ok(None) => {
             let none = CheckResult::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
-                .hint("start it with `poc-daemon`");
+                .hint("start it with `poc-memory daemon start`, or with every session: `poc-memory daemon install`");
             (vec![none], None)
         }
         Ok(Some((client, status))) => (read(&status, config), Some(client)),

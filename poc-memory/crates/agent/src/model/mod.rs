@@ -156,6 +156,11 @@ pub trait Model: Send + Sync {
     fn probe(&self, _timeout: Span) -> Result<ProbeOutcome, CallError> {
         Ok(ProbeOutcome::Local)
     }
+
+    /// The ids of the models that its provider lists; empty if it has no list.
+    fn list(&self, _timeout: Span) -> Result<Vec<String>, CallError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Result of a probe.

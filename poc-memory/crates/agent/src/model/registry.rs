@@ -293,6 +293,10 @@ impl Model for GuardedModel {
         self.inner.probe(timeout)
     }
 
+    fn list(&self, timeout: Span) -> Result<Vec<String>, CallError> {
+        self.inner.list(timeout)
+    }
+
     fn suspension(&self, now: Timestamp) -> Option<String> {
         self.provider.suspension(&self.name, self.suspension, now)
     }

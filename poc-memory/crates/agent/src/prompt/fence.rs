@@ -45,18 +45,18 @@ const MOST_IN_BARS: usize = 60;
 
 /// A fence with a random word that no note can know; it is removed from note texts.
 #[derive(Clone, Debug)]
-pub(super) struct Fence {
+pub struct Fence {
     word: String,
 }
 
 impl Fence {
     /// A fence with a fresh random word.
-    pub(super) fn new(rng: &dyn Rng) -> Fence {
+    pub fn new(rng: &dyn Rng) -> Fence {
         Fence { word: format!("{:016x}", rng.next_u64()) }
     }
 
     /// Encloses a text of notes in the fence.
-    pub(super) fn enclose(&self, text: &str) -> String {
+    pub fn enclose(&self, text: &str) -> String {
         let mut fenced = format!("{OPEN} {}\n", self.word);
         let _ = writeln!(fenced, "{}", neutralized(&self.stripped(text)).trim_end());
         let _ = writeln!(fenced, "{CLOSE} {}", self.word);

@@ -1,21 +1,16 @@
-//! `daemon log`, and `daemon stop`, which waits for the daemon's end.
+//! `daemon log`
 
-use super::local::LocalCommand;
-use super::profile;
-use super::session::Session;
-use crate::dispatch;
-use crate::ops;
-use poc_config::Config;
+use crate::cli::local::LocalCommand;
+use crate::cli::profile;
+use crate::cli::session::Session;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::path::Path;
 
 /// Show the end of the daemon's log, even if no daemon runs
 #[derive(Debug, clap::Args)]
-pub(super) struct DaemonLog {
+pub(in crate::cli) struct DaemonLog {
     /// Lines to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     lines: usize,
@@ -23,7 +18,7 @@ pub(super) struct DaemonLog {
 
 /// What `daemon log` answers.
 #[derive(Debug, Serialize)]
-pub(super) struct DaemonLogOutput {
+pub(in crate::cli) struct DaemonLogOutput {
     /// The last lines, oldest first.
     lines: Vec<String>,
 }
@@ -39,7 +34,7 @@ impl LocalCommand for DaemonLog {
         match File::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(Error::not_found("this memory's daemon has never run: it has no log")
-                    .hint("start it with `poc-daemon`"))
+                    .hint("start it with `poc-memory daemon start`"))
             }
             Err(error) => Err(unreadable(error)),
             Ok(mut file) => Ok(DaemonLogOutput { lines: tail(&mut file, self.lines).map_err(unreadable)? }),
@@ -69,33 +64,6 @@ fn tail(file: &mut (impl Read + Seek), count: usize) -> std::io::Result<Vec<Stri
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     Ok(lines.iter().skip(lines.len().saturating_sub(count)).map(|line| (*line).to_owned()).collect())
-}
-
-/// Stop the daemon: it finishes what runs, closes the store and exits before this returns
-#[derive(Debug, clap::Args)]
-pub(super) struct DaemonStop {}
-
-impl LocalCommand for DaemonStop {
-    const NAME: &'static str = "daemon stop";
-    type Output = Value;
-
-    fn run(self, session: &Session) -> Result<Value> {
-        // A daemon that runs with earlier settings can be stopped even if the settings are invalid now.
-        let config = session.config().or_else(|_| Config::defaults())?;
-        let mut client = dispatch::connect_daemon(&session.paths, &config)?;
-        let stopping = client.call(Self::NAME, Value::Object(Map::new()), &|_| {})?;
-        client.wait_for_end();
-        if Path::exists(&session.paths.socket()) {
-            return Err(Error::unavailable("the daemon closed the connection but its socket is still there")
-                .hint("`poc-memory daemon log` shows why"));
-        }
-        Ok(stopping)
-    }
-
-    fn show(stopping: &Value) -> String {
-        let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
-        output.map(|output| output.show()).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,86 @@
+//! Captures the sessions of assistants from their transcripts.
+//!
+//! A session whose hook called, and with `[transcripts] follow` every session in the folders of the assistants, is
+//! captured when its transcript has changed and then was quiet. The transcripts are the truth: what was missed while no
+//! daemon ran, or because an assistant was killed, is captured at the next scan. A capture goes on where the last one
+//! of the same transcript ended, so one without anything new is cheap.
+
+mod changes;
+mod folders;
+
+use crate::shared::Shared;
+use changes::TranscriptChanges;
+use folders::TranscriptFolders;
+use parking_lot::Mutex;
+use poc_graph::error::Code;
+use poc_memory::ops;
+use poc_notes::import::{self, CaptureOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Captures transcripts until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let config = &shared.memory.config.transcripts;
+    let changed = shared.transcripts.changed();
+    let folders = Arc::new(Mutex::new(TranscriptFolders::new(config, changed.clone())));
+    // Sessions that went on while no daemon ran.
+    ops::followed_transcripts(&shared.memory.paths).iter().for_each(|path| folders.lock().follow(path));
+    let mut changes =
+        TranscriptChanges::new(config.quiet.std(), shared.memory.config.daemon.reload_poll.std());
+    loop {
+        let deadline = changes.deadline(Instant::now());
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = changed.notified() => {}
+            () = tokio::time::sleep_until(deadline.into()) => {}
+        }
+        let (named, now) = (shared.transcripts.take(), Instant::now());
+        for path in named {
+            folders.lock().follow(&path);
+            changes.event(path, now);
+        }
+        if changes.is_scan_due(now) {
+            let (scanned, at) = (folders.clone(), shared.memory.now());
+            let scan = move || scanned.lock().scan(at);
+            match shared.pools.background.run(scan).await {
+                Ok(found) => found.into_iter().for_each(|path| changes.event(path, now)),
+                Err(error) => tracing::error!("a scan of the transcripts failed: {error}"),
+            }
+            changes.scanned(Instant::now());
+        }
+        folders.lock().take_events().into_iter().for_each(|path| changes.event(path, now));
+        for transcript in changes.due(Instant::now()) {
+            let capturing = shared.clone();
+            let path = transcript.clone();
+            let captured = shared.pools.background.run(move || {
+                if !capturing.is_stopping() {
+                    capture(&capturing, &path);
+                }
+            });
+            if let Err(error) = captured.await {
+                tracing::error!("the transcript `{}` was not captured: {error}", transcript.display());
+            }
+        }
+    }
+}
+
+fn capture(shared: &Shared, transcript: &Path) {
+    let shown = transcript.display();
+    match import::capture(&shared.memory, transcript, &CaptureOptions::default()) {
+        Ok(report) => {
+            if report.inserted + report.updated > 0 {
+                tracing::info!(inserted = report.inserted, updated = report.updated, "captured `{shown}`");
+            }
+            if !report.secrets.is_empty() {
+                tracing::info!(secrets = report.secrets.total(), "replaced in `{shown}`");
+            }
+            for (place, error) in &report.failed {
+                tracing::warn!("`{shown}`, {place}: {}", error.line());
+            }
+        }
+        // A hook names the transcript of a session before its first line is written, and some sessions have none.
+        Err(error) if error.code == Code::NotFound => tracing::debug!("`{shown}` does not exist"),
+        Err(error) => tracing::warn!("`{shown}` was not captured: {}", error.line()),
+    }
+}

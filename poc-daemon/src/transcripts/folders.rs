@@ -1,0 +1,196 @@
+//! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow` all in the
+//! folders of the assistants.
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
+use poc_config::{TranscriptsConfig, paths};
+use poc_graph::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
+
+/// The extension of transcripts.
+const EXTENSION: &str = "jsonl";
+
+/// The most folders inside a folder of transcripts: year, month and day, or project, session and `subagents`.
+const MAX_DEPTH: usize = 6;
+
+/// Watches the folders through the operating system, and finds what it missed by their files.
+pub(super) struct TranscriptFolders {
+    folders: Vec<PathBuf>,
+    max_age: Span,
+    /// Size and time of each transcript at the last scan.
+    seen: BTreeMap<PathBuf, (u64, SystemTime)>,
+    /// Transcripts with an event.
+    events: Arc<Mutex<BTreeSet<PathBuf>>>,
+    watcher: Option<RecommendedWatcher>,
+    watched: BTreeSet<PathBuf>,
+    /// Transcripts that hooks have named.
+    named: BTreeSet<PathBuf>,
+}
+
+impl TranscriptFolders {
+    /// The folders of the settings; only transcripts that hooks name if they are not followed.
+    pub(super) fn new(config: &TranscriptsConfig, changed: Arc<Notify>) -> TranscriptFolders {
+        let home = std::env::var("HOME").ok();
+        let mut folders = Vec::new();
+        for folder in config.folders.iter().filter(|_| config.follow) {
+            match paths::named(folder, home.as_deref()) {
+                Ok(path) => folders.push(path),
+                Err(help) => tracing::warn!("`{folder}` in `[transcripts] folders` is not followed: {help}"),
+            }
+        }
+        let events: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let collected = events.clone();
+        let handler = move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let changed_files = event.paths.into_iter().filter(|path| is_transcript(path));
+            let mut events = collected.lock();
+            let before = events.len();
+            events.extend(changed_files);
+            if events.len() > before {
+                changed.notify_one();
+            }
+        };
+        let watcher = notify::recommended_watcher(handler);
+        if let Err(error) = &watcher {
+            tracing::warn!("file events are not available, sessions are captured at the next scan: {error}");
+        }
+        TranscriptFolders {
+            folders,
+            max_age: config.max_age,
+            seen: BTreeMap::new(),
+            events,
+            watcher: watcher.ok(),
+            watched: BTreeSet::new(),
+            named: BTreeSet::new(),
+        }
+    }
+
+    /// Also looks at a transcript outside of the folders: its assistant may be killed before its next hook.
+    pub(super) fn follow(&mut self, transcript: &Path) {
+        if !is_transcript(transcript) || !self.named.insert(transcript.to_owned()) {
+            return;
+        }
+        for folder in self.outside() {
+            self.watch(&folder, RecursiveMode::NonRecursive);
+        }
+    }
+
+    /// The folders of named transcripts that are not in the folders of the settings.
+    fn outside(&self) -> BTreeSet<PathBuf> {
+        let is_inside = |folder: &Path| self.folders.iter().any(|followed| folder.starts_with(followed));
+        let folders = self.named.iter().filter_map(|path| path.parent());
+        folders.filter(|folder| !is_inside(folder)).map(Path::to_owned).collect()
+    }
+
+    /// Watches a folder, if it exists and is not watched yet.
+    fn watch(&mut self, folder: &PathBuf, mode: RecursiveMode) {
+        // The folder may be created later. A watch of its parent would see everything else there.
+        if let Some(watcher) = &mut self.watcher
+            && !self.watched.contains(folder)
+            && folder.is_dir()
+            && watcher.watch(folder, mode).is_ok()
+        {
+            self.watched.insert(folder.clone());
+        }
+    }
+
+    /// The transcripts with an event since the last call.
+    pub(super) fn take_events(&self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut *self.events.lock())
+    }
+
+    /// The transcripts that are new or have changed since the last scan, except for old ones.
+    pub(super) fn scan(&mut self, now: Timestamp) -> Vec<PathBuf> {
+        for folder in self.folders.clone() {
+            self.watch(&folder, RecursiveMode::Recursive);
+        }
+        for folder in self.outside() {
+            self.watch(&folder, RecursiveMode::NonRecursive);
+        }
+        let oldest = now.minus(self.max_age);
+        let mut seen = BTreeMap::new();
+        self.folders.iter().for_each(|folder| find(folder, MAX_DEPTH, &mut seen));
+        seen.extend(self.named.iter().filter_map(|path| Some((path.clone(), state(path)?))));
+        // Sessions that have ended.
+        self.named.retain(|path| seen.get(path).is_none_or(|(_, modified)| millis(*modified) >= oldest));
+        let is_new = |(path, state): &(&PathBuf, &(u64, SystemTime))| {
+            self.seen.get(*path) != Some(*state) && millis(state.1) >= oldest
+        };
+        let found = seen.iter().filter(is_new).map(|(path, _)| path.clone()).collect();
+        self.seen = seen;
+        found
+    }
+}
+
+/// Collects the transcripts in a folder. Symbolic links are not followed.
+fn find(folder: &Path, depth: usize, found: &mut BTreeMap<PathBuf, (u64, SystemTime)>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let (Ok(kind), path) = (entry.file_type(), entry.path()) else { continue };
+        if kind.is_dir() && depth > 0 {
+            find(&path, depth - 1, found);
+        } else if kind.is_file()
+            && is_transcript(&path)
+            && let Ok(metadata) = entry.metadata()
+            && let Ok(modified) = metadata.modified()
+        {
+            found.insert(path, (metadata.len(), modified));
+        }
+    }
+}
+
+/// Size and time of a file.
+fn state(path: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    Some((metadata.len(), metadata.modified().ok()?))
+}
+
+fn is_transcript(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == EXTENSION)
+}
+
+fn millis(at: SystemTime) -> Timestamp {
+    let millis = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_config::Config;
+
+    #[test]
+    fn a_scan_finds_new_and_changed_transcripts_but_no_old_ones() {
+        let root = tempfile::tempdir().unwrap();
+        let day = root.path().join("2026/11/25");
+        std::fs::create_dir_all(&day).unwrap();
+        let mut config = Config::defaults().unwrap().transcripts;
+        config.folders = vec![root.path().display().to_string()];
+        let mut off = TranscriptFolders::new(&config, Arc::default());
+        config.follow = true;
+        let mut folders = TranscriptFolders::new(&config, Arc::default());
+        let (first, second) = (day.join("a.jsonl"), root.path().join("b.jsonl"));
+        std::fs::write(&first, "{}\n").unwrap();
+        std::fs::write(&second, "{}\n").unwrap();
+        std::fs::write(day.join("a.meta.json"), "{}").unwrap();
+        let now = millis(std::fs::metadata(&first).unwrap().modified().unwrap());
+        assert_eq!(folders.scan(now), [first.clone(), second.clone()]);
+        assert_eq!(off.scan(now), [] as [PathBuf; 0]);
+        assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
+        std::fs::write(&second, "{}\n{}\n").unwrap();
+        assert_eq!(folders.scan(now), [second.clone()]);
+        std::fs::write(&first, "{}\n{}\n{}\n").unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let named = elsewhere.path().join("c.jsonl");
+        folders.follow(&named);
+        assert_eq!(folders.scan(now), [] as [PathBuf; 0]);
+        std::fs::write(&named, "{}\n").unwrap();
+        assert_eq!(folders.scan(now), [named]);
+        let much_later = now.plus(Span(config.max_age.0 + Span::HOUR.0));
+        assert_eq!(folders.scan(much_later), [] as [PathBuf; 0]);
+    }
+}

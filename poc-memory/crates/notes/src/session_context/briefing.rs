@@ -1,0 +1,166 @@
+//! What matters at the start of a session.
+
+use super::scope::{Membership, ProjectNotes};
+use super::{ContextNote, SessionScope};
+use crate::Memory;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, Ix, Node, NodeType, Trust, View, Visibility, one_line, provenance};
+
+/// Keywords of notes on something that is not done.
+const OPEN: [&str; 5] = ["open", "question", "task", "todo", "thread"];
+
+/// Keywords of notes on a decision.
+const DECISIONS: [&str; 3] = ["adr", "decision", "decisions"];
+
+/// Notes of each part.
+const MOST_NOTES: usize = 6;
+
+/// Characters of a note's text.
+const MOST_CHARS: usize = 240;
+
+/// Characters of the end of the last session.
+const MOST_LAST: usize = 600;
+
+/// The parts of a briefing, the most important first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BriefingPart {
+    /// The end of the last session of the project.
+    LastSession,
+    /// What is open: tasks and notes with a keyword such as `open` or `todo`.
+    Open,
+    /// Decisions: notes with the keyword `decision`.
+    Decisions,
+    /// Notes that hold everywhere: pinned, or of the category `core`.
+    Standing,
+    /// What agents found since the last session.
+    Found,
+    /// Other notes of the project, those that changed last.
+    Recent,
+}
+
+/// What matters at the start of a session, in the order of [`BriefingPart`]. Parts without notes are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Briefing {
+    /// The notes of each part, the latest first.
+    pub parts: Vec<(BriefingPart, Vec<ContextNote>)>,
+}
+
+/// Selects the notes for the start of a session with the settings `[hooks]`: those of its project, or of no project
+/// if its folder belongs to none.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn briefing(memory: &Memory, session: SessionScope<'_>) -> Result<Briefing> {
+    let view = memory.store.view();
+    let projects = ProjectNotes::of(&view, session, memory.config.hooks.scope);
+    let visibility = Visibility::of_model(memory.now());
+    let wanted = match session.project {
+        Some(_) => Membership::Own,
+        None => Membership::Unlabelled,
+    };
+    let mut candidates = Candidates { view: &view, own: Vec::new(), standing: Vec::new() };
+    for ix in 0..view.slots() {
+        if !view.is_visible(ix, visibility) || view.is_confirmed_question(ix) || !projects.admits(ix) {
+            continue;
+        }
+        let standing = view.trust(ix) == Trust::Pinned || view.category(ix) == Category::Core;
+        match projects.membership(ix) {
+            membership if membership == wanted => candidates.own.push(ix),
+            Membership::Unlabelled if standing => candidates.standing.push(ix),
+            _ => {}
+        }
+    }
+    let last = candidates.last_turn();
+    let since = last.map_or(Timestamp(0), |ix| view.modified(ix));
+    let mut briefing = Briefing::default();
+    for part in [
+        BriefingPart::LastSession,
+        BriefingPart::Open,
+        BriefingPart::Decisions,
+        BriefingPart::Standing,
+        BriefingPart::Found,
+        BriefingPart::Recent,
+    ] {
+        let mut notes = Vec::new();
+        for ix in candidates.take(part, last, since) {
+            // Deleted since the view was taken.
+            let Some(node) = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten() else {
+                continue;
+            };
+            let text = match part {
+                BriefingPart::LastSession => end_of(&node),
+                _ => start_of(&node),
+            };
+            notes.push(ContextNote { node, text });
+        }
+        if !notes.is_empty() {
+            briefing.parts.push((part, notes));
+        }
+    }
+    Ok(briefing)
+}
+
+/// Notes that are not in a part yet.
+struct Candidates<'a> {
+    view: &'a View,
+    own: Vec<Ix>,
+    standing: Vec<Ix>,
+}
+
+impl Candidates<'_> {
+    /// The last turn of the last session.
+    fn last_turn(&self) -> Option<Ix> {
+        let episodic = self.view.type_number(NodeType::EPISODIC)?;
+        let turns = self.own.iter().copied().filter(|&ix| self.view.node_type(ix) == episodic);
+        turns.max_by_key(|&ix| (self.view.created(ix), self.view.id(ix)))
+    }
+
+    /// Removes the notes of a part and returns the latest ones.
+    fn take(&mut self, part: BriefingPart, last: Option<Ix>, since: Timestamp) -> Vec<Ix> {
+        let view = self.view;
+        if part == BriefingPart::Standing {
+            let mut standing = std::mem::take(&mut self.standing);
+            let own = |ix: &Ix| view.trust(*ix) == Trust::Pinned || view.category(*ix) == Category::Core;
+            standing.extend(self.own.extract_if(.., |ix| own(ix)));
+            return latest(view, standing);
+        }
+        let has = |ix: Ix, words: &[&str]| {
+            view.keywords(ix).iter().any(|number| words.contains(&view.keyword_name(*number)))
+        };
+        let is_in = |ix: Ix| match part {
+            BriefingPart::LastSession => Some(ix) == last,
+            BriefingPart::Open => view.category(ix) == Category::Task || has(ix, &OPEN),
+            BriefingPart::Decisions => has(ix, &DECISIONS),
+            BriefingPart::Found => provenance::is_agent(view.provenance_name(ix)) && view.created(ix) > since,
+            BriefingPart::Recent => !NodeType::is_occasion(view.type_name(ix)),
+            BriefingPart::Standing => false,
+        };
+        latest(view, self.own.extract_if(.., |ix| is_in(*ix)).collect())
+    }
+}
+
+/// The notes that changed last, the latest first.
+fn latest(view: &View, mut notes: Vec<Ix>) -> Vec<Ix> {
+    notes.sort_by_key(|&ix| std::cmp::Reverse((view.modified(ix), view.id(ix))));
+    notes.truncate(MOST_NOTES);
+    notes
+}
+
+/// The beginning of a note on one line, without what its title says.
+fn start_of(node: &Node) -> String {
+    let line = one_line(&node.body);
+    let rest = line.trim_start_matches(['#', ' ']);
+    let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest);
+    super::relevant::cut(rest.trim(), MOST_CHARS)
+}
+
+/// The end of a note on one line.
+fn end_of(node: &Node) -> String {
+    let line = one_line(&node.body);
+    let left_out = line.chars().count().saturating_sub(MOST_LAST);
+    match left_out {
+        0 => line,
+        _ => format!("… {}", line.chars().skip(left_out).collect::<String>()),
+    }
+}

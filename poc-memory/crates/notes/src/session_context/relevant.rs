@@ -1,0 +1,116 @@
+//! Notes on what was typed.
+
+use super::scope::{Membership, ProjectNotes};
+use super::{ContextNote, SessionScope};
+use crate::known_note::{self, Exclusions, GateQuery, GateResult};
+use crate::{Memory, parts};
+use poc_config::HookGate;
+use poc_graph::error::Result;
+use poc_graph::{Node, NodeId, Visibility};
+use poc_rank::gate::Verdict;
+
+/// A hit is shown beside the best one if it has at least this share of the score of the first.
+const MIN_SCORE_SHARE: f64 = 0.5;
+
+/// Characters of a prompt that are looked up. A longer one is pasted text, of which the beginning and the end say what
+/// is wanted.
+const MOST_ASKED: usize = 2000;
+
+/// What there is on a prompt.
+#[derive(Clone, Debug)]
+pub struct Relevant {
+    /// The verdict of the gate of `query`.
+    pub verdict: Verdict,
+    /// The notes, those of the project first; none below the gate of the settings.
+    pub notes: Vec<ContextNote>,
+    /// Whether the gate let notes pass, and `is_known` accepted all of them.
+    pub all_known: bool,
+}
+
+/// Finds notes on a prompt with the gate of `query` and the settings `[hooks]`. Leaves out notes of which `is_known`
+/// says that the session has this version.
+///
+/// # Errors
+/// As for [`known_note::find`].
+pub fn relevant(
+    memory: &Memory,
+    session: SessionScope<'_>,
+    prompt: &str,
+    is_known: &dyn Fn(NodeId, u32) -> bool,
+) -> Result<Relevant> {
+    let config = &memory.config.hooks;
+    let view = memory.store.view();
+    let projects = ProjectNotes::of(&view, session, config.scope);
+    let hidden = projects.hidden();
+    let (text, gate) = (asked(prompt), memory.config.query.gate);
+    let query = GateQuery {
+        view: &view,
+        text: &text,
+        visibility: Visibility::of_model(memory.now()),
+        exclusions: Exclusions::hiding(&hidden),
+    };
+    let known = known_note::judge(memory, &query, gate)?;
+    let GateResult { verdict, best, found, .. } = known;
+    let least = match config.gate {
+        HookGate::Strong => Verdict::Strong,
+        HookGate::Weak => Verdict::Weak,
+    };
+    let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false };
+    let Some(best) = best.filter(|_| verdict >= least) else { return Ok(relevant) };
+    let first = found.first().map_or(0.0, |hit| hit.score);
+    let mut chosen = vec![(best.id, found.iter().find(|hit| hit.id == best.id).and_then(|hit| hit.near))];
+    chosen.extend(
+        found
+            .iter()
+            .filter(|hit| hit.id != best.id && hit.score >= MIN_SCORE_SHARE * first)
+            .map(|hit| (hit.id, hit.near)),
+    );
+    let is_own = |id: NodeId| view.find(id).is_some_and(|ix| projects.membership(ix) == Membership::Own);
+    chosen.sort_by_key(|(id, _)| !is_own(*id));
+    for (id, near) in chosen {
+        // Deleted since the view was taken.
+        let Some(node) = memory.store.node(id)? else { continue };
+        if is_known(id, node.version) {
+            relevant.all_known = true;
+        } else if relevant.notes.len() < config.notes {
+            let text = shown(memory, &node, near.map(|near| near.part), config.note_chars);
+            relevant.notes.push(ContextNote { node, text });
+        }
+    }
+    relevant.all_known &= relevant.notes.is_empty();
+    Ok(relevant)
+}
+
+/// The part of a prompt that is looked up.
+fn asked(prompt: &str) -> String {
+    let count = prompt.chars().count();
+    if count <= MOST_ASKED {
+        return prompt.to_owned();
+    }
+    let half = MOST_ASKED / 2;
+    let start: String = prompt.chars().take(half).collect();
+    let end: String = prompt.chars().skip(count - half).collect();
+    format!("{start}\n{end}")
+}
+
+/// The text of a note or, if it is longer than `most` characters, the passage that was found.
+fn shown(memory: &Memory, node: &Node, part: Option<u16>, most: usize) -> String {
+    if node.body.chars().count() <= most {
+        return node.body.clone();
+    }
+    // Part 0 is the title.
+    let passage =
+        part.filter(|part| *part > 0).and_then(|part| parts::text(node, part, &memory.config.vectors));
+    match passage {
+        Some(passage) if !node.body.starts_with(passage) => format!("… {}", cut(passage, most)),
+        _ => cut(&node.body, most),
+    }
+}
+
+/// The beginning of a text, at most `most` characters and a mark.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}

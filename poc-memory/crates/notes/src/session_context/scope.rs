@@ -1,0 +1,90 @@
+//! Which notes belong to the project of a session.
+
+use super::SessionScope;
+use poc_config::HookScope;
+use poc_graph::{Ix, NodeId, View, is_project};
+use rustc_hash::FxHashSet;
+
+/// Whose note it is, as a session in a project sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Membership {
+    /// The project's.
+    Own,
+    /// Nobody's: it has no label.
+    Unlabelled,
+    /// Another project's.
+    Other,
+}
+
+/// Sorts notes by project.
+pub(super) struct ProjectNotes<'a> {
+    view: &'a View,
+    session: SessionScope<'a>,
+    scope: HookScope,
+    own: Vec<u32>,
+    all: FxHashSet<u32>,
+}
+
+impl<'a> ProjectNotes<'a> {
+    pub(super) fn of(view: &'a View, session: SessionScope<'a>, scope: HookScope) -> ProjectNotes<'a> {
+        let is_own = |name: &str| session.project.is_some_and(|project| is_project(name, project));
+        ProjectNotes {
+            view,
+            session,
+            scope,
+            own: view.projects().filter(|(_, name)| is_own(name)).map(|(number, _)| number).collect(),
+            all: view.projects().map(|(number, _)| number).collect(),
+        }
+    }
+
+    /// Whose note it is. A derived note without a label belongs to the projects of its sources.
+    pub(super) fn membership(&self, ix: Ix) -> Membership {
+        match self.labelled(ix) {
+            Membership::Unlabelled => {
+                let sources = || self.view.sources(ix).map(|source| self.labelled(source));
+                let any = |wanted| sources().any(|membership| membership == wanted);
+                match (any(Membership::Own), any(Membership::Other)) {
+                    (true, _) => Membership::Own,
+                    (_, true) => Membership::Other,
+                    _ => Membership::Unlabelled,
+                }
+            }
+            membership => membership,
+        }
+    }
+
+    fn labelled(&self, ix: Ix) -> Membership {
+        if self.all.is_empty() {
+            return Membership::Unlabelled;
+        }
+        let labels = || self.view.keywords(ix).iter().filter(|number| self.all.contains(number));
+        if labels().any(|number| self.own.contains(number)) {
+            Membership::Own
+        } else if labels().next().is_some() {
+            Membership::Other
+        } else {
+            Membership::Unlabelled
+        }
+    }
+
+    /// Whether the session gets a note.
+    pub(super) fn admits(&self, ix: Ix) -> bool {
+        if self.session.own_notes.iter().any(|prefix| self.view.key(ix).starts_with(prefix.as_str())) {
+            return false;
+        }
+        match self.scope {
+            HookScope::All => true,
+            HookScope::Person => self.membership(ix) != Membership::Other,
+            HookScope::Project => match self.session.project {
+                Some(_) => self.membership(ix) == Membership::Own,
+                None => self.membership(ix) == Membership::Unlabelled,
+            },
+        }
+    }
+
+    /// The live notes that the session does not get.
+    pub(super) fn hidden(&self) -> FxHashSet<NodeId> {
+        let is_hidden = |ix: &Ix| self.view.is_live(*ix) && !self.admits(*ix);
+        (0..self.view.slots()).filter(is_hidden).filter_map(|ix| self.view.id(ix)).collect()
+    }
+}

@@ -1,0 +1,138 @@
+use super::*;
+use crate::testing::{TestMemory, draft};
+use crate::{Draft, insert};
+use poc_config::{Config, HookGate, HookScope};
+use poc_graph::{Category, Trust};
+use poc_rank::gate::Verdict;
+use proptest::prelude::*;
+
+const OWN: &str = "project:github.com/ann/journal";
+const OTHER: &str = "project:github.com/ann/shop";
+
+fn memory(scope: HookScope) -> TestMemory {
+    let mut config = Config::defaults().unwrap();
+    config.hooks.scope = scope;
+    config.hooks.gate = HookGate::Weak;
+    TestMemory::with(config)
+}
+
+fn session(own_notes: &[String]) -> SessionScope<'_> {
+    SessionScope { project: Some("github.com/ann/journal"), own_notes }
+}
+
+/// The keys of the notes of a briefing, by part.
+fn parts(memory: &TestMemory, session: SessionScope<'_>) -> Vec<(BriefingPart, Vec<String>)> {
+    let keys = |notes: Vec<ContextNote>| notes.into_iter().map(|note| note.node.key).collect();
+    briefing(memory, session).unwrap().parts.into_iter().map(|(part, notes)| (part, keys(notes))).collect()
+}
+
+fn note(memory: &TestMemory, key: &str, body: &str, keywords: &[&str], change: impl FnOnce(&mut Draft)) {
+    let keywords = keywords.iter().map(|word| (*word).to_owned()).collect();
+    let mut draft = Draft { key: Some(key.into()), keywords: Some(keywords), ..draft(body) };
+    change(&mut draft);
+    let actor = draft.provenance.clone();
+    insert::insert(memory, draft, memory.cause(&actor, "insert")).unwrap();
+}
+
+#[test]
+fn a_briefing_sorts_the_notes_of_a_project() {
+    let memory = memory(HookScope::Person);
+    let turn = |draft: &mut Draft| draft.node_type = Some("episodic".into());
+    note(&memory, "claude-code/aa/0", "User: the port?\n\nClaude: 7443", &[OWN], turn);
+    memory.clock.advance(poc_graph::time::Span::HOUR);
+    note(&memory, "claude-code/aa/1", "User: thanks\n\nClaude: bye", &[OWN], turn);
+    memory.clock.advance(poc_graph::time::Span::HOUR);
+    note(&memory, "fact", "The port is 7443", &[OWN], |draft| draft.provenance = "agent:facts".into());
+    note(&memory, "wal", "Log first", &[OWN, "decision"], |_| {});
+    note(&memory, "todo", "Measure splits", &[OWN], |draft| draft.category = Some(Category::Task));
+    note(&memory, "page", "Pages have 4 KiB", &[OWN], |_| {});
+    note(&memory, "fish", "I use fish", &[], |draft| draft.category = Some(Category::Core));
+    note(&memory, "lunch", "Dumplings", &["decision"], |_| {});
+    note(&memory, "till", "A queue", &[OTHER, "decision"], |_| {});
+    let of = |part, keys: &[&str]| (part, keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+    let own = ["claude-code/bb/".to_owned()];
+    assert_eq!(
+        parts(&memory, session(&own)),
+        [
+            of(BriefingPart::LastSession, &["claude-code/aa/1"]),
+            of(BriefingPart::Open, &["todo"]),
+            of(BriefingPart::Decisions, &["wal"]),
+            of(BriefingPart::Standing, &["fish"]),
+            of(BriefingPart::Found, &["fact"]),
+            of(BriefingPart::Recent, &["page"]),
+        ]
+    );
+    // In a folder of no project, the notes of no project matter.
+    assert_eq!(
+        parts(&memory, SessionScope::default()),
+        [of(BriefingPart::Decisions, &["lunch"]), of(BriefingPart::Standing, &["fish"]),]
+    );
+}
+
+#[test]
+fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
+    let memory = memory(HookScope::Person);
+    note(&memory, "gateway", "The gateway listens on port 7443.", &[OWN], |_| {});
+    let ask = |prompt: &str, known: bool| relevant(&memory, session(&[]), prompt, &|_, _| known).unwrap();
+    let found = ask("which port does the gateway listen on?", false);
+    assert_eq!((found.verdict, found.notes.len(), found.all_known), (Verdict::Strong, 1, false));
+    let known = ask("which port does the gateway listen on?", true);
+    assert_eq!((known.notes.len(), known.all_known), (0, true));
+    let missed = ask("how do penguins sleep?", false);
+    assert_eq!((missed.verdict, missed.notes.len(), missed.all_known), (Verdict::Miss, 0, false));
+}
+
+#[test]
+fn of_a_long_note_the_passage_that_was_found_is_shown() {
+    let memory = memory(HookScope::Person);
+    let filler = "Nothing of interest happens in this sentence. ".repeat(120);
+    let body = format!("{filler}The gateway listens on port 7443. {filler}");
+    note(&memory, "long", &body, &[OWN], |_| {});
+    let found = relevant(&memory, session(&[]), "gateway listens on port", &|_, _| false).unwrap();
+    let text = &found.notes[0].text;
+    assert!(text.starts_with("… ") && text.contains("7443") && text.chars().count() <= 1600, "{text}");
+}
+
+/// Notes with a word, whose place is random.
+fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
+    proptest::collection::vec((0usize..4, any::<bool>(), any::<bool>(), any::<bool>()), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn no_session_gets_what_its_scope_leaves_out(notes in notes(), scope in 0usize..3) {
+        let scope = [HookScope::Project, HookScope::Person, HookScope::All][scope];
+        let memory = memory(scope);
+        let mut allowed = Vec::new();
+        for (number, (label, mine, quarantined, open)) in notes.iter().enumerate() {
+            let label = [None, Some(OWN), Some(OTHER), Some("project:/home/ann/other")][*label];
+            let key = if *mine { format!("codex/bb/{number}") } else { format!("n{number}") };
+            let mut keywords: Vec<&str> = label.into_iter().collect();
+            keywords.extend(open.then_some("open"));
+            note(&memory, &key, &format!("The gateway has port {number}"), &keywords, |draft| {
+                if *quarantined {
+                    draft.trust = Trust::Quarantined;
+                }
+            });
+            let in_scope = match scope {
+                HookScope::All => true,
+                HookScope::Person => label.is_none() || label == Some(OWN),
+                HookScope::Project => label == Some(OWN),
+            };
+            if in_scope && !mine && !quarantined {
+                allowed.push(key);
+            }
+        }
+        let own = ["codex/bb/".to_owned()];
+        let found = relevant(&memory, session(&own), "which port has the gateway?", &|_, _| false).unwrap();
+        let mut keys: Vec<String> = found.notes.iter().map(|note| note.node.key.clone()).collect();
+        let membership = |key: &String| memory.find(key).unwrap().keywords.contains(&OWN.to_owned());
+        prop_assert!(keys.is_sorted_by_key(|key| !membership(key)), "those of the project first: {keys:?}");
+        prop_assert!(allowed.is_empty() || !keys.is_empty(), "{allowed:?}");
+        keys.extend(parts(&memory, session(&own)).into_iter().flat_map(|(_, keys)| keys));
+        for key in keys {
+            prop_assert!(allowed.contains(&key), "{key} of {allowed:?}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `daemon install` and `daemon uninstall`
+
+use super::service::{Service, ServiceManager};
+use super::{start, stop};
+use crate::cli::files;
+use crate::cli::local::LocalCommand;
+use crate::cli::session::Session;
+use poc_graph::error::{Code, Error, Result};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Start the daemon with your session: registers it with systemd or launchd, and starts it
+///
+/// systemd restarts it when it fails or hangs. It runs while you are logged in; `loginctl enable-linger` keeps it
+/// running afterwards.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DaemonInstall {
+    /// Only print the file that would be written
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `daemon install` answers.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct DaemonInstallOutput {
+    /// The file that registers the daemon.
+    pub(in crate::cli) file: PathBuf,
+    /// Its text.
+    text: String,
+    /// Whether it was written; otherwise it was there already, or this was a dry run.
+    pub(in crate::cli) written: bool,
+    /// The daemon's process id, unless this was a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+}
+
+impl LocalCommand for DaemonInstall {
+    const NAME: &'static str = "daemon install";
+    type Output = DaemonInstallOutput;
+
+    fn run(self, session: &Session) -> Result<DaemonInstallOutput> {
+        if self.dry_run {
+            let (manager, file) = manager(session)?;
+            let text = manager.text(&Service::of(&session.paths)?);
+            return Ok(DaemonInstallOutput { file, text, written: false, pid: None });
+        }
+        install(session)
+    }
+
+    fn show(installed: &DaemonInstallOutput) -> String {
+        let DaemonInstallOutput { file, text, written, pid } = installed;
+        let file = file.display();
+        match pid {
+            None => format!("{file}:\n{text}"),
+            Some(pid) if *written => {
+                format!("wrote {file}\nthe daemon runs (pid {pid}) and starts with your session\n")
+            }
+            Some(pid) => {
+                format!("{file} is up to date\nthe daemon runs (pid {pid}) and starts with your session\n")
+            }
+        }
+    }
+}
+
+/// No longer start the daemon with your session: stops it and removes what `daemon install` wrote
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DaemonUninstall {}
+
+/// What `daemon uninstall` answers.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct DaemonUninstallOutput {
+    /// The file that registered the daemon.
+    file: PathBuf,
+    /// Whether it was there.
+    removed: bool,
+}
+
+impl LocalCommand for DaemonUninstall {
+    const NAME: &'static str = "daemon uninstall";
+    type Output = DaemonUninstallOutput;
+
+    fn run(self, session: &Session) -> Result<DaemonUninstallOutput> {
+        uninstall(session)
+    }
+
+    fn show(gone: &DaemonUninstallOutput) -> String {
+        match gone.removed {
+            true => format!("removed {}\n", gone.file.display()),
+            false => "the daemon is not registered\n".to_owned(),
+        }
+    }
+}
+
+/// Registers the daemon and starts it.
+///
+/// # Errors
+/// `unavailable` when there is no service manager or it refuses; a file that was written for it is removed again.
+pub(in crate::cli) fn install(session: &Session) -> Result<DaemonInstallOutput> {
+    let (manager, file) = manager(session)?;
+    session.config()?;
+    manager.reach()?;
+    session.paths.create()?;
+    let text = manager.text(&Service::of(&session.paths)?);
+    let before = std::fs::read_to_string(&file).ok();
+    let written = before.as_deref() != Some(text.as_str());
+    if written {
+        // A daemon that runs without the manager holds the store, and one that runs with it has the old file.
+        match stop::stop(session) {
+            Err(error) if error.code != Code::Unavailable => return Err(error),
+            _ => {}
+        }
+        if before.is_some() && manager == ServiceManager::Launchd {
+            // It may not be loaded.
+            let _ = manager.disable(&session.paths);
+        }
+        files::write(&file, &text)?;
+    }
+    if let Err(error) = enable(manager, session, written) {
+        if written {
+            let restored = match &before {
+                Some(text) => files::write(&file, text),
+                None => files::remove(&file),
+            };
+            restored?;
+        }
+        return Err(error);
+    }
+    let pid = start::wait(session)?.pid;
+    Ok(DaemonInstallOutput { file, text, written, pid: Some(pid) })
+}
+
+/// Enables the daemon; of a file that did not change, only if it does not run.
+fn enable(manager: ServiceManager, session: &Session, written: bool) -> Result<()> {
+    if !written && start::is_running(session) {
+        return Ok(());
+    }
+    manager.enable(&session.paths)
+}
+
+/// Removes the registration of the daemon.
+///
+/// # Errors
+/// `unavailable` when the service manager refuses.
+pub(in crate::cli) fn uninstall(session: &Session) -> Result<DaemonUninstallOutput> {
+    let (manager, file) = manager(session)?;
+    let removed = file.exists();
+    if removed {
+        manager.disable(&session.paths)?;
+        files::remove(&file)?;
+    }
+    Ok(DaemonUninstallOutput { file, removed })
+}
+
+fn manager(session: &Session) -> Result<(ServiceManager, PathBuf)> {
+    let Some(manager) = ServiceManager::of_system() else {
+        return Err(Error::unavailable("this system has neither systemd nor launchd")
+            .hint("`poc-memory daemon start` starts the daemon; let your service manager run `poc-daemon`"));
+    };
+    let file = manager.file(&session.paths).ok_or_else(|| {
+        Error::config("`HOME` is not set").hint("services of the user are registered below the home folder")
+    })?;
+    Ok((manager, file))
+}

@@ -1,0 +1,52 @@
+//! Starts the daemon's process in the background.
+
+use super::program::{arguments, program};
+use super::service::ServiceManager;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
+use poc_models::AGENT_VARIABLE;
+use serde::Serialize;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What starts the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::cli) enum Starter {
+    /// The service manager, because `daemon install` registered it.
+    Service,
+    /// This process.
+    Process,
+}
+
+/// Asks the service manager to start the daemon of a profile if it is registered there, and otherwise starts its
+/// process. Does not wait until it answers. Returns the process, if it is a child of this one.
+///
+/// # Errors
+/// `unavailable` when it cannot be started.
+pub(in crate::cli) fn start(paths: &Paths) -> Result<(Starter, Option<Child>)> {
+    if let Some(manager) = ServiceManager::of_system()
+        && manager.is_registered(paths)
+        && manager.start(paths).is_ok()
+    {
+        return Ok((Starter::Service, None));
+    }
+    let program = program();
+    let started = Command::new(&program)
+        .args(arguments(paths))
+        .envs(Paths::variables()?)
+        // A daemon that an agent's model starts is not that agent's.
+        .env_remove(AGENT_VARIABLE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .current_dir(Path::new("/"))
+        // Its own group: signals to this process and its terminal do not end it.
+        .process_group(0)
+        .spawn();
+    started.map(|child| (Starter::Process, Some(child))).map_err(|error| {
+        Error::unavailable(format!("`{}` cannot be started: {error}", program.display()))
+            .hint("`poc-daemon` belongs beside `poc-memory` or into a folder of `PATH`")
+    })
+}

@@ -1,0 +1,321 @@
+//! The service manager of the system: systemd for the user, or launchd. It starts the daemon with the session and
+//! again when it fails.
+
+use super::program;
+use poc_config::paths::{DEFAULT_PROFILE, Paths};
+use poc_graph::error::{Error, Result};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A service manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServiceManager {
+    /// systemd, with units of the user.
+    Systemd,
+    /// launchd, with agents of the user.
+    Launchd,
+}
+
+/// The program, its arguments and its environment, as a service manager starts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Service {
+    program: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
+    log: PathBuf,
+}
+
+impl Service {
+    /// The daemon of a profile.
+    pub(super) fn of(paths: &Paths) -> Result<Service> {
+        let program = program::program();
+        if !program.is_absolute() {
+            return Err(Error::not_found("there is no `poc-daemon` beside this program")
+                .hint("install both programs into one folder"));
+        }
+        Ok(Service {
+            program,
+            arguments: program::arguments(paths),
+            environment: Paths::variables()?,
+            log: paths.daemon_log(),
+        })
+    }
+}
+
+impl ServiceManager {
+    /// That of this system, if it is a known one.
+    pub(super) fn of_system() -> Option<ServiceManager> {
+        match std::env::consts::OS {
+            "linux" => Some(ServiceManager::Systemd),
+            "macos" => Some(ServiceManager::Launchd),
+            _ => None,
+        }
+    }
+
+    /// The program that controls it.
+    pub(super) fn control(self) -> &'static str {
+        match self {
+            ServiceManager::Systemd => "systemctl",
+            ServiceManager::Launchd => "launchctl",
+        }
+    }
+
+    /// The file that registers the daemon of a profile; `None` without a home folder.
+    pub(super) fn file(self, paths: &Paths) -> Option<PathBuf> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = variable("HOME");
+        Some(match self {
+            ServiceManager::Systemd => {
+                let config = variable("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")))?;
+                config.join("systemd/user").join(self.name(paths))
+            }
+            ServiceManager::Launchd => {
+                home?.join("Library/LaunchAgents").join(format!("{}.plist", self.name(paths)))
+            }
+        })
+    }
+
+    /// The name of the daemon of a profile.
+    pub(super) fn name(self, paths: &Paths) -> String {
+        match (self, paths.profile()) {
+            (ServiceManager::Systemd, DEFAULT_PROFILE) => "poc-memory.service".into(),
+            (ServiceManager::Systemd, profile) => format!("poc-memory-{profile}.service"),
+            (ServiceManager::Launchd, DEFAULT_PROFILE) => "poc-memory".into(),
+            (ServiceManager::Launchd, profile) => format!("poc-memory.{profile}"),
+        }
+    }
+
+    /// Whether the daemon of a profile is registered, with the folders of this process.
+    pub(super) fn is_registered(self, paths: &Paths) -> bool {
+        let text = || Some(self.text(&Service::of(paths).ok()?));
+        let there = self.file(paths).and_then(|file| std::fs::read_to_string(file).ok());
+        there.is_some() && there == text()
+    }
+
+    /// The text of the file.
+    pub(super) fn text(self, service: &Service) -> String {
+        match self {
+            ServiceManager::Systemd => unit(service),
+            ServiceManager::Launchd => property_list(service),
+        }
+    }
+
+    /// Whether the manager answers: in a container or over SSH there may be none.
+    ///
+    /// # Errors
+    /// `unavailable` if it does not.
+    pub(super) fn reach(self) -> Result<()> {
+        match self {
+            ServiceManager::Systemd => self.run(&["--user", "show-environment"]),
+            ServiceManager::Launchd => self.run(&["print", &domain()]),
+        }
+        .map_err(|error| error.hint("`poc-memory daemon start` starts the daemon without a service manager"))
+    }
+
+    /// Reads the file and starts the daemon, now and with every session.
+    pub(super) fn enable(self, paths: &Paths) -> Result<()> {
+        match (self, self.file(paths)) {
+            (ServiceManager::Systemd, _) => {
+                self.run(&["--user", "daemon-reload"])?;
+                self.run(&["--user", "enable", "--now", &self.name(paths)])
+            }
+            (ServiceManager::Launchd, Some(file)) => {
+                self.run(&["bootstrap", &domain(), &file.display().to_string()])
+            }
+            (ServiceManager::Launchd, None) => Err(Error::config("`HOME` is not set")),
+        }
+    }
+
+    /// Stops the daemon and forgets it.
+    pub(super) fn disable(self, paths: &Paths) -> Result<()> {
+        match self {
+            ServiceManager::Systemd => self.run(&["--user", "disable", "--now", &self.name(paths)]),
+            ServiceManager::Launchd => self.run(&["bootout", &format!("{}/{}", domain(), self.name(paths))]),
+        }
+    }
+
+    /// Starts the registered daemon without waiting for it.
+    pub(super) fn start(self, paths: &Paths) -> Result<()> {
+        match self {
+            ServiceManager::Systemd => self.run(&["--user", "--no-block", "start", &self.name(paths)]),
+            ServiceManager::Launchd => {
+                self.run(&["kickstart", &format!("{}/{}", domain(), self.name(paths))])
+            }
+        }
+    }
+
+    fn run(self, arguments: &[&str]) -> Result<()> {
+        let (program, line) = (self.control(), format!("{} {}", self.control(), arguments.join(" ")));
+        let done = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Error::unavailable(format!("`{program}` cannot be run: {error}")))?;
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        let said = said.lines().next().unwrap_or("it says nothing").trim();
+        Err(Error::unavailable(format!("`{line}` failed: {said}")))
+    }
+}
+
+/// The domain of the user's agents.
+fn domain() -> String {
+    format!("gui/{}", rustix::process::getuid().as_raw())
+}
+
+/// A unit for systemd. The daemon tells when it is ready and that it is alive.
+fn unit(service: &Service) -> String {
+    let mut start = unit_word(&service.program.to_string_lossy());
+    service.arguments.iter().for_each(|word| {
+        // Writing to a string cannot fail.
+        let _ = write!(start, " {}", unit_word(word));
+    });
+    let environment: String = service
+        .environment
+        .iter()
+        .map(|(name, path)| {
+            let assignment = format!("{name}={}", path.display());
+            // `$` has no meaning there.
+            format!("Environment={}\n", unit_word(&assignment).replace("$$", "$"))
+        })
+        .collect();
+    format!(
+        "# Written by `poc-memory daemon install`.\n\
+         [Unit]\n\
+         Description=poc-memory daemon\n\
+         \n\
+         [Service]\n\
+         Type=notify\n\
+         NotifyAccess=main\n\
+         ExecStart={start}\n\
+         {environment}\
+         # Opening a store after a crash reads its log.\n\
+         TimeoutStartSec=15min\n\
+         # `[daemon] shutdown-grace` and a little more.\n\
+         TimeoutStopSec=45\n\
+         WatchdogSec=60\n\
+         Restart=on-failure\n\
+         RestartSec=5\n\
+         # The settings are invalid: another start would not help.\n\
+         RestartPreventExitStatus=78\n\
+         \n\
+         [Install]\n\
+         WantedBy=default.target\n"
+    )
+}
+
+/// A word of a unit: in quotes, without the meaning of `%` and `$`.
+fn unit_word(word: &str) -> String {
+    let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    format!("\"{word}\"")
+}
+
+/// An agent for launchd.
+fn property_list(service: &Service) -> String {
+    let string = |text: &str| format!("<string>{}</string>", xml(text));
+    let words = std::iter::once(service.program.to_string_lossy().into_owned());
+    let words: String =
+        words.chain(service.arguments.clone()).map(|word| format!("    {}\n", string(&word))).collect();
+    let pairs: String = service
+        .environment
+        .iter()
+        .map(|(name, path)| format!("    <key>{name}</key>{}\n", string(&path.to_string_lossy())))
+        .collect();
+    let label = match service.arguments.last() {
+        Some(profile) => format!("poc-memory.{profile}"),
+        None => "poc-memory".to_owned(),
+    };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
+         <!-- Written by `poc-memory daemon install`. -->\n\
+         <plist version=\"1.0\">\n\
+         <dict>\n  \
+           <key>Label</key>{}\n  \
+           <key>ProgramArguments</key>\n  <array>\n{words}  </array>\n  \
+           <key>EnvironmentVariables</key>\n  <dict>\n{pairs}  </dict>\n  \
+           <key>RunAtLoad</key><true/>\n  \
+           <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>\n  \
+           <key>StandardErrorPath</key>{}\n\
+         </dict>\n\
+         </plist>\n",
+        string(&label),
+        string(&service.log.with_extension("launchd.log").to_string_lossy()),
+    )
+}
+
+fn xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> Service {
+        Service {
+            program: "/opt/a b/poc-daemon".into(),
+            arguments: vec!["--profile".into(), "work".into()],
+            environment: vec![("POC_MEMORY_HOME", "/m/100%/$x".into())],
+            log: "/m/daemon.log".into(),
+        }
+    }
+
+    #[test]
+    fn a_unit_notifies_and_quotes_what_has_a_meaning_for_systemd() {
+        insta::assert_snapshot!(ServiceManager::Systemd.text(&service()), @r#"
+        # Written by `poc-memory daemon install`.
+        [Unit]
+        Description=poc-memory daemon
+
+        [Service]
+        Type=notify
+        NotifyAccess=main
+        ExecStart="/opt/a b/poc-daemon" "--profile" "work"
+        Environment="POC_MEMORY_HOME=/m/100%%/$x"
+        # Opening a store after a crash reads its log.
+        TimeoutStartSec=15min
+        # `[daemon] shutdown-grace` and a little more.
+        TimeoutStopSec=45
+        WatchdogSec=60
+        Restart=on-failure
+        RestartSec=5
+        # The settings are invalid: another start would not help.
+        RestartPreventExitStatus=78
+
+        [Install]
+        WantedBy=default.target
+        "#);
+    }
+
+    #[test]
+    fn an_agent_of_launchd_starts_again_after_a_failure() {
+        insta::assert_snapshot!(ServiceManager::Launchd.text(&service()), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <!-- Written by `poc-memory daemon install`. -->
+        <plist version="1.0">
+        <dict>
+          <key>Label</key><string>poc-memory.work</string>
+          <key>ProgramArguments</key>
+          <array>
+            <string>/opt/a b/poc-daemon</string>
+            <string>--profile</string>
+            <string>work</string>
+          </array>
+          <key>EnvironmentVariables</key>
+          <dict>
+            <key>POC_MEMORY_HOME</key><string>/m/100%/$x</string>
+          </dict>
+          <key>RunAtLoad</key><true/>
+          <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+          <key>StandardErrorPath</key><string>/m/daemon.launchd.log</string>
+        </dict>
+        </plist>
+        "#);
+    }
+}

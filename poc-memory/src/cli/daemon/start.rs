@@ -1,0 +1,163 @@
+//! `daemon start` and `daemon restart`
+
+use super::process::{self, Starter};
+use super::stop;
+use crate::cli::daemon_client;
+use crate::cli::local::LocalCommand;
+use crate::cli::profile;
+use crate::cli::session::Session;
+use crate::ops::DaemonStatus;
+use poc_graph::error::{Code, Error, Exit, Result};
+use serde::Serialize;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// How long a daemon that another process started may need to answer.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the start of the daemon may take. Opening a store after a crash reads its log.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Start the daemon in the background, unless it runs; returns when it answers
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DaemonStart {}
+
+/// What `daemon start` and `daemon restart` answer.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct DaemonStartOutput {
+    /// Process id.
+    pub(super) pid: u32,
+    /// Whether it ran already.
+    was_running: bool,
+    /// What started it, if it did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<Starter>,
+}
+
+impl LocalCommand for DaemonStart {
+    const NAME: &'static str = "daemon start";
+    type Output = DaemonStartOutput;
+
+    fn run(self, session: &Session) -> Result<DaemonStartOutput> {
+        profile::must_exist(session)?;
+        start(session)
+    }
+
+    fn show(started: &DaemonStartOutput) -> String {
+        match started.was_running {
+            true => format!("the daemon runs already (pid {})\n", started.pid),
+            false => format!("the daemon runs (pid {})\n", started.pid),
+        }
+    }
+}
+
+/// Stop the daemon, if it runs, and start it again: it reads the settings when it starts
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DaemonRestart {}
+
+impl LocalCommand for DaemonRestart {
+    const NAME: &'static str = "daemon restart";
+    type Output = DaemonStartOutput;
+
+    fn run(self, session: &Session) -> Result<DaemonStartOutput> {
+        profile::must_exist(session)?;
+        restart(session)
+    }
+
+    fn show(started: &DaemonStartOutput) -> String {
+        DaemonStart::show(started)
+    }
+}
+
+/// Stops the daemon, if it runs, and starts it.
+///
+/// # Errors
+/// As for [`start`]; a daemon that could not start again is not stopped.
+pub(in crate::cli) fn restart(session: &Session) -> Result<DaemonStartOutput> {
+    session.config()?;
+    match stop::stop(session) {
+        Err(error) if error.code != Code::Unavailable => return Err(error),
+        _ => {}
+    }
+    start(session)
+}
+
+/// Whether a daemon answers.
+pub(super) fn is_running(session: &Session) -> bool {
+    status(session).is_some()
+}
+
+fn status(session: &Session) -> Option<DaemonStatus> {
+    let config = session.config().ok();
+    daemon_client::ask(&session.paths, config.as_ref()).ok().flatten().map(|(_, status)| status)
+}
+
+/// Starts the daemon unless it runs, and waits until it answers.
+///
+/// # Errors
+/// `unavailable` when it ends before it answers, or does not answer in time; `invalid_config` when the settings are
+/// invalid.
+pub(in crate::cli) fn start(session: &Session) -> Result<DaemonStartOutput> {
+    session.config()?;
+    if let Some(status) = status(session) {
+        return Ok(DaemonStartOutput { pid: status.pid, was_running: true, by: None });
+    }
+    let (by, child) = process::start(&session.paths)?;
+    Ok(DaemonStartOutput { by: Some(by), ..wait_for(session, child)? })
+}
+
+/// Waits until a daemon answers that was started otherwise.
+///
+/// # Errors
+/// `unavailable` when none answers in time.
+pub(super) fn wait(session: &Session) -> Result<DaemonStartOutput> {
+    wait_for(session, None)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a socket that appears sends no signal")]
+fn wait_for(session: &Session, mut child: Option<Child>) -> Result<DaemonStartOutput> {
+    let start = Instant::now();
+    loop {
+        // Another process may have started one at the same time, and the own one ended because of it.
+        if let Some(status) = status(session) {
+            return Ok(DaemonStartOutput { pid: status.pid, was_running: false, by: None });
+        }
+        match child.as_mut().and_then(ended) {
+            // Perhaps another daemon, which will answer soon.
+            Some(Ended::Locked) if start.elapsed() < LOCK_LIMIT => {}
+            Some(ended) => return Err(ended.error()),
+            None if start.elapsed() > LIMIT => {
+                return Err(Error::unavailable("the daemon was started but does not answer")
+                    .hint("`poc-memory daemon log` shows what it does"));
+            }
+            None => {}
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How the daemon's process ended.
+enum Ended {
+    /// Another process holds the store.
+    Locked,
+    /// Otherwise.
+    Status(ExitStatus),
+}
+
+impl Ended {
+    fn error(&self) -> Error {
+        let why = match self {
+            Ended::Locked => "another process holds the store".to_owned(),
+            Ended::Status(status) => status.to_string(),
+        };
+        Error::unavailable(format!("the daemon ended before it answered: {why}"))
+            .hint("`poc-daemon` in the foreground shows the reason, `poc-memory daemon log` the time before")
+    }
+}
+
+/// How the process ended; `None` while it runs.
+fn ended(child: &mut Child) -> Option<Ended> {
+    let status = child.try_wait().ok().flatten()?;
+    let is_locked = status.code() == Some(i32::from(Exit::Unavailable as u8));
+    Some(if is_locked { Ended::Locked } else { Ended::Status(status) })
+}

@@ -1,0 +1,44 @@
+//! `daemon stop`, which waits for the daemon's end.
+
+use crate::cli::local::LocalCommand;
+use crate::cli::session::Session;
+use crate::{dispatch, ops};
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Stop the daemon: it finishes what runs, closes the store and exits before this returns
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct DaemonStop {}
+
+impl LocalCommand for DaemonStop {
+    const NAME: &'static str = "daemon stop";
+    type Output = Value;
+
+    fn run(self, session: &Session) -> Result<Value> {
+        stop(session)
+    }
+
+    fn show(stopping: &Value) -> String {
+        let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
+        output.map(|output| output.show()).unwrap_or_default()
+    }
+}
+
+/// Stops the daemon of a profile and returns its answer once it has exited.
+///
+/// # Errors
+/// `unavailable` when none runs.
+pub(super) fn stop(session: &Session) -> Result<Value> {
+    // A daemon that runs with earlier settings can be stopped even if the settings are invalid now.
+    let config = session.config().or_else(|_| Config::defaults())?;
+    let mut client = dispatch::connect_daemon(&session.paths, &config)?;
+    let stopping = client.call(DaemonStop::NAME, Value::Object(Map::new()), &|_| {})?;
+    client.wait_for_end();
+    if Path::exists(&session.paths.socket()) {
+        return Err(Error::unavailable("the daemon closed the connection but its socket is still there")
+            .hint("`poc-memory daemon log` shows why"));
+    }
+    Ok(stopping)
+}

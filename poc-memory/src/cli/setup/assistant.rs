@@ -1,0 +1,221 @@
+//! The assistants: how to recognise them, and which settings of theirs concern the memory.
+
+use super::edit::Edit;
+use super::hook_entries;
+use super::settings_file::{SettingsFile, Syntax};
+use crate::cli::invocation::{Invocation, is_in_path};
+use crate::cli::session::Session;
+use clap::ValueEnum;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The name of the memory among the servers of an assistant.
+pub(super) const SERVER: &str = "poc-memory";
+
+/// An assistant that `setup` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Assistant {
+    ClaudeCode,
+    Codex,
+    Cursor,
+    ClaudeDesktop,
+    Vscode,
+    Zed,
+}
+
+impl Assistant {
+    /// The name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Assistant::ClaudeCode => "claude-code",
+            Assistant::Codex => "codex",
+            Assistant::Cursor => "cursor",
+            Assistant::ClaudeDesktop => "claude-desktop",
+            Assistant::Vscode => "vscode",
+            Assistant::Zed => "zed",
+        }
+    }
+
+    /// All names, for hints.
+    pub(super) fn names() -> String {
+        let names: Vec<String> =
+            Assistant::value_variants().iter().map(|assistant| format!("`{}`", assistant.name())).collect();
+        names.join(", ")
+    }
+
+    /// Those that are installed: their program is in `PATH`, or they have settings.
+    pub(super) fn installed() -> Vec<Assistant> {
+        let Ok(places) = Places::of_user() else { return Vec::new() };
+        let all = Assistant::value_variants().iter().copied();
+        all.filter(|assistant| assistant.is_installed(&places)).collect()
+    }
+
+    fn is_installed(self, places: &Places) -> bool {
+        let (program, folder) = match self {
+            Assistant::ClaudeCode => ("claude", places.claude()),
+            Assistant::Codex => ("codex", places.codex()),
+            Assistant::Cursor => ("cursor", places.home.join(".cursor")),
+            Assistant::ClaudeDesktop => return places.claude_desktop().is_dir(),
+            Assistant::Vscode => ("code", places.vscode()),
+            Assistant::Zed => ("zed", places.zed()),
+        };
+        is_in_path(program) || folder.is_dir()
+    }
+
+    /// Whether it has hooks in a form that `poc-memory hook` answers.
+    pub(super) fn has_hooks(self) -> bool {
+        matches!(self, Assistant::ClaudeCode | Assistant::Codex)
+    }
+
+    /// The file with its servers, and the path of the memory in it.
+    pub(super) fn server(self, places: &Places) -> (PathBuf, Syntax, Vec<String>) {
+        let (file, syntax, section) = match self {
+            Assistant::ClaudeCode => (places.claude_state(), Syntax::Json, "mcpServers"),
+            Assistant::Codex => (places.codex().join("config.toml"), Syntax::Toml, "mcp_servers"),
+            Assistant::Cursor => (places.home.join(".cursor/mcp.json"), Syntax::Json, "mcpServers"),
+            Assistant::ClaudeDesktop => {
+                (places.claude_desktop().join("claude_desktop_config.json"), Syntax::Json, "mcpServers")
+            }
+            Assistant::Vscode => (places.vscode().join("mcp.json"), Syntax::Json, "servers"),
+            Assistant::Zed => (places.zed().join("settings.json"), Syntax::Json, "context_servers"),
+        };
+        (file, syntax, vec![section.to_owned(), SERVER.to_owned()])
+    }
+
+    /// The file with its hooks, if it has hooks.
+    pub(super) fn hooks_file(self, places: &Places) -> Option<PathBuf> {
+        match self {
+            Assistant::ClaudeCode => Some(places.claude().join("settings.json")),
+            Assistant::Codex => Some(places.codex().join("hooks.json")),
+            _ => None,
+        }
+    }
+
+    /// The settings that concern the memory.
+    pub(super) fn settings(
+        self,
+        session: &Session,
+        places: &Places,
+        hooks: bool,
+    ) -> Result<Vec<SettingsFile>> {
+        let (path, syntax, member) = self.server(places);
+        let server = self.server_value(&Invocation::of(session, &["mcp"])?);
+        let mut files =
+            vec![SettingsFile { path, syntax, edits: vec![Edit::Member { path: member, value: server }] }];
+        if let Some(path) = self.hooks_file(places).filter(|_| hooks) {
+            let edits = hook_entries::edits(session)?;
+            files.push(SettingsFile { path, syntax: Syntax::Json, edits });
+        }
+        Ok(files)
+    }
+
+    fn server_value(self, invocation: &Invocation) -> Value {
+        let Invocation { program, arguments, environment } = invocation;
+        let mut server = json!({ "command": program, "args": arguments });
+        if let Value::Object(fields) = &mut server {
+            if matches!(self, Assistant::ClaudeCode | Assistant::Vscode) {
+                fields.shift_insert(0, "type".into(), "stdio".into());
+            }
+            if !environment.is_empty() {
+                fields.insert("env".into(), json!(environment));
+            }
+        }
+        server
+    }
+
+    /// What the user has to do.
+    pub(super) fn next_step(self, hooks: bool) -> Option<String> {
+        Some(match self {
+            Assistant::ClaudeCode => "start a new session of Claude Code".into(),
+            Assistant::Codex if hooks => {
+                "start Codex, open `/hooks` and trust the hooks of poc-memory: Codex skips them until then"
+                    .into()
+            }
+            Assistant::Codex => "start a new session of Codex".into(),
+            Assistant::Cursor => "restart Cursor".into(),
+            Assistant::ClaudeDesktop => "restart Claude Desktop".into(),
+            Assistant::Vscode => "in VS Code, start the server with `MCP: List Servers`".into(),
+            Assistant::Zed => "restart Zed".into(),
+        })
+    }
+}
+
+/// The folders in which the assistants of a user keep their settings.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    home: PathBuf,
+    config: PathBuf,
+    claude: Option<PathBuf>,
+    codex: Option<PathBuf>,
+    is_mac: bool,
+}
+
+impl Places {
+    /// # Errors
+    /// `invalid_config` when `HOME` is not set.
+    pub(super) fn of_user() -> Result<Places> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = variable("HOME").ok_or_else(|| {
+            Error::config("`HOME` is not set").hint("assistants keep their settings below the home folder")
+        })?;
+        Ok(Places {
+            config: variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+            claude: variable("CLAUDE_CONFIG_DIR"),
+            codex: variable("CODEX_HOME"),
+            is_mac: cfg!(target_os = "macos"),
+            home,
+        })
+    }
+
+    fn claude(&self) -> PathBuf {
+        self.claude.clone().unwrap_or_else(|| self.home.join(".claude"))
+    }
+
+    /// The state of Claude Code, which also has the servers of the user.
+    fn claude_state(&self) -> PathBuf {
+        self.claude.as_deref().unwrap_or(&self.home).join(".claude.json")
+    }
+
+    fn codex(&self) -> PathBuf {
+        self.codex.clone().unwrap_or_else(|| self.home.join(".codex"))
+    }
+
+    /// The folder in which applications with a window keep their settings.
+    fn applications(&self) -> PathBuf {
+        if self.is_mac { self.home.join("Library/Application Support") } else { self.config.clone() }
+    }
+
+    fn claude_desktop(&self) -> PathBuf {
+        self.applications().join("Claude")
+    }
+
+    fn vscode(&self) -> PathBuf {
+        self.applications().join("Code/User")
+    }
+
+    fn zed(&self) -> PathBuf {
+        // Also on macOS.
+        match self.is_mac {
+            true => self.home.join(".config/zed"),
+            false => self.config.join("zed"),
+        }
+    }
+
+    /// The folders with the transcripts of Claude Code and Codex, in the form of the settings.
+    pub(super) fn transcripts(&self) -> Vec<String> {
+        let folders = [self.claude().join("projects"), self.codex().join("sessions")];
+        folders.iter().map(|folder| self.short(folder)).collect()
+    }
+
+    /// A path below the home folder as `~/…`.
+    fn short(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.home) {
+            Ok(below) => format!("~/{}", below.display()),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The entries that register `poc-memory hook` with an assistant. Claude Code and Codex read the same form: of a shell,
+//! with one command each.
+
+use super::edit::Edit;
+use crate::cli::invocation::Invocation;
+use crate::cli::session::Session;
+use poc_graph::error::Result;
+use serde_json::{Map, Value, json};
+
+/// The events of the assistants, the hooks that answer them, and the starts of a session that they are called for.
+const EVENTS: [(&str, &str, Option<&str>); 5] = [
+    ("SessionStart", "session-start", Some("startup|resume|clear|compact")),
+    ("UserPromptSubmit", "prompt", None),
+    ("PreCompact", "pre-compact", None),
+    ("Stop", "stop", None),
+    ("SessionEnd", "session-end", None),
+];
+
+/// Seconds after which an assistant gives up. A call takes at most two.
+const TIMEOUT: u64 = 5;
+
+/// The hooks by event, as a file of hooks has them.
+pub(in crate::cli) fn hooks(session: &Session) -> Result<Value> {
+    let mut events = Map::new();
+    for (event, entry) in entries(session)? {
+        events.insert(event.to_owned(), json!([entry]));
+    }
+    Ok(Value::Object(events))
+}
+
+/// The changes that register the hooks beside those of others.
+pub(super) fn edits(session: &Session) -> Result<Vec<Edit>> {
+    let entries = entries(session)?.into_iter();
+    Ok(entries.map(|(event, entry)| Edit::HookEntry { event: event.to_owned(), entry }).collect())
+}
+
+fn entries(session: &Session) -> Result<Vec<(&'static str, Value)>> {
+    EVENTS
+        .into_iter()
+        .map(|(event, hook, matcher)| {
+            let command = Invocation::of(session, &["hook", hook])?.shell_line();
+            let mut entry = Map::new();
+            if let Some(matcher) = matcher {
+                entry.insert("matcher".into(), matcher.into());
+            }
+            entry.insert(
+                "hooks".into(),
+                json!([{ "type": "command", "command": command, "timeout": TIMEOUT }]),
+            );
+            Ok((event, Value::Object(entry)))
+        })
+        .collect()
+}
+
+/// Whether an entry calls this program's hook, with whatever path and profile.
+pub(super) fn is_own(entry: &Value) -> bool {
+    let commands = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let [only] = commands else { return false };
+    let command = only.get("command").and_then(Value::as_str).unwrap_or_default();
+    let Some((program, hook)) = command.rsplit_once(" hook ") else { return false };
+    program.contains("poc-memory") && EVENTS.iter().any(|(_, own, _)| *own == hook.trim())
+}

@@ -1,0 +1,195 @@
+//! `setup`: registers the memory with assistants, so that they remember by themselves.
+
+mod assistant;
+mod check;
+mod edit;
+mod hook_entries;
+mod json_file;
+mod model;
+mod plan;
+mod record;
+mod remove;
+mod settings_file;
+mod toml_file;
+
+pub(super) use hook_entries::hooks;
+pub(super) use model::SetupModel;
+pub(super) use remove::SetupRemove;
+
+use super::daemon;
+use super::local::LocalCommand;
+use super::session::Session;
+use assistant::Assistant;
+use check::SelfCheck;
+use plan::{FileChange, Plan};
+use poc_graph::error::{Code, Error, Exit, Result};
+use record::SetupRecord;
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Let assistants remember by themselves: registers tools, hooks and the daemon
+///
+/// Without a name it sets up every assistant that is installed. It shows how each settings file would change, asks, and
+/// keeps a copy; comments and other settings stay as they are. Then it calls the memory as the assistants will.
+/// `setup remove` undoes it.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Setup {
+    /// The assistants; all that are installed if none is named
+    #[arg(value_enum, value_name = "ASSISTANT")]
+    assistants: Vec<Assistant>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Register only the tools: nothing is added to conversations, and sessions are not captured
+    #[arg(long)]
+    no_hooks: bool,
+    /// Do not start the daemon
+    #[arg(long)]
+    no_daemon: bool,
+}
+
+/// What `setup` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct SetupOutput {
+    /// The assistants that were set up.
+    assistants: Vec<Assistant>,
+    /// The files that had to change.
+    files: Vec<FileChange>,
+    /// Whether they were written.
+    written: bool,
+    /// How the daemon runs: `service`, `process`, or absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daemon: Option<String>,
+    /// The calls of the memory through what was written.
+    checks: Vec<SelfCheck>,
+    /// What is left to do by hand.
+    next: Vec<String>,
+}
+
+impl LocalCommand for Setup {
+    const NAME: &'static str = "setup";
+    type Output = SetupOutput;
+
+    fn run(self, session: &Session) -> Result<SetupOutput> {
+        session.config()?;
+        let assistants = match self.assistants.is_empty() {
+            true => Assistant::installed(),
+            false => self.assistants.clone(),
+        };
+        if assistants.is_empty() {
+            return Err(Error::not_found("no assistant is installed that `setup` knows")
+                .hint(format!("name one: {}; `poc-memory mcp config` serves others", Assistant::names())));
+        }
+        let plan = Plan::of(session, &assistants, !self.no_hooks)?;
+        let mut output = SetupOutput {
+            next: assistants.iter().filter_map(|assistant| assistant.next_step(!self.no_hooks)).collect(),
+            assistants,
+            files: plan.changes.clone(),
+            written: false,
+            daemon: None,
+            checks: Vec::new(),
+        };
+        if self.dry_run {
+            return Ok(output);
+        }
+        if !plan.changes.is_empty() && !self.yes {
+            confirm(session, &plan.changes)?;
+        }
+        session.paths.create()?;
+        // The folders first: the record says what was written even if a later file fails.
+        let mut record = SetupRecord::load(&session.paths)?;
+        for change in &plan.changes {
+            record.apply(&session.paths, change)?;
+        }
+        output.written = true;
+        if !self.no_daemon {
+            output.daemon = Some(run_daemon(session, &mut record, !plan.changes.is_empty())?);
+        }
+        output.checks = check::check(session, &output.assistants, !self.no_hooks, !self.no_daemon);
+        Ok(output)
+    }
+
+    fn show(output: &SetupOutput) -> String {
+        let mut text = String::new();
+        if !output.written {
+            output.files.iter().for_each(|change| text.push_str(&change.diff));
+        }
+        match (output.files.is_empty(), output.written) {
+            (true, _) => text.push_str("every settings file is as it should be\n"),
+            (false, true) => output.files.iter().for_each(|change| {
+                text.push_str(&format!("wrote    {}\n", change.path.display()));
+            }),
+            (false, false) => text.push_str("nothing was written\n"),
+        }
+        if let Some(daemon) = &output.daemon {
+            text.push_str(&format!("daemon   {daemon}\n"));
+        }
+        output.checks.iter().for_each(|check| text.push_str(&check.line()));
+        if output.written {
+            output.next.iter().for_each(|step| text.push_str(&format!("next     {step}\n")));
+        }
+        text
+    }
+
+    fn exit(output: &SetupOutput) -> Exit {
+        if output.checks.iter().all(SelfCheck::is_ok) { Exit::Ok } else { Exit::Failed }
+    }
+}
+
+/// Shows the changes and asks whether to write them.
+///
+/// # Errors
+/// `rejected` when the answer is no, or when nobody can be asked.
+fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
+    for change in changes {
+        session.say(&change.diff)?;
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Error::new(Code::Rejected, "nobody can be asked: standard input is no terminal")
+            .hint("`--yes` writes the changes, `--dry-run` only shows them"));
+    }
+    let question =
+        format!("Write {}? [y/N] ", if changes.len() == 1 { "this change" } else { "these changes" });
+    let mut stderr = std::io::stderr().lock();
+    let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    match (asked, read, is_yes) {
+        (Ok(()), Ok(_), true) => Ok(()),
+        _ => Err(Error::new(Code::Rejected, "nothing was written").hint("`y` writes the changes")),
+    }
+}
+
+/// Lets the daemon run: as a service if there is a service manager, else as a process. `changed` says that it must
+/// read its settings again.
+fn run_daemon(session: &Session, record: &mut SetupRecord, changed: bool) -> Result<String> {
+    match daemon::install(session) {
+        Ok(installed) => {
+            if installed.written {
+                record.service_installed(&session.paths)?;
+            } else if changed {
+                daemon::restart(session)?;
+            }
+            Ok("runs, and starts with your session".into())
+        }
+        Err(error) if error.code == Code::Unavailable => {
+            match changed {
+                true => daemon::restart(session)?,
+                false => daemon::start_and_wait(session)?,
+            };
+            Ok(format!("runs; the hooks start it when it does not ({})", error.message))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder of the copies of changed files.
+fn copies(paths: &poc_config::paths::Paths) -> PathBuf {
+    paths.setup_record().with_extension("copies")
+}

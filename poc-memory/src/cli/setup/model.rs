@@ -1,0 +1,243 @@
+//! `setup model`
+
+use super::edit::Edit;
+use super::plan::FileChange;
+use super::settings_file::{self, SettingsFile, Syntax};
+use crate::cli::local::LocalCommand;
+use crate::cli::session::Session;
+use crate::cli::{files, sample_memory};
+use poc_config::Config;
+use poc_graph::error::{Code, Error, Result};
+use serde::Serialize;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Providers to look for, in the order in which they are preferred: those on this machine first.
+const PROVIDERS: [&str; 5] = ["ollama", "lm-studio", "llama-cpp", "anthropic", "openai"];
+
+/// The model of `[models]` that is proposed for a provider that does not list what is installed: agents make many calls.
+const PROPOSED: [(&str, &str); 1] = [("anthropic", "haiku")];
+
+/// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, measures one call,
+/// and makes the model the default
+///
+/// Without a name it takes the first model that answers. It writes `[models.default]` into config.toml.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SetupModel {
+    /// The model, as its provider calls it
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// The provider: `ollama`, `lm-studio`, `llama-cpp`, `anthropic`, `openai`, or one of `[providers]`
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only show what was found
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `setup model` answers.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct SetupModelOutput {
+    /// The providers that were looked for.
+    found: Vec<FoundProvider>,
+    /// The model that was chosen, as `provider/id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+    /// Milliseconds of a run of the linker over the notes of the demo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    millis: Option<u128>,
+    /// How the settings change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<FileChange>,
+    written: bool,
+}
+
+/// A provider.
+#[derive(Debug, Serialize)]
+struct FoundProvider {
+    provider: String,
+    /// The models that it lists.
+    models: Vec<String>,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+impl LocalCommand for SetupModel {
+    const NAME: &'static str = "setup model";
+    type Output = SetupModelOutput;
+
+    fn run(self, session: &Session) -> Result<SetupModelOutput> {
+        let config = session.config()?;
+        let wanted = |name: &&str| self.provider.as_deref().is_none_or(|provider| provider == *name);
+        let names: Vec<&str> = match &self.provider {
+            Some(name) if !config.providers.contains_key(name) => {
+                return Err(Error::not_found(format!("there is no provider `{name}`"))
+                    .hint("add a section `[providers.NAME]` to config.toml")
+                    .field("provider"));
+            }
+            Some(name) => vec![name],
+            None => PROVIDERS.into_iter().filter(wanted).collect(),
+        };
+        let found: Vec<FoundProvider> =
+            names.iter().map(|name| look(&config, name, self.id.as_deref())).collect();
+        let mut output = SetupModelOutput { found, chosen: None, millis: None, change: None, written: false };
+        let candidate = output.found.iter().filter(|provider| provider.problem.is_none());
+        let candidate =
+            candidate.filter_map(|provider| Some((provider, provider.choice(&config, self.id.as_deref())?)));
+        let Some((provider, id)) = candidate.map(|(provider, id)| (provider.provider.clone(), id)).next()
+        else {
+            return match self.dry_run {
+                true => Ok(output),
+                false => Err(none(&output.found)),
+            };
+        };
+        output.chosen = Some(format!("{provider}/{id}"));
+        let settings = settings(session, &config, &provider, &id);
+        let before = settings_file::read(&settings.path)?;
+        let after = settings.with_edits(before.as_deref().unwrap_or_default())?;
+        let changed = Config::layered(Some(("config.toml", &after)), std::iter::empty())?;
+        output.change = FileChange::of(settings, before, Some(after));
+        if self.dry_run {
+            return Ok(output);
+        }
+        output.millis = Some(measure(changed)?.as_millis());
+        if let Some(change) = &output.change {
+            if !self.yes {
+                super::confirm(session, std::slice::from_ref(change))?;
+            }
+            session.paths.create()?;
+            files::write(&change.path, change.after.as_deref().unwrap_or_default())?;
+        }
+        output.written = true;
+        Ok(output)
+    }
+
+    fn show(output: &SetupModelOutput) -> String {
+        let mut text = String::new();
+        for provider in &output.found {
+            let state = match (&provider.problem, provider.models.as_slice()) {
+                (Some(problem), _) => problem.clone(),
+                (None, []) => "can be called".to_owned(),
+                (None, models) => models.join(", "),
+            };
+            text.push_str(&format!("{:<10} {state}\n", provider.provider));
+        }
+        if let Some(chosen) = &output.chosen {
+            text.push_str(&format!("\nchosen     {chosen}\n"));
+        }
+        if let Some(millis) = output.millis {
+            text.push_str(&format!(
+                "measured   {:.1} s for a run of the linker over the notes of the demo\n",
+                millis as f64 / 1000.0
+            ));
+        }
+        match (&output.change, output.written) {
+            (Some(change), true) => {
+                text.push_str(&format!(
+                    "wrote      {}; `poc-memory daemon restart` applies it\n",
+                    change.path.display()
+                ));
+            }
+            (None, true) => text.push_str("it is the default already\n"),
+            (Some(change), false) => text.push_str(&change.diff),
+            (None, false) => {}
+        }
+        text
+    }
+}
+
+impl FoundProvider {
+    /// The model to take.
+    fn choice(&self, config: &Config, id: Option<&str>) -> Option<String> {
+        let proposed = PROPOSED.iter().find(|(provider, _)| *provider == self.provider);
+        let proposed = proposed.and_then(|(_, name)| Some(config.models.get(*name)?.id.clone()));
+        // Models that only embed cannot answer.
+        let talks = |model: &&String| !model.contains("embed") && !model.contains("minilm");
+        id.map(str::to_owned).or(proposed).or_else(|| self.models.iter().find(talks).cloned())
+    }
+}
+
+/// Looks for a provider. A server on this machine is asked for its models; for one elsewhere a key must be set.
+fn look(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
+    let mut found = FoundProvider { provider: provider.to_owned(), models: Vec::new(), problem: None };
+    let mut asked = config.clone();
+    let model = json!({ "provider": provider, "id": id.unwrap_or("any") });
+    match serde_json::from_value(model) {
+        Ok(model) => drop(asked.models.insert("default".into(), model)),
+        Err(error) => {
+            found.problem = Some(error.to_string());
+            return found;
+        }
+    }
+    if let Some(problem) = poc_models::missing(&asked, "default") {
+        // The advice after the reason is for agents.
+        found.problem = Some(problem.split(", or put").next().unwrap_or_default().to_owned());
+        return found;
+    }
+    let is_here = config.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
+    let is_here = is_here.is_some_and(|url| url.contains("127.0.0.1") || url.contains("localhost"));
+    if !is_here {
+        return found;
+    }
+    let listed = poc_models::registry()
+        .open(&asked, "default")
+        .map_err(|error| error.message)
+        .and_then(|model| model.list(config.calls.connect_timeout).map_err(|error| error.to_string()));
+    match listed {
+        Ok(models) if models.is_empty() => found.problem = Some("runs, but has no model".into()),
+        Ok(models) => found.models = models,
+        Err(_) => found.problem = Some("does not run".into()),
+    }
+    found
+}
+
+/// The error if nothing can be used.
+fn none(found: &[FoundProvider]) -> Error {
+    let usable: Vec<&str> = found
+        .iter()
+        .filter(|provider| provider.problem.is_none())
+        .map(|found| found.provider.as_str())
+        .collect();
+    match usable.as_slice() {
+        [] => Error::not_found("no language model was found")
+            .hint("start Ollama or LM Studio, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`"),
+        [provider, ..] => {
+            Error::invalid(format!("`{provider}` can be called, but not every model of it is known"))
+                .hint(format!("name one: `poc-memory setup model ID --provider {provider}`"))
+                .field("id")
+        }
+    }
+}
+
+/// The change of the settings: the model, with the prices of the model of `[models]` that has the same id.
+fn settings(session: &Session, config: &Config, provider: &str, id: &str) -> SettingsFile {
+    let known = config.models.values().find(|model| model.provider == provider && model.id == id);
+    let value = known.and_then(|model| serde_json::to_value(model).ok());
+    let value = value.unwrap_or_else(|| json!({ "provider": provider, "id": id }));
+    let path = vec!["models".to_owned(), "default".to_owned()];
+    SettingsFile {
+        path: session.paths.config_file(),
+        syntax: Syntax::Toml,
+        edits: vec![Edit::Member { path, value }],
+    }
+}
+
+/// Runs the linker with the model over the notes of the demo, in a memory of its own, and returns the time.
+///
+/// # Errors
+/// `unavailable` when the model cannot be called or its reply is of no use.
+fn measure(config: Config) -> Result<Duration> {
+    let started = Instant::now();
+    let answer = sample_memory::try_linker(config)?;
+    let took = started.elapsed();
+    let field = |name: &str| answer.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+    if ["ok", "noop", "partial", "proposed"].contains(&field("status")) {
+        return Ok(took);
+    }
+    let why = format!("a run with it ended as `{}`: {}", field("status"), field("message"));
+    Err(Error::new(Code::Unavailable, why).hint("try another one: `poc-memory setup model ID`"))
+}

@@ -1,0 +1,93 @@
+//! What has to change for the assistants.
+
+use super::assistant::{Assistant, Places};
+use super::edit::Edit;
+use super::settings_file::{self, SettingsFile, Syntax};
+use crate::cli::session::Session;
+use poc_graph::error::Result;
+use serde::Serialize;
+use serde_json::{Value, json};
+use similar::TextDiff;
+use std::path::PathBuf;
+
+/// Lines around each change.
+const CONTEXT: usize = 3;
+
+/// A change of a file.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FileChange {
+    pub(super) path: PathBuf,
+    /// The change as a unified diff.
+    pub(super) diff: String,
+    #[serde(skip)]
+    pub(super) before: Option<String>,
+    /// The text from now on; `None` if the file is removed.
+    #[serde(skip)]
+    pub(super) after: Option<String>,
+    #[serde(skip)]
+    pub(super) settings: SettingsFile,
+}
+
+impl FileChange {
+    /// The change of a file, if it is one.
+    pub(super) fn of(
+        settings: SettingsFile,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> Option<FileChange> {
+        if before == after {
+            return None;
+        }
+        let name = settings.path.display().to_string();
+        let gone = "/dev/null";
+        let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+        let header = (
+            if before.is_some() { name.as_str() } else { gone },
+            if after.is_some() { name.as_str() } else { gone },
+        );
+        let diff = TextDiff::from_lines(old, new);
+        let diff = diff.unified_diff().context_radius(CONTEXT).header(header.0, header.1).to_string();
+        Some(FileChange { path: settings.path.clone(), diff, before, after, settings })
+    }
+}
+
+/// All changes.
+pub(super) struct Plan {
+    pub(super) changes: Vec<FileChange>,
+}
+
+impl Plan {
+    /// The changes for assistants, with or without hooks.
+    ///
+    /// # Errors
+    /// `invalid_config` when a file cannot be changed; then nothing is.
+    pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<Plan> {
+        let places = Places::of_user()?;
+        let mut files = Vec::new();
+        for assistant in assistants {
+            files.extend(assistant.settings(session, &places, hooks)?);
+        }
+        if hooks && assistants.iter().any(|assistant| assistant.has_hooks()) {
+            files.push(own_settings(session, &places)?);
+        }
+        let mut changes = Vec::new();
+        for file in files {
+            let before = settings_file::read(&file.path)?;
+            let after = file.with_edits(before.as_deref().unwrap_or_default())?;
+            changes.extend(FileChange::of(file, before, Some(after)));
+        }
+        Ok(Plan { changes })
+    }
+}
+
+/// The settings of this memory: the daemon follows the transcripts of the assistants.
+fn own_settings(session: &Session, places: &Places) -> Result<SettingsFile> {
+    let member =
+        |name: &str, value: Value| Edit::Member { path: vec!["transcripts".into(), name.into()], value };
+    let mut edits = vec![member("follow", json!(true))];
+    let folders = places.transcripts();
+    if session.config()?.transcripts.folders != folders {
+        edits.push(member("folders", json!(folders)));
+    }
+    Ok(SettingsFile { path: session.paths.config_file(), syntax: Syntax::Toml, edits })
+}

@@ -1,0 +1,103 @@
+//! The record of what `setup` wrote, with copies of the files before: `setup remove` restores them.
+
+use super::copies;
+use super::plan::FileChange;
+use super::settings_file::{self, SettingsFile};
+use crate::cli::files;
+use poc_config::paths::{Paths, create_private};
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What `setup` wrote.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SetupRecord {
+    pub(super) files: Vec<WrittenFile>,
+    /// Whether it registered the daemon with the service manager.
+    #[serde(default)]
+    pub(super) service: bool,
+}
+
+/// A file that `setup` changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WrittenFile {
+    pub(super) settings: SettingsFile,
+    /// The file as it was without the changes; `None` if there was none.
+    pub(super) copy: Option<PathBuf>,
+    /// BLAKE3 of the text that was written.
+    pub(super) hash: String,
+}
+
+impl WrittenFile {
+    /// Whether a text is what was written.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.hash == hash(text)
+    }
+}
+
+impl SetupRecord {
+    /// Reads the record; an empty one if `setup` has never written anything.
+    ///
+    /// # Errors
+    /// `corrupted` when it cannot be read.
+    pub(super) fn load(paths: &Paths) -> Result<SetupRecord> {
+        let path = paths.setup_record();
+        let Some(text) = settings_file::read(&path)? else { return Ok(SetupRecord::default()) };
+        serde_json::from_str(&text).map_err(|error| {
+            Error::config(format!("`{}` cannot be read: {error}", path.display()))
+                .hint("it lists what `setup` wrote; delete it to forget that")
+        })
+    }
+
+    /// Writes the record, or removes it when it says nothing.
+    pub(super) fn save(&self, paths: &Paths) -> Result<()> {
+        let path = paths.setup_record();
+        if self.files.is_empty() && !self.service {
+            files::remove(&path)?;
+            let _ = std::fs::remove_dir(copies(paths));
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Error::internal(format!("the record cannot be encoded: {error}")))?;
+        files::write(&path, &text)
+    }
+
+    /// Writes a changed file, after a copy of it and the record.
+    pub(super) fn apply(&mut self, paths: &Paths, change: &FileChange) -> Result<()> {
+        let Some(after) = &change.after else { return Ok(()) };
+        let there = self.files.iter().position(|file| file.settings.path == change.path);
+        let earlier = there.map(|at| self.files.swap_remove(at));
+        let is_ours =
+            earlier.as_ref().is_some_and(|file| change.before.as_deref().is_some_and(|text| file.is(text)));
+        let copy = match (&change.before, earlier) {
+            // Nobody else has changed it since: the first copy is still right.
+            (Some(_), Some(earlier)) if is_ours => earlier.copy,
+            (Some(before), _) => Some(keep(paths, &change.path, &change.settings.without_edits(before)?)?),
+            (None, _) => None,
+        };
+        self.files.push(WrittenFile { settings: change.settings.clone(), copy, hash: hash(after) });
+        self.save(paths)?;
+        files::write(&change.path, after)
+    }
+
+    /// Records that the daemon was registered with the service manager.
+    pub(super) fn service_installed(&mut self, paths: &Paths) -> Result<()> {
+        self.service = true;
+        self.save(paths)
+    }
+}
+
+/// Copies a text, readable only by its owner: settings may contain keys.
+fn keep(paths: &Paths, path: &Path, text: &str) -> Result<PathBuf> {
+    let folder = copies(paths);
+    create_private(&folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let of_path = hash(&path.to_string_lossy());
+    let copy = folder.join(format!("{}-{name}", of_path.get(..8).unwrap_or(&of_path)));
+    files::write(&copy, text)?;
+    Ok(copy)
+}
+
+fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}

@@ -1,0 +1,106 @@
+//! `setup remove`
+
+use super::plan::FileChange;
+use super::record::{SetupRecord, WrittenFile};
+use super::settings_file;
+use crate::cli::local::LocalCommand;
+use crate::cli::session::Session;
+use crate::cli::{daemon, files};
+use poc_graph::error::Result;
+use serde::Serialize;
+
+/// Undo what `setup` wrote: files that nobody else has changed become what they were, and from others only the
+/// settings of the memory are removed
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SetupRemove {
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `setup remove` answers.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct SetupRemoveOutput {
+    /// The files that had to change.
+    files: Vec<FileChange>,
+    /// Whether they were written.
+    written: bool,
+    /// Whether the daemon no longer starts with the session.
+    service_removed: bool,
+}
+
+impl LocalCommand for SetupRemove {
+    const NAME: &'static str = "setup remove";
+    type Output = SetupRemoveOutput;
+
+    fn run(self, session: &Session) -> Result<SetupRemoveOutput> {
+        let paths = &session.paths;
+        let mut record = SetupRecord::load(paths)?;
+        let mut changes = Vec::new();
+        for file in &record.files {
+            changes.extend(undone(file)?);
+        }
+        let mut output = SetupRemoveOutput { files: changes.clone(), written: false, service_removed: false };
+        if self.dry_run {
+            return Ok(output);
+        }
+        if !changes.is_empty() && !self.yes {
+            super::confirm(session, &changes)?;
+        }
+        for change in &changes {
+            match &change.after {
+                Some(text) => files::write(&change.path, text)?,
+                None => files::remove(&change.path)?,
+            }
+        }
+        output.written = true;
+        if record.service {
+            daemon::uninstall(session)?;
+            output.service_removed = true;
+        }
+        for copy in record.files.iter().filter_map(|file| file.copy.as_ref()) {
+            files::remove(copy)?;
+        }
+        record = SetupRecord::default();
+        record.save(paths)?;
+        Ok(output)
+    }
+
+    fn show(output: &SetupRemoveOutput) -> String {
+        let mut text = String::new();
+        for change in &output.files {
+            match (output.written, change.after.is_some()) {
+                (false, _) => text.push_str(&change.diff),
+                (true, true) => text.push_str(&format!("restored {}\n", change.path.display())),
+                (true, false) => text.push_str(&format!("removed  {}\n", change.path.display())),
+            }
+        }
+        if output.files.is_empty() {
+            text.push_str("no settings file has anything of `setup`\n");
+        }
+        if output.service_removed {
+            text.push_str("the daemon no longer starts with your session\n");
+        }
+        text
+    }
+}
+
+/// The change that undoes what was written to a file.
+fn undone(file: &WrittenFile) -> Result<Option<FileChange>> {
+    // A file that is gone has nothing of it.
+    let Some(current) = settings_file::read(&file.settings.path)? else { return Ok(None) };
+    let before = file.copy.as_deref().map(settings_file::read).transpose()?.flatten();
+    let is_whole = file.is(&current) && before.is_some() == file.copy.is_some();
+    let after = match is_whole {
+        true => before,
+        false => {
+            let text = file.settings.without_edits(&current)?;
+            let is_empty = matches!(text.split_whitespace().collect::<String>().as_str(), "" | "{}");
+            (file.copy.is_some() || !is_empty).then_some(text)
+        }
+    };
+    Ok(FileChange::of(file.settings.clone(), Some(current), after))
+}

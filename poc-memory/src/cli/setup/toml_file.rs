@@ -1,0 +1,151 @@
+//! Changes in a TOML file.
+
+use super::edit::Edit;
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
+
+/// Sets a member. Tables become sections of their own; other keys of a table that is there stay.
+pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
+    let Edit::Member { path, value } = edit else { return Err("its hooks are in another file".into()) };
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let Some((name, above)) = path.split_last() else { return Ok(text.to_owned()) };
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for name in above {
+        let below = table.entry(name).or_insert_with(|| {
+            let mut section = Table::new();
+            section.set_implicit(true);
+            Item::Table(section)
+        });
+        table = below.as_table_like_mut().ok_or_else(|| format!("`{name}` is not a table"))?;
+    }
+    match value {
+        Value::Object(fields) => {
+            let section = table.entry(name).or_insert_with(|| Item::Table(Table::new()));
+            let section = section.as_table_like_mut().ok_or_else(|| format!("`{name}` is not a table"))?;
+            for (key, value) in fields {
+                put(section, key, value)?;
+            }
+        }
+        value => put(table, name, value)?,
+    }
+    Ok(document.to_string())
+}
+
+/// Removes a member, and the tables that contain nothing else.
+pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
+    let Edit::Member { path, .. } = edit else { return Ok(text.to_owned()) };
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    remove_member(document.as_table_mut(), path);
+    Ok(document.to_string())
+}
+
+fn remove_member(table: &mut dyn TableLike, path: &[String]) {
+    let Some((name, below)) = path.split_first() else { return };
+    if below.is_empty() {
+        table.remove(name);
+        return;
+    }
+    let Some(inner) = table.get_mut(name).and_then(Item::as_table_like_mut) else { return };
+    let had_members = !inner.is_empty();
+    remove_member(inner, below);
+    if had_members && inner.is_empty() {
+        table.remove(name);
+    }
+}
+
+/// Sets a key, unless it has the value already.
+fn put(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
+    let wanted = item(value)?;
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(there) if plain(there) == plain(&wanted) => {}
+        Some(there) => {
+            // A comment behind the value stays.
+            let decor = there.decor().clone();
+            *there = wanted;
+            *there.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, Item::Value(wanted))),
+    }
+    Ok(())
+}
+
+/// The value without spaces and comments around it.
+fn plain(value: &toml_edit::Value) -> String {
+    let mut value = value.clone();
+    value.decor_mut().clear();
+    if let Some(array) = value.as_array_mut() {
+        array.fmt();
+    }
+    value.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn item(value: &Value) -> Result<toml_edit::Value, String> {
+    Ok(match value {
+        Value::String(text) => text.as_str().into(),
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64().unwrap_or_default().into(),
+        },
+        Value::Array(items) => {
+            let items = items.iter().map(item).collect::<Result<Array, String>>()?;
+            toml_edit::Value::Array(items)
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| Ok((key.as_str(), item(value)?)));
+            toml_edit::Value::InlineTable(fields.collect::<Result<InlineTable, String>>()?)
+        }
+        Value::Null => return Err("TOML has no `null`".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn server() -> Edit {
+        Edit::Member {
+            path: vec!["mcp_servers".into(), "poc-memory".into()],
+            value: json!({"command": "/bin/poc-memory", "args": ["mcp"], "env": {"POC_MEMORY_HOME": "/m"}}),
+        }
+    }
+
+    #[test]
+    fn comments_and_other_keys_stay() {
+        let text = "# mine\nmodel = \"x\"   # the best\n\n[mcp_servers.other]\ncommand = \"y\"\n\n[tui]\ntheme = \"dark\"\n";
+        let changed = set(text, &server()).unwrap();
+        insta::assert_snapshot!(changed, @r#"
+        # mine
+        model = "x"   # the best
+
+        [mcp_servers.other]
+        command = "y"
+
+        [mcp_servers.poc-memory]
+        command = "/bin/poc-memory"
+        args = ["mcp"]
+        env = { POC_MEMORY_HOME = "/m" }
+
+        [tui]
+        theme = "dark"
+        "#);
+        assert_eq!(set(&changed, &server()).unwrap(), changed, "a second time changes nothing");
+        assert_eq!(remove(&changed, &server()).unwrap(), text);
+    }
+
+    #[test]
+    fn keys_that_the_user_added_to_the_server_stay() {
+        let text = set("", &server()).unwrap();
+        let text = text
+            .replace("args = [\"mcp\"]", "args = [\"--profile\", \"old\", \"mcp\"] # mine\nenabled = false");
+        let changed = set(&text, &server()).unwrap();
+        assert!(changed.contains("args = [\"mcp\"] # mine\nenabled = false"), "{changed}");
+    }
+
+    #[test]
+    fn something_else_in_the_place_is_an_error() {
+        assert_eq!(set("mcp_servers = 1", &server()).unwrap_err(), "`mcp_servers` is not a table");
+        assert!(set("x = ", &server()).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! Prompts that no person has typed, or that ask nothing.
+
+/// Why a prompt gets no notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MachineTurn {
+    /// The assistant wrote it.
+    Machine,
+    /// It is a command of the assistant.
+    Command,
+    /// It has too few words to look up.
+    Short,
+}
+
+/// How prompts begin that Claude Code and Codex write themselves.
+const MACHINE: [&str; 8] = [
+    "<task-notification>",
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<system-reminder>",
+    "<environment_context>",
+    "<user_instructions>",
+    "This session is being continued from a previous conversation",
+];
+
+/// Words of answers such as "yes, go on, please". A prompt of such words alone says nothing that can be looked up.
+const ASSENT: &[&str] = &[
+    "again", "all", "and", "continue", "cool", "do", "done", "enough", "fine", "for", "go", "good", "great",
+    "it", "just", "lets", "let", "next", "nice", "no", "now", "ok", "okay", "on", "one", "perfect", "please",
+    "proceed", "retry", "run", "start", "stop", "sure", "thank", "thanks", "that", "the", "this", "to",
+    "try", "works", "yep", "yes", "you",
+];
+
+impl MachineTurn {
+    /// The reason to say nothing to a prompt; `None` for a prompt of a person that can be looked up.
+    pub(super) fn of(prompt: &str) -> Option<MachineTurn> {
+        let prompt = prompt.trim();
+        if MACHINE.iter().any(|start| prompt.starts_with(start)) {
+            return Some(MachineTurn::Machine);
+        }
+        if is_command(prompt) {
+            return Some(MachineTurn::Command);
+        }
+        let says_something = |word: &str| {
+            let word: String =
+                word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+            !word.is_empty() && !ASSENT.contains(&word.as_str())
+        };
+        if !prompt.split_whitespace().any(says_something) {
+            return Some(MachineTurn::Short);
+        }
+        None
+    }
+
+    /// The reason, for the log.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            MachineTurn::Machine => "no person typed this prompt",
+            MachineTurn::Command => "the prompt is a command",
+            MachineTurn::Short => "the prompt has nothing to look up",
+        }
+    }
+}
+
+/// Whether a prompt is one word that begins with `/`, `!` or `#`, as commands do, or a command with arguments. A path
+/// such as `/etc/fstab` is none.
+fn is_command(prompt: &str) -> bool {
+    let mut chars = prompt.split_whitespace().next().unwrap_or_default().chars();
+    let first = chars.next();
+    let name = chars.as_str();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_:".contains(c));
+    first == Some('!') && !name.is_empty() || first == Some('/') && is_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_prompts_of_persons_are_looked_up() {
+        for (prompt, expected) in [
+            ("When did Caroline go to the support group?", None),
+            ("lunch", None),
+            ("/etc/fstab is broken, what did we do?", None),
+            ("<task-notification>\n<task-id>a8</task-id>", Some(MachineTurn::Machine)),
+            ("  <command-name>/compact</command-name>", Some(MachineTurn::Machine)),
+            ("<environment_context>\n  <cwd>/home</cwd>", Some(MachineTurn::Machine)),
+            ("This session is being continued from a previous conversation that", Some(MachineTurn::Machine)),
+            ("/compact keep names", Some(MachineTurn::Command)),
+            ("/mcp__poc-memory__recall ports", Some(MachineTurn::Command)),
+            ("!ls", Some(MachineTurn::Command)),
+            ("yes, go on please", Some(MachineTurn::Short)),
+            ("OK!", Some(MachineTurn::Short)),
+            ("…", Some(MachineTurn::Short)),
+            ("", Some(MachineTurn::Short)),
+        ] {
+            assert_eq!(MachineTurn::of(prompt), expected, "{prompt}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the hooks of a session remember: which notes it has got. One small file for each session, because a session
+//! may go on after the daemon was started again.
+
+use poc_config::paths::{Paths, create_private};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::Memory;
+use poc_notes::import::{Assistant, session_key};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Files of sessions that have not called a hook for this long are deleted.
+const KEPT: Span = Span(30 * Span::DAY.0);
+
+/// The most characters of a session's id in a file name.
+const MOST_ID: usize = 100;
+
+/// What one session has got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct HookSession {
+    /// The version of each note.
+    notes: BTreeMap<NodeId, u32>,
+    /// Its transcript.
+    #[serde(default)]
+    pub(super) transcript: Option<PathBuf>,
+}
+
+impl HookSession {
+    /// What a session has got; nothing if it is new, or if its file cannot be read.
+    pub(super) fn load(memory: &Memory, id: &str) -> HookSession {
+        let text = file(memory, id).and_then(|file| std::fs::read(file).ok());
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    /// Whether it has got this version of a note.
+    pub(super) fn has(&self, id: NodeId, version: u32) -> bool {
+        self.notes.get(&id) == Some(&version)
+    }
+
+    pub(super) fn add(&mut self, id: NodeId, version: u32) {
+        self.notes.insert(id, version);
+    }
+
+    /// Writes the file in one step. A session without an id has none.
+    pub(super) fn save(&self, memory: &Memory, id: &str) -> Result<()> {
+        let Some(path) = file(memory, id) else { return Ok(()) };
+        let folder = memory.paths.hook_sessions();
+        create_private(&folder)?;
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Error::internal(format!("the state of a session cannot be encoded: {error}")))?;
+        let write = || {
+            let mut file = tempfile::Builder::new().prefix(".").tempfile_in(&folder)?;
+            file.write_all(&text)?;
+            file.persist(&path).map(drop).map_err(|error| error.error)
+        };
+        write()
+            .map_err(|error| Error::unavailable(format!("`{}` cannot be written: {error}", path.display())))
+    }
+}
+
+/// The file of a session; `None` without an id.
+fn file(memory: &Memory, id: &str) -> Option<PathBuf> {
+    let name: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(MOST_ID).collect();
+    (!name.is_empty()).then(|| memory.paths.hook_sessions().join(format!("{name}.json")))
+}
+
+/// The transcripts of the sessions that have called a hook.
+pub fn followed_transcripts(paths: &Paths) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(paths.hook_sessions()) else { return Vec::new() };
+    let read =
+        |path: PathBuf| serde_json::from_slice::<HookSession>(&std::fs::read(path).ok()?).ok()?.transcript;
+    entries.filter_map(|entry| read(entry.ok()?.path())).collect()
+}
+
+/// What the keys of the notes of a session begin with, whichever assistant it is of.
+pub(super) fn keys(id: &str) -> Vec<String> {
+    if id.is_empty() {
+        return Vec::new();
+    }
+    [Assistant::ClaudeCode, Assistant::Codex].map(|assistant| session_key(assistant, id)).into()
+}
+
+/// Deletes the files of old sessions.
+pub(super) fn forget_old(memory: &Memory) -> Result<()> {
+    let oldest = memory.now().minus(KEPT);
+    let Ok(entries) = std::fs::read_dir(memory.paths.hook_sessions()) else { return Ok(()) };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if changed(&path).is_some_and(|at| at < oldest) {
+            std::fs::remove_file(&path).map_err(|error| {
+                Error::unavailable(format!("`{}` cannot be removed: {error}", path.display()))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// When a file last changed.
+fn changed(path: &Path) -> Option<Timestamp> {
+    let at = std::fs::metadata(path).ok()?.modified().ok()?;
+    let millis = at.duration_since(UNIX_EPOCH).ok()?.as_millis();
+    i64::try_from(millis).ok().map(Timestamp)
+}

@@ -1,0 +1,280 @@
+//! `setup` and `plugin`: what they write for each assistant, and that `setup remove` undoes it.
+
+use crate::support::mock_model::{Answer, MockModel};
+use crate::support::{CommandResult, World};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// A user with a home folder, in which assistants have settings.
+struct User {
+    world: World,
+    home: PathBuf,
+}
+
+impl User {
+    fn new() -> User {
+        let world = World::with_configured_embedder();
+        let home = world.write("user/placeholder", "").parent().unwrap().to_owned();
+        // A service manager that refuses, whatever this machine has.
+        let systemctl = world.write("bin/systemctl", "#!/bin/sh\nexit 1\n");
+        std::fs::set_permissions(&systemctl, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        User { world, home }
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        self.world.write(&format!("user/{path}"), text)
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.home.join(path)).unwrap()
+    }
+
+    fn json_at(&self, path: &str) -> Value {
+        serde_json::from_str(&self.read(path)).unwrap()
+    }
+
+    fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> CommandResult {
+        // Without the assistants of this machine.
+        let path = format!("{}:/usr/bin:/bin", self.world.home().join("bin").display());
+        let done = self
+            .world
+            .command("poc-memory")
+            .args(arguments)
+            .env("HOME", &self.home)
+            .env("PATH", path)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        CommandResult {
+            status: done.status.code().unwrap(),
+            stdout: String::from_utf8(done.stdout).unwrap(),
+            stderr: String::from_utf8(done.stderr).unwrap(),
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> CommandResult {
+        self.run_with(arguments, &[])
+    }
+
+    #[track_caller]
+    fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.status, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// The files below the home folder with their texts.
+    fn files(&self) -> Vec<(PathBuf, String)> {
+        fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => collect(&path, files),
+                    false => files.push((path.clone(), std::fs::read_to_string(path).unwrap())),
+                }
+            }
+        }
+        let mut files = Vec::new();
+        collect(&self.home, &mut files);
+        files.sort();
+        files
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // `setup` may have started a daemon.
+        self.run(&["daemon", "stop"]);
+    }
+}
+
+const CLAUDE_STATE: &str = "{\n  \"numStartups\": 7,\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}\n  },\n  \"userID\": \"u\"\n}\n";
+const CLAUDE_SETTINGS: &str = "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]\n  }\n}\n";
+const CODEX_CONFIG: &str = "# mine\nmodel = \"gpt-5-codex\" # fast\n\n[mcp_servers.other]\ncommand = \"x\"\n";
+const ZED_SETTINGS: &str =
+    "// Zed settings\n{\n  \"theme\": \"One\", // dark\n  /* fonts */\n  \"buffer_font_size\": 15,\n}\n";
+const OWN_SETTINGS: &str = "# my settings\n[recall]\nk = 12\n";
+
+/// All assistants, with settings of the user in most of their files.
+fn with_assistants(user: &User) {
+    user.write(".claude.json", CLAUDE_STATE);
+    user.write(".claude/settings.json", CLAUDE_SETTINGS);
+    user.write(".codex/config.toml", CODEX_CONFIG);
+    user.write(".cursor/mcp.json", "{}");
+    user.write(".config/Claude/other.json", "{}");
+    user.write(".config/Code/User/settings.json", "{}");
+    user.write(".config/zed/settings.json", ZED_SETTINGS);
+    user.world.write("config.toml", OWN_SETTINGS);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn setup_registers_every_assistant_and_remove_restores_every_byte() {
+    let user = User::new();
+    with_assistants(&user);
+    let before = user.files();
+    // Nobody can be asked here, and a dry run writes nothing.
+    let refused = user.run(&["setup"]);
+    assert_eq!(refused.status, 4, "{refused:?}");
+    assert!(refused.stderr.contains("`--yes` writes the changes"), "{}", refused.stderr);
+    let diff = user.ok(&["setup", "--dry-run"]);
+    for line in [
+        "+[mcp_servers.poc-memory]",
+        "+follow = true",
+        "+  \"context_servers\": {",
+        "   \"theme\": \"One\", // dark",
+    ] {
+        assert!(diff.contains(line), "no `{line}` in {diff}");
+    }
+    assert_eq!(user.files(), before);
+    assert!(!user.world.home().join("store").exists());
+
+    let said = user.ok(&["setup", "--yes"]);
+    for assistant in ["claude-code", "codex", "cursor", "claude-desktop", "vscode", "zed"] {
+        assert!(said.contains(&format!("ok       {assistant}: tools answer (6 tools)")), "{said}");
+    }
+    assert!(said.contains("ok       codex: hooks answer in ") && said.contains("trust the hooks"), "{said}");
+    let state = user.json_at(".claude.json");
+    assert_eq!(state["numStartups"], 7);
+    let server = &state["mcpServers"]["poc-memory"];
+    assert_eq!((&server["type"], &server["args"]), (&json!("stdio"), &json!(["mcp"])));
+    assert_eq!(server["env"]["POC_MEMORY_HOME"], user.world.home().display().to_string());
+    assert_eq!(
+        user.json_at(".config/Code/User/mcp.json")["servers"]["poc-memory"]["command"],
+        server["command"]
+    );
+    assert_eq!(user.json_at(".cursor/mcp.json")["mcpServers"]["poc-memory"]["command"], server["command"]);
+    let hooks = user.json_at(".claude/settings.json")["hooks"].clone();
+    assert_eq!(hooks["Stop"].as_array().unwrap().len(), 2, "{hooks}");
+    assert_eq!(hooks["Stop"][0]["hooks"][0]["command"], "say done");
+    let events: Vec<&String> = hooks.as_object().unwrap().keys().collect();
+    assert_eq!(events, ["Stop", "SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"]);
+    assert_eq!(user.json_at(".codex/hooks.json")["hooks"]["SessionStart"], hooks["SessionStart"]);
+    let own = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    assert_eq!(own, format!("{OWN_SETTINGS}\n[transcripts]\nfollow = true\n"));
+    assert_eq!(user.run(&["daemon", "status"]).status, 0);
+
+    // A second time there is nothing to do.
+    let after = user.files();
+    let again = user.ok(&["setup"]);
+    assert!(again.starts_with("every settings file is as it should be\n"), "{again}");
+    assert_eq!(user.files(), after);
+
+    user.ok(&["setup", "remove", "--yes"]);
+    assert_eq!(user.files(), before);
+    let own = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    assert_eq!(own, OWN_SETTINGS);
+    assert!(!user.world.home().join("setup.json").exists());
+    assert!(user.ok(&["setup", "remove"]).contains("no settings file has anything of `setup`"));
+}
+
+#[test]
+fn remove_keeps_what_others_have_written_since() {
+    let user = User::new();
+    user.write(".claude.json", CLAUDE_STATE);
+    user.write(".codex/config.toml", CODEX_CONFIG);
+    user.ok(&["setup", "claude-code", "codex", "--yes", "--no-daemon"]);
+    // Claude Code counts its starts in the same file, and the user adds a key.
+    let changed = user.read(".claude.json").replace("\"numStartups\": 7", "\"numStartups\": 8");
+    user.write(".claude.json", &changed);
+    user.write(
+        ".codex/config.toml",
+        &format!("{}\n[tui]\ntheme = \"dark\"\n", user.read(".codex/config.toml")),
+    );
+    // Another setup in between does not make the changes part of what was there before.
+    let elsewhere = user.world.home().join("elsewhere").display().to_string();
+    std::fs::create_dir(&elsewhere).unwrap();
+    user.ok(&["setup", "claude-code", "--yes", "--no-daemon", "--no-hooks"]);
+    user.ok(&["setup", "remove", "--yes"]);
+    assert_eq!(user.json_at(".claude.json"), {
+        let mut state: Value = serde_json::from_str(CLAUDE_STATE).unwrap();
+        state["numStartups"] = json!(8);
+        state
+    });
+    assert_eq!(user.read(".codex/config.toml"), format!("{CODEX_CONFIG}\n[tui]\ntheme = \"dark\"\n"));
+    assert!(!user.home.join(".codex/hooks.json").exists(), "the file was new");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_stops_setup_before_anything_is_written() {
+    let user = User::new();
+    with_assistants(&user);
+    user.write(".codex/config.toml", "model = \n");
+    let before = user.files();
+    let failed = user.run(&["setup", "--yes"]);
+    assert_eq!(failed.status, 78, "{failed:?}");
+    assert!(failed.stderr.contains(".codex/config.toml` cannot be changed"), "{}", failed.stderr);
+    assert_eq!(user.files(), before);
+    user.write(".claude.json", "{\"mcpServers\": [1]}");
+    let failed = user.run(&["setup", "claude-code", "--yes"]);
+    assert!(failed.stderr.contains("`mcpServers` is not an object"), "{}", failed.stderr);
+    // Without any assistant, the names of those that could be named are said.
+    let nobody = User::new();
+    let none = nobody.run(&["setup"]);
+    assert!(
+        none.stderr.contains("no assistant is installed") && none.stderr.contains("`zed`"),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn a_plugin_has_tools_hooks_and_a_skill() {
+    let user = User::new();
+    let folder = user.home.join("market");
+    let said = user.ok(&["plugin", &folder.display().to_string()]);
+    assert!(
+        said.contains("claude plugin install poc-memory@poc") && said.contains("codex plugin add"),
+        "{said}"
+    );
+    let market = user.json_at("market/.claude-plugin/marketplace.json");
+    assert_eq!(market["plugins"][0]["source"], "./poc-memory");
+    let server = user.json_at("market/poc-memory/.mcp.json")["mcpServers"]["poc-memory"].clone();
+    assert_eq!((&server["args"], &server["alwaysLoad"]), (&json!(["mcp"]), &json!(true)));
+    let hooks = user.json_at("market/poc-memory/hooks/hooks.json")["hooks"].clone();
+    for entry in hooks.as_object().unwrap().values() {
+        let hook = &entry[0]["hooks"][0];
+        // Codex runs neither hooks with `args` nor those with `async`.
+        let keys: Vec<&String> = hook.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["type", "command", "timeout"]);
+        assert!(hook["command"].as_str().unwrap().starts_with("POC_MEMORY_HOME="), "{hook}");
+    }
+    assert!(user.read("market/poc-memory/skills/remember/SKILL.md").starts_with("---\nname: remember\n"));
+    // It replaces its own files, but touches no folder with others.
+    user.ok(&["plugin", &folder.display().to_string()]);
+    user.write("full/mine.txt", "x");
+    let full = user.run(&["plugin", &user.home.join("full").display().to_string()]);
+    assert!(full.status != 0 && full.stderr.contains("has other files in it"), "{full:?}");
+}
+
+#[test]
+fn setup_finds_a_model_measures_it_and_makes_it_the_default() {
+    let user = User::new();
+    let model = MockModel::serve(|asked| match asked.line.as_str() {
+        "GET /api/tags" => {
+            Answer::ok(json!({"models": [{"name": "all-minilm:latest"}, {"name": "qwen3:4b"}]}))
+        }
+        _ => Answer::ok(json!({
+            "message": {"role": "assistant", "content": "{\"notes\": \"\"}"}, "done": true,
+            "done_reason": "stop", "prompt_eval_count": 100, "eval_count": 10,
+        })),
+    });
+    let address = model.url();
+    // Nothing else runs where the tests run.
+    let nowhere = "http://127.0.0.1:9";
+    let settings = format!(
+        "# mine\n[providers.ollama]\nkind = \"ollama\"\nbase-url = \"{address}\"\n\
+         [providers.lm-studio]\nkind = \"openai\"\nbase-url = \"{nowhere}\"\n\
+         [providers.llama-cpp]\nkind = \"llama-cpp\"\nbase-url = \"{nowhere}\"\n"
+    );
+    user.world.write("config.toml", &settings);
+    let shown = user.ok(&["setup", "model", "--dry-run"]);
+    assert!(shown.contains("ollama     all-minilm:latest, qwen3:4b"), "{shown}");
+    assert!(shown.contains("+id = \"qwen3:4b\"") && shown.contains("lm-studio  does not run"), "{shown}");
+    let said = user.ok(&["setup", "model", "--yes"]);
+    assert!(said.contains("chosen     ollama/qwen3:4b") && said.contains("measured   "), "{said}");
+    let text = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
+    assert_eq!(text, format!("{settings}\n[models.default]\nprovider = \"ollama\"\nid = \"qwen3:4b\"\n"));
+}
