@@ -4,12 +4,13 @@
 //! process that is killed in between repeats some turns, which are recognised by their ids. A position that is
 //! deleted or damaged costs a whole read, which stores nothing twice.
 
-use super::ImportOptions;
-use super::run::Import;
+use super::format::transcripts;
+use super::location::SourceLocation;
+use super::options::ImportOptions;
+use super::run::{Import, PROVENANCE};
 use super::skipped::SkippedCounts;
-use super::source::{PROVENANCE, SourceLocation};
 use super::source_file::SourceFile;
-use super::transcript::{self, Assistant, Position};
+use super::transcript::{Assistant, Position};
 use crate::Memory;
 use crate::secrets::SecretCounts;
 use parking_lot::Mutex;
@@ -49,7 +50,7 @@ static RUNNING: Mutex<()> = Mutex::new(());
 /// The assistant that wrote a transcript; `None` if it is no transcript or not readable.
 pub fn assistant_of(transcript: &Path) -> Option<Assistant> {
     let file = SourceFile::at(transcript, transcript.display().to_string()).ok()?;
-    super::format::assistant_of(&file.sample().ok()?)
+    transcripts::assistant_of(&file.sample().ok()?)
 }
 
 /// The beginning of the keys of all notes of a session.
@@ -76,7 +77,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     }
     let assistant = match &position {
         Some(position) => position.assistant,
-        None => super::format::assistant_of(&file.sample()?).ok_or_else(|| {
+        None => transcripts::assistant_of(&file.sample()?).ok_or_else(|| {
             Error::invalid("it is no transcript of Claude Code or Codex")
                 .hint("`poc-memory import` reads other formats")
                 .file(transcript.display().to_string())
@@ -86,7 +87,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
         let mut input = file.open_seekable()?;
         let start = from.map_or(0, |position| position.turn.offset);
         input.seek(SeekFrom::Start(start)).map_err(|error| file.unreadable(&error))?;
-        transcript::read_from(assistant, from, input)
+        transcripts::read_from(assistant, from, input)
     };
     let whole = || {
         read_from(None)?.ok_or_else(|| Error::internal("a whole transcript refers to lines before its first"))

@@ -3,8 +3,8 @@
 //! A turn is what a person typed and everything that was answered until the next prompt. One note holds both, so that
 //! a question is found together with its answer.
 
-use super::ImportOptions;
 use super::foreign::ForeignNote;
+use super::options::ImportOptions;
 use super::skipped::SkippedCounts;
 use crate::Draft;
 use crate::project::Project;

@@ -77,8 +77,13 @@ fn parts(text: &str, most: usize) -> Vec<String> {
         let mut rest = paragraph;
         while rest.len() > most {
             let (piece, behind) = split_before(rest, most);
-            parts.push(piece.to_owned());
+            if !piece.trim().is_empty() {
+                parts.push(piece.to_owned());
+            }
             rest = behind;
+        }
+        if rest.trim().is_empty() {
+            continue;
         }
         if !part.is_empty() {
             part.push_str("\n\n");

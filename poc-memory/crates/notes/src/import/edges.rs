@@ -1,8 +1,8 @@
 //! Creates the edges that notes name, after all notes are stored.
 
 use super::foreign::NoteLink;
+use super::location::SourceLocation;
 use super::run::{Import, PendingEdges};
-use super::source::SourceLocation;
 use super::wikilinks;
 use crate::batch::separate_note_errors;
 use crate::link;

@@ -1,6 +1,7 @@
 //! Notes of other tools: reads fields by their common names.
 
-use super::{ImportOptions, wikilinks};
+use super::options::ImportOptions;
+use super::wikilinks;
 use crate::Draft;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};

@@ -10,6 +10,8 @@ mod document;
 mod edges;
 mod foreign;
 mod format;
+mod location;
+mod options;
 mod restore;
 mod run;
 mod sessions;
@@ -24,9 +26,11 @@ mod warnings;
 mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
+pub use location::SourceLocation;
+pub use options::ImportOptions;
 pub use run::ImportReport;
 pub use skipped::{Skipped, SkippedCounts};
-pub use source::{ImportOptions, ImportSource, SourceLocation};
+pub use source::ImportSource;
 pub use transcript::Assistant;
 
 use super::automatic_edges::EdgeCounts;

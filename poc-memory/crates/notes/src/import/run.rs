@@ -2,8 +2,9 @@
 
 use super::ParsedNote;
 use super::foreign::NoteLink;
+use super::location::SourceLocation;
+use super::options::ImportOptions;
 use super::skipped::SkippedCounts;
-use super::source::{ImportOptions, SourceLocation};
 use super::stored::{Outcome, StoredNote};
 use crate::Memory;
 use crate::batch::Chunk;
@@ -14,6 +15,9 @@ use poc_graph::error::Error;
 use poc_graph::time::Timestamp;
 use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Prefix of the provenance of imported notes; the name of the file follows.
+pub(super) const PROVENANCE: &str = "import:";
 
 /// The result of an import.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,9 @@
 //! are equal.
 
 use super::edges::put_edge;
+use super::location::SourceLocation;
 use super::run::Import;
-use super::source::{PROVENANCE, SourceLocation};
+use super::run::PROVENANCE;
 use crate::batch::separate_note_errors;
 use crate::sequence;
 use poc_graph::error::Result;

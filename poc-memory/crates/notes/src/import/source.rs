@@ -1,45 +1,12 @@
 //! The sources of an import: a file, a folder, a text.
 
 use super::format::{self, Class, Format, json_lines};
-use super::run::Import;
+use super::location::SourceLocation;
+use super::run::{Import, PROVENANCE};
 use super::source_file::SourceFile;
 use poc_graph::error::{Code, Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Prefix of the provenance of imported notes; the name of the file follows.
-pub(super) const PROVENANCE: &str = "import:";
-
-/// Defaults for the imported notes, and what to look for.
-#[derive(Clone, Debug, Default)]
-pub struct ImportOptions {
-    /// Type of notes without one.
-    pub node_type: Option<String>,
-    /// Keywords added to every note.
-    pub keywords: Vec<String>,
-    /// The name of the format; otherwise the content says it.
-    pub format: Option<String>,
-    /// Whether secrets in conversations are stored; otherwise each is replaced by its kind.
-    pub allow_secrets: bool,
-}
-
-/// The location of a note in its source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SourceLocation {
-    /// A line of a file that was named, from 1.
-    Line(u64),
-    /// A file, relative to the folder.
-    File(String),
-    /// A part of a file.
-    Item {
-        /// The file, relative to the folder.
-        file: String,
-        /// What its parts are, for example `line` or `conversation`.
-        kind: &'static str,
-        /// Which one, from 1.
-        number: u64,
-    },
-}
 
 /// What to import.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,26 +197,5 @@ impl FolderScan {
         }
         scan.files.sort();
         Ok(scan)
-    }
-}
-
-impl SourceLocation {
-    /// By file, then by number.
-    pub(super) fn order(&self) -> (&str, u64) {
-        match self {
-            SourceLocation::Line(line) => ("", *line),
-            SourceLocation::File(file) => (file, 0),
-            SourceLocation::Item { file, number, .. } => (file, *number),
-        }
-    }
-}
-
-impl std::fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SourceLocation::Line(line) => write!(f, "line {line}"),
-            SourceLocation::File(file) => write!(f, "`{file}`"),
-            SourceLocation::Item { file, kind, number } => write!(f, "`{file}` {kind} {number}"),
-        }
     }
 }

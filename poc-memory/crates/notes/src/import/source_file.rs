@@ -1,6 +1,6 @@
 //! A file to import, or a text in place of one.
 
-use super::source::SourceLocation;
+use super::location::SourceLocation;
 use poc_graph::error::{Error, Result};
 use serde_json::Value;
 use std::fs::File;

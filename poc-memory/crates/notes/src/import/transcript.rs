@@ -4,7 +4,6 @@
 //! still grow: the next read sees the whole turn again, and its note becomes a new version.
 
 use super::conversation::{Conversation, Turn};
-use super::format::{claude_code, codex};
 use super::skipped::SkippedCounts;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -30,13 +29,6 @@ impl Assistant {
         match self {
             Assistant::ClaudeCode => "claude-code",
             Assistant::Codex => "codex",
-        }
-    }
-
-    fn lines(self, conversation: Option<Conversation>) -> Box<dyn TranscriptLines> {
-        match self {
-            Assistant::ClaudeCode => Box::new(claude_code::Lines::new(conversation)),
-            Assistant::Codex => Box::new(codex::Lines::new(conversation)),
         }
     }
 }
@@ -103,15 +95,15 @@ pub(super) struct Content {
     pub skipped: SkippedCounts,
 }
 
-/// Reads a transcript from a position on. `open` opens the file at an offset. A last line without a line end is left
-/// for the next read. `None` if the whole transcript must be read instead.
+/// Reads the lines of a transcript from a position on, where `input` begins. `lines` knows what earlier lines said. A
+/// last line without a line end is left for the next read. `None` if the whole transcript must be read instead.
 pub(super) fn read_from(
     assistant: Assistant,
+    mut lines: Box<dyn TranscriptLines>,
     from: Option<&Position>,
     mut input: impl BufRead,
 ) -> Result<Option<Transcript>> {
     let mut place = from.map_or(Place { offset: 0, line: 1 }, |position| position.turn);
-    let mut lines = assistant.lines(from.map(|position| position.conversation.clone()));
     let mut failed = Vec::new();
     let mut skipped = SkippedCounts::default();
     let mut line = Vec::new();

@@ -1,8 +1,8 @@
 //! Leaves out fields with values that no note can have, so that one odd property does not keep a note out.
 
 use super::ParsedNote;
+use super::location::SourceLocation;
 use super::run::Import;
-use super::source::SourceLocation;
 use crate::draft::{self, EMOTION_MAX};
 use crate::{key, keywords};
 use poc_graph::error::{Error, Result};

@@ -38,7 +38,7 @@ impl Format for Csv {
         let mut rows =
             csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.open()?);
         let names = rows.byte_headers().map_err(|error| wrong(&error))?.clone();
-        let names: Vec<String> = names.iter().map(|name| name_of(name)).collect();
+        let names: Vec<String> = names.iter().map(name_of).collect();
         if names.iter().all(String::is_empty) {
             return Err(Error::invalid("the table has no header row")
                 .hint("write the names of the columns into the first row, for example `title,body`"));

@@ -1,7 +1,7 @@
 //! Reads files of JSON value by value: an array, JSON Lines, or one value.
 
+use crate::import::location::SourceLocation;
 use crate::import::run::Import;
-use crate::import::source::SourceLocation;
 use crate::import::source_file::SourceFile;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;

@@ -1,10 +1,11 @@
 //! JSON Lines: one note per line, written by export or by any other tool.
 
 use super::{Class, Format, json};
+use crate::import::ParsedNote;
 use crate::import::foreign::{ForeignNote, field_of};
+use crate::import::options::ImportOptions;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile, not_utf8};
-use crate::import::{ImportOptions, ParsedNote};
 use crate::interchange::SCHEMA_VERSION;
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};

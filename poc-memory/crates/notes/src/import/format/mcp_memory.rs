@@ -3,8 +3,8 @@
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::{ForeignNote, NoteLink};
+use crate::import::location::SourceLocation;
 use crate::import::run::Import;
-use crate::import::source::SourceLocation;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashMap;

@@ -3,8 +3,8 @@
 mod basic_memory;
 mod chatgpt;
 mod claude_ai;
-pub(super) mod claude_code;
-pub(super) mod codex;
+mod claude_code;
+mod codex;
 mod csv;
 #[cfg(feature = "documents")]
 mod html;
@@ -19,11 +19,10 @@ mod pdf;
 #[cfg(test)]
 mod tests;
 mod text;
-mod transcripts;
+pub(super) mod transcripts;
 
 use super::run::Import;
 use super::source_file::{Sample, SourceFile};
-use super::transcript::Assistant;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 
@@ -88,11 +87,6 @@ pub(super) fn recognise(sample: &Sample) -> Option<&'static dyn Format> {
 pub(super) fn missing_feature(extension: &str) -> Option<&'static str> {
     let is_document = matches!(extension, "pdf" | "html" | "htm" | "xhtml");
     (is_document && !cfg!(feature = "documents")).then_some("documents")
-}
-
-/// The assistant whose transcript this is.
-pub(super) fn assistant_of(sample: &Sample) -> Option<Assistant> {
-    transcripts::assistant_of(sample)
 }
 
 /// The format with a name.

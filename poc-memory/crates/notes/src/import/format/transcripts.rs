@@ -1,10 +1,11 @@
 //! Transcripts of assistants as formats of import.
 
-use super::{Class, Format};
+use super::{Class, Format, claude_code, codex};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
-use crate::import::transcript::{self, Assistant};
+use crate::import::transcript::{self, Assistant, Position, Transcript, TranscriptLines};
 use poc_graph::error::{Error, Result};
+use std::io::BufRead;
 
 /// The transcripts of an assistant.
 pub(super) struct Transcripts {
@@ -37,15 +38,29 @@ impl Format for Transcripts {
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
-        let read = transcript::read_from(self.assistant, None, file.open()?)?;
+        let read = read_from(self.assistant, None, file.open()?)?;
         let read = read.ok_or_else(|| Error::internal("a transcript refers to lines before its first"))?;
         import.take_transcript(file, read)
     }
 }
 
+/// Reads a transcript from a position on, where `input` begins; see [`transcript::read_from`].
+pub(in crate::import) fn read_from(
+    assistant: Assistant,
+    from: Option<&Position>,
+    input: impl BufRead,
+) -> Result<Option<Transcript>> {
+    let known = from.map(|position| position.conversation.clone());
+    let lines: Box<dyn TranscriptLines> = match assistant {
+        Assistant::ClaudeCode => Box::new(claude_code::Lines::new(known)),
+        Assistant::Codex => Box::new(codex::Lines::new(known)),
+    };
+    transcript::read_from(assistant, lines, from, input)
+}
+
 /// The assistant that wrote a file: Claude Code writes `sessionId` on each line of the conversation, Codex begins with
 /// `session_meta`.
-pub(super) fn assistant_of(sample: &Sample) -> Option<Assistant> {
+pub(in crate::import) fn assistant_of(sample: &Sample) -> Option<Assistant> {
     if sample.first() != Some('{') {
         return None;
     }

@@ -1,0 +1,14 @@
+//! What is said about an import when it begins.
+
+/// Defaults for the imported notes, and what to look for.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Type of notes without one.
+    pub node_type: Option<String>,
+    /// Keywords added to every note.
+    pub keywords: Vec<String>,
+    /// The name of the format; otherwise the content says it.
+    pub format: Option<String>,
+    /// Whether secrets in conversations are stored; otherwise each is replaced by its kind.
+    pub allow_secrets: bool,
+}
