@@ -53,6 +53,9 @@ class TodayScreen extends Screen {
         busy.map(agentCard)),
       agents.length === 0 && empty("No agent ran", "Agents run on schedule while ", h("code", {}, "poc-daemon"), " runs. ",
         h("code", {}, "poc-memory agent run linker"), " runs one now."),
+      night.consolidation?.length > 0 && h("section", { "aria-labelledby": "consolidation" },
+        h("h2", { id: "consolidation" }, "Consolidation"),
+        h("ul", { class: "rows" }, night.consolidation.map(consolidationRow))),
       idle.length > 0 && h("section", { "aria-labelledby": "idle" },
         h("h2", { id: "idle" }, "Found nothing to do"),
         h("ul", { class: "rows" }, idle.map(idleRow))),
@@ -75,6 +78,9 @@ const waitingRow = ({ agent, count: number, run, tenant }) => h("li", {},
 
 const failureRow = ({ name, at, status, message, run }) => h("li", { class: "bad" },
   h("span", { class: "tag" }, status), h("strong", {}, name), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
+
+const consolidationRow = ({ at, status, message }) => h("li", { class: status === "failed" && "bad" },
+  h("span", { class: "tag" }, status), h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
 
 function agentCard([name, agent]) {
   const undone = agent.actions.filter((action) => action.undone).length;
