@@ -68,8 +68,8 @@ struct Group {
 const GROUPS: &[Group] = &[
     Group {
         heading: "Get started",
-        everyday: &["demo", "import", "setup", "doctor"],
-        others: &["init", "mcp", "plugin", "hook", "completions", "man", "help"],
+        everyday: &["demo", "import", "setup"],
+        others: &["doctor", "init", "mcp", "plugin", "hook", "completions", "man", "help"],
     },
     Group {
         heading: "Find and read",
