@@ -36,7 +36,7 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     }
     log.replay(mark.seq + 1, log.last(), &mut |txn, checksum| {
         beat();
-        engine.apply(changes(&txn)?, Mark { seq: txn.seq, checksum })
+        engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
     })
 }
 

@@ -188,7 +188,7 @@ impl Committer {
         self.appender.append(&records).map_err(|error| format!("its log cannot be written: {error}"))?;
         for PendingTxn { txn, checksum, .. } in &batch {
             let mark = Mark { seq: txn.seq, checksum: *checksum };
-            let applied = changes(txn).and_then(|changes| self.engine.apply(changes, mark));
+            let applied = changes(txn).and_then(|changes| self.engine.apply(changes.into(), mark));
             applied.map_err(|error| error.message)?;
         }
         for pending in &batch {

@@ -14,6 +14,7 @@ use super::record_encoding::Record;
 use super::table::Table;
 use super::txn::Txn;
 use poc_graph::error::{Error, Result};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// Why the records cannot be used as they are.
@@ -75,7 +76,7 @@ pub(super) trait Engine: Send + Sync {
 
     /// Applies changes, of which later ones of the same key win, and then the mark. A crash in between leaves the old
     /// mark, any part of the changes, and the new mark as [`Engine::unfinished`].
-    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()>;
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()>;
 
     /// The last transaction whose changes are all applied.
     fn mark(&self) -> Result<Mark>;

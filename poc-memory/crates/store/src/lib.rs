@@ -208,7 +208,7 @@ impl Store {
             .try_borrow_mut()
             .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
         let visible = commits.last_visible()?;
-        writer.overlay.remove_up_to(visible);
+        writer.overlay.advance(visible);
         let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;

@@ -12,6 +12,8 @@ type NewestWrite = (Arc<Txn>, usize);
 pub(super) struct Overlay {
     last: BTreeMap<Vec<u8>, NewestWrite>,
     waiting: VecDeque<Arc<Txn>>,
+    // How many of the first of them are in `last`: one that nobody reads before it is in the engine never is.
+    readable: usize,
 }
 
 impl Overlay {
@@ -28,23 +30,23 @@ impl Overlay {
             .map(|(key, last)| (key.as_slice(), value(last)))
     }
 
-    /// Adds the writes of the transaction built last.
+    /// Adds the transaction built last.
     pub(super) fn add(&mut self, txn: Arc<Txn>) {
-        for (at, write) in txn.writes.iter().enumerate() {
-            self.last.insert(write.table.engine_key(txn.tenant, &write.key), (txn.clone(), at));
-        }
         self.waiting.push_back(txn);
     }
 
-    /// Removes every transaction up to `seq`, which the engine contains.
-    pub(super) fn remove_up_to(&mut self, seq: u64) {
+    /// Removes every transaction up to `seq`, which the engine contains, and makes the writes of the others readable.
+    pub(super) fn advance(&mut self, seq: u64) {
         if self.waiting.back().is_none_or(|txn| txn.seq <= seq) {
             // The usual case: nothing is left to compare.
-            self.last.clear();
-            self.waiting.clear();
+            *self = Overlay::default();
         }
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
             let Some(txn) = self.waiting.pop_front() else { return };
+            if self.readable == 0 {
+                continue;
+            }
+            self.readable -= 1;
             for write in &txn.writes {
                 let key = write.table.engine_key(txn.tenant, &write.key);
                 if self.last.get(&key).is_some_and(|(last, _)| last.seq <= seq) {
@@ -52,6 +54,12 @@ impl Overlay {
                 }
             }
         }
+        for txn in self.waiting.iter().skip(self.readable) {
+            for (at, write) in txn.writes.iter().enumerate() {
+                self.last.insert(write.table.engine_key(txn.tenant, &write.key), (txn.clone(), at));
+            }
+        }
+        self.readable = self.waiting.len();
     }
 }
 

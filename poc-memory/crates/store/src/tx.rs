@@ -9,7 +9,7 @@ use super::txn::Write;
 use super::{keys, vector};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Why a transaction cannot contain a write.
@@ -46,6 +46,8 @@ pub struct Tx<'a> {
     writes: Vec<Write>,
     // Index in `writes` by the engine's key.
     places: BTreeMap<Vec<u8>, usize>,
+    // The same for nodes, which edges ask for.
+    own_nodes: FxHashMap<NodeId, usize>,
     // The nodes that did not exist before this transaction.
     new_nodes: FxHashSet<NodeId>,
 }
@@ -58,8 +60,9 @@ impl<'a> Tx<'a> {
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
-        let (writes, places, new_nodes) = (Vec::new(), BTreeMap::new(), FxHashSet::default());
-        Tx { engine, tenant, overlay, view, seq, writes, places, new_nodes }
+        let (writes, places) = (Vec::new(), BTreeMap::new());
+        let (own_nodes, new_nodes) = (FxHashMap::default(), FxHashSet::default());
+        Tx { engine, tenant, overlay, view, seq, writes, places, own_nodes, new_nodes }
     }
 
     /// The writes so far.
@@ -132,6 +135,10 @@ impl<'a> Tx<'a> {
         let before = self.before(table, key, &full)?;
         if before != value {
             self.places.insert(full, self.writes.len());
+            if let Some(id) = Some(table).filter(|table| *table == Table::Nodes).and(keys::read_id(key).ok())
+            {
+                self.own_nodes.insert(id, self.writes.len());
+            }
             self.writes.push(Write { table, key: key.to_vec(), before, after: value });
         }
         Ok(())
@@ -153,10 +160,10 @@ impl<'a> Tx<'a> {
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
     ) -> Result<std::result::Result<T, E>> {
-        let before = (self.writes.clone(), self.places.clone());
+        let before = (self.writes.clone(), self.places.clone(), self.own_nodes.clone());
         let outcome = act(self)?;
         if outcome.is_err() {
-            (self.writes, self.places) = before;
+            (self.writes, self.places, self.own_nodes) = before;
         }
         Ok(outcome)
     }
@@ -168,7 +175,7 @@ impl<'a> Tx<'a> {
 
     /// Whether there is a live node with this id. Quicker than [`Tx::node`].
     pub fn is_live(&self, id: NodeId) -> Result<bool> {
-        match self.own_write(Table::Nodes, id.as_bytes()) {
+        match self.own_node(id) {
             Some(None) => Ok(false),
             Some(Some(bytes)) => Ok(Node::decode(bytes)?.state.is_live()),
             None => Ok(self.view.find(id).is_some_and(|ix| self.view.is_live(ix))),
@@ -352,17 +359,16 @@ impl<'a> Tx<'a> {
     }
 
     fn must_exist(&self, id: NodeId) -> Result<()> {
-        let exists = match self.own_write(Table::Nodes, id.as_bytes()) {
+        let exists = match self.own_node(id) {
             Some(own) => own.is_some(),
             None => self.view.find(id).is_some(),
         };
         if exists { Ok(()) } else { Err(TxError::NoNode(id).into()) }
     }
 
-    /// The value that this transaction wrote; `Some(None)` when it deleted the record.
-    fn own_write(&self, table: Table, key: &[u8]) -> Option<Option<&[u8]>> {
-        let place = self.places.get(&table.engine_key(self.tenant, key))?;
-        self.writes.get(*place).map(|write| write.after.as_deref())
+    /// The record of a node that this transaction wrote; `Some(None)` when it deleted the node.
+    fn own_node(&self, id: NodeId) -> Option<Option<&[u8]>> {
+        self.writes.get(*self.own_nodes.get(&id)?).map(|write| write.after.as_deref())
     }
 
     /// The value before this transaction; `full` is the engine's key.

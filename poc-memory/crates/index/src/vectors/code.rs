@@ -58,23 +58,25 @@ pub(super) fn of_scaled(scaled: f64, inverse: f32) -> f64 {
 /// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
+    // Widened once instead of for every row, which takes a third of the time of a product.
+    let wide: Vec<i16> = query.iter().map(|&value| value.into()).collect();
     for row in rows.chunks_exact(query.len().max(1)) {
-        dots.push(dot(query, row));
+        dots.push(dot(&wide, row));
     }
 }
 
 /// The dot product of two codes. It is always inlined, so that it is compiled for the same processor features
 /// as its caller.
 #[inline(always)]
-pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
+pub(super) fn dot<T: Copy + Into<i32>>(a: &[T], b: &[i8]) -> i32 {
     // Sums of a fixed number of products compile to instructions that multiply and add pairs of values.
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<CHUNK>(), b.as_chunks::<CHUNK>());
     a.iter().zip(b).map(|(a, b)| sum_of_products(a, b)).sum::<i32>() + sum_of_products(a_rest, b_rest)
 }
 
 #[inline(always)]
-fn sum_of_products(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
+fn sum_of_products<T: Copy + Into<i32>>(a: &[T], b: &[i8]) -> i32 {
+    a.iter().zip(b).map(|(&a, &b)| a.into() * i32::from(b)).sum()
 }
 
 #[cfg(test)]

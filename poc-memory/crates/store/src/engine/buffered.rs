@@ -7,6 +7,7 @@ use super::{Engine, Mark, Put, Visitor};
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound;
@@ -34,7 +35,27 @@ struct Buffers {
 struct Both {
     active: Buffer,
     /// Is being written, or could not be written; `None` when the engine has it.
-    frozen: Option<Arc<Buffer>>,
+    frozen: Option<Arc<FrozenBuffer>>,
+}
+
+/// A buffer that does not change any more.
+struct FrozenBuffer {
+    /// Sorted by key.
+    changes: Vec<Put>,
+    bytes: usize,
+    mark: Mark,
+}
+
+impl FrozenBuffer {
+    fn get(&self, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        let found = self.changes.binary_search_by(|(other, _)| other.as_slice().cmp(key)).ok()?;
+        self.changes.get(found).map(|(_, value)| value)
+    }
+
+    fn range(&self, prefix: &[u8]) -> impl Iterator<Item = &Put> {
+        let from = self.changes.partition_point(|(key, _)| key.as_slice() < prefix);
+        self.changes.iter().skip(from).take_while(move |(key, _)| key.starts_with(prefix))
+    }
 }
 
 struct Buffer {
@@ -51,11 +72,15 @@ impl Buffer {
     fn add(&mut self, changes: Vec<Put>, mark: Mark) {
         for (key, value) in changes {
             self.bytes += key.len() + length(&value);
-            let entry = self.changes.entry(key);
-            if let Entry::Occupied(old) = &entry {
-                self.bytes -= old.key().len() + length(old.get());
+            match self.changes.entry(key) {
+                Entry::Occupied(mut old) => {
+                    self.bytes -= old.key().len() + length(old.get());
+                    old.insert(value);
+                }
+                Entry::Vacant(free) => {
+                    free.insert(value);
+                }
             }
-            entry.insert_entry(value);
         }
         self.mark = mark;
     }
@@ -74,8 +99,7 @@ impl Buffers {
     /// Writes the frozen buffer to the engine. It stays readable, and stays if that fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
-        let changes = frozen.changes.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        watchdog::catch_panic(|| self.engine.apply(changes, frozen.mark))?;
+        watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.mark))?;
         self.both.write().frozen = None;
         Ok(())
     }
@@ -84,7 +108,8 @@ impl Buffers {
     fn freeze(&self) {
         let mut both = self.both.write();
         let next = Buffer::new(both.active.mark);
-        both.frozen = Some(Arc::new(std::mem::replace(&mut both.active, next)));
+        let Buffer { changes, bytes, mark } = std::mem::replace(&mut both.active, next);
+        both.frozen = Some(Arc::new(FrozenBuffer { changes: changes.into_iter().collect(), bytes, mark }));
     }
 }
 
@@ -119,7 +144,7 @@ impl Engine for BufferedEngine {
         {
             // The buffers first: what leaves them meanwhile is in the engine.
             let both = self.buffers.both.read();
-            let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.changes.get(key));
+            let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.get(key));
             if let Some(value) = both.active.changes.get(key).or_else(frozen) {
                 return Ok(value.clone());
             }
@@ -131,9 +156,9 @@ impl Engine for BufferedEngine {
         let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
         {
             let both = self.buffers.both.read();
-            for buffer in both.frozen.as_deref().into_iter().chain([&both.active]) {
-                changes.extend(buffer.range(prefix).map(|(key, value)| (key.clone(), value.clone())));
-            }
+            let frozen = both.frozen.iter().flat_map(|frozen| frozen.range(prefix)).cloned();
+            changes.extend(frozen);
+            changes.extend(both.active.range(prefix).map(|(key, value)| (key.clone(), value.clone())));
         }
         let mut changes = changes.into_iter().peekable();
         let mut pass = |key: &[u8], value: Option<&[u8]>| value.map_or(Ok(()), |value| each(key, value));
@@ -149,10 +174,10 @@ impl Engine for BufferedEngine {
         changes.try_for_each(|(key, new)| pass(&key, new.as_deref()))
     }
 
-    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
         {
             let mut both = self.buffers.both.write();
-            both.active.add(changes, mark);
+            both.active.add(changes.into_owned(), mark);
             if both.active.bytes < self.limit {
                 return Ok(());
             }

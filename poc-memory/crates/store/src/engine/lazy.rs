@@ -5,6 +5,7 @@ use crate::views::Views;
 use crate::watchdog;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -80,7 +81,7 @@ impl Engine for LazyEngine {
         self.engine()?.scan(prefix, each)
     }
 
-    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
         self.engine()?.apply(changes, mark)
     }
 

@@ -3,6 +3,7 @@
 use super::{Engine, Mark, Put, Visitor};
 use parking_lot::RwLock;
 use poc_graph::error::Result;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A sorted map in memory, lost when it is dropped.
@@ -30,9 +31,9 @@ impl Engine for MemoryEngine {
         found.iter().try_for_each(|(key, value)| each(key, value))
     }
 
-    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
         let mut state = self.0.write();
-        for (key, value) in changes {
+        for (key, value) in changes.into_owned() {
             match value {
                 Some(value) => state.records.insert(key, value),
                 None => state.records.remove(&key),

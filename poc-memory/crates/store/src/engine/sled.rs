@@ -14,6 +14,7 @@ use block::Block;
 use block_cache::{BlockCache, FoundBlock};
 use poc_graph::error::Result;
 use session::Session;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -165,7 +166,7 @@ impl SledEngine {
     /// changes are as a crash leaves them.
     pub(crate) fn apply_batches(
         &self,
-        changes: Vec<Put>,
+        changes: &[Put],
         mark: Mark,
         size: usize,
         most: usize,
@@ -176,9 +177,13 @@ impl SledEngine {
         applied
     }
 
-    fn write_batches(&self, changes: Vec<Put>, mark: Mark, size: usize, most: usize) -> Result<bool> {
-        let changes: Vec<Put> = changes.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
-        let mut left = changes.as_slice();
+    fn write_batches(&self, changes: &[Put], mark: Mark, size: usize, most: usize) -> Result<bool> {
+        let sorted: Vec<Put>;
+        let mut left = changes;
+        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
+            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
+            left = &sorted;
+        }
         let (mut batch, mut bytes, mut batches) = (sled::Batch::default(), 0, 0);
         batch.insert(UNFINISHED_KEY, encode_mark(mark));
         while let Some((first, _)) = left.first() {
@@ -253,14 +258,14 @@ impl Engine for SledEngine {
             };
             is_first = false;
             let mut records = found.block.records();
-            while let Some((key, value)) = self.noted(records.next())? {
-                if key < from.as_slice() {
+            while self.noted(records.advance())? {
+                if records.key() < from.as_slice() {
                     continue;
                 }
-                if !key.starts_with(prefix) {
+                if !records.key().starts_with(prefix) {
                     return Ok(());
                 }
-                each(key, value)?;
+                each(records.key(), records.value())?;
             }
             match found.upper {
                 Some(upper) if upper.starts_with(prefix) => from = upper,
@@ -269,8 +274,8 @@ impl Engine for SledEngine {
         }
     }
 
-    fn apply(&self, changes: Vec<Put>, mark: Mark) -> Result<()> {
-        self.apply_batches(changes, mark, BATCH_BYTES, usize::MAX).map(drop)
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+        self.apply_batches(&changes, mark, BATCH_BYTES, usize::MAX).map(drop)
     }
 
     fn mark(&self) -> Result<Mark> {

@@ -5,6 +5,7 @@ use crate::engine::buffered::BufferedEngine;
 use crate::engine::sled::SledEngine;
 use crate::engine::{Mark, Put, Visitor, changes};
 use proptest::prelude::*;
+use std::borrow::Cow;
 
 /// A memory engine whose disk can be full: then a write fails after half of its changes.
 #[derive(Default)]
@@ -20,10 +21,9 @@ impl Engine for FullEngine {
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         self.engine.scan(prefix, each)
     }
-    fn apply(&self, mut changes: Vec<Put>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
         if self.is_full.load(Ordering::SeqCst) {
-            changes.truncate(changes.len() / 2);
-            self.engine.apply(changes, self.engine.mark()?)?;
+            self.engine.apply(changes[..changes.len() / 2].into(), self.engine.mark()?)?;
             return Err(Error::internal("no space left on device"));
         }
         self.engine.apply(changes, mark)
@@ -80,9 +80,9 @@ proptest! {
                 Step::Apply(changes) => {
                     seq += 1;
                     let mark = Mark { seq, checksum: seq as u32 };
-                    plain.apply(changes.clone(), mark).unwrap();
+                    plain.apply(changes.clone().into(), mark).unwrap();
                     // An error says that an earlier buffer cannot be written; the changes are there all the same.
-                    let applied = buffered.apply(changes, mark);
+                    let applied = buffered.apply(changes.into(), mark);
                     prop_assert!(applied.is_ok() || inner.is_full.load(Ordering::SeqCst));
                 }
                 Step::Flush => {
@@ -105,6 +105,29 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = Parts {
+        engine: |_| Ok(Arc::new(FullEngine { is_full: AtomicBool::new(true), ..FullEngine::default() })),
+        ..in_memory()
+    };
+    let store = open_in(&folder, full).unwrap();
+    let mut acknowledged = Vec::new();
+    let error = (1..).find_map(|number| {
+        let done = store.transact(cause(), |tx| tx.put_node(&node(number)));
+        done.map(|_| acknowledged.push(number)).err()
+    });
+    insta::assert_snapshot!(error.unwrap(), @"the store takes no more writes: no space left on device");
+    assert!(acknowledged.len() > 5, "two buffers must be filled first");
+    for &number in &acknowledged {
+        assert!(store.node(node(number).id).unwrap().is_some(), "node {number}");
+    }
+    drop(store);
+    let kept = numbers(&open_in(&folder, in_memory()).unwrap());
+    assert!(acknowledged.iter().all(|number| kept.contains(number)));
 }
 
 /// A closed store with one transaction a node. sled has the first `written` of them.
@@ -167,7 +190,7 @@ fn is_rebuilt_after(batches: usize, cut: bool) -> bool {
     .unwrap();
     drop(store);
     let sled = engine_in(&folder);
-    if sled.apply_batches(all, mark, 1, batches).unwrap() {
+    if sled.apply_batches(&all, mark, 1, batches).unwrap() {
         return false;
     }
     assert_eq!(sled.mark().unwrap().seq, written);
@@ -207,4 +230,43 @@ fn records_of_the_layout_before_blocks_are_written_again() {
     assert!(store.recovery().notes.is_empty());
     drop(store);
     assert!(!engine_in(&folder).holds_earlier_layout().unwrap());
+}
+
+/// Blocks are split, merged and removed by a writer while readers look for records that never change.
+#[test]
+fn readers_find_every_record_while_blocks_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine_in(&folder);
+    let key = |number: u32| [&[7u8], number.to_be_bytes().as_slice()].concat();
+    let value = |number: u32| vec![number as u8; 30];
+    let kept = |number: &u32| number.is_multiple_of(8);
+    let all: Vec<Put> = (0..8000).filter(kept).map(|number| (key(number), Some(value(number)))).collect();
+    engine.apply(all.into(), Mark { seq: 1, checksum: 1 }).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (engine, done) = (&engine, &done);
+        let reader = scope.spawn(move || {
+            let mut rounds = 0;
+            while !done.load(Ordering::SeqCst) || rounds == 0 {
+                for number in (0..8000).filter(kept).skip(rounds % 7).step_by(7) {
+                    assert_eq!(engine.get(&key(number)).unwrap(), Some(value(number)));
+                }
+                let found = scanned(engine, &[7]).into_iter();
+                let numbers = found.map(|(key, _)| u32::from_be_bytes(key[1..].try_into().unwrap()));
+                assert!(numbers.filter(kept).eq((0..8000).filter(kept)));
+                rounds += 1;
+            }
+        });
+        for round in 0..12u32 {
+            let others = (0..8000).filter(|number| !kept(number) && number / 1000 != round % 8);
+            let put = |number| (key(number), (round % 3 != 2).then(|| value(number)));
+            let mark = Mark { seq: 2 + u64::from(round), checksum: 1 };
+            let changes: Vec<Put> = others.map(put).collect();
+            engine.apply_batches(&changes, mark, 4000, usize::MAX).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+        reader.join().unwrap();
+    });
+    let left = scanned(&engine, &[7]);
+    assert!(left.iter().is_sorted_by(|(a, _), (b, _)| a < b));
 }

@@ -37,7 +37,7 @@ proptest! {
             for engine in [&memory as &dyn Engine, &sled] {
                 // Applying a transaction again must change nothing.
                 for _ in 0..2 {
-                    engine.apply(changes(&txn).unwrap(), Mark { seq: txn.seq, checksum: 5 }).unwrap();
+                    engine.apply(changes(&txn).unwrap().into(), Mark { seq: txn.seq, checksum: 5 }).unwrap();
                 }
             }
         }

@@ -5,7 +5,6 @@
 //! an LZ4 block with its length in front.
 
 use crate::engine::{EngineError, Put};
-use std::collections::BTreeMap;
 
 /// Bytes of records from which on a block is split. sled keeps up to 16 blocks in a page and writes pages
 /// beyond 128 KiB into files of their own.
@@ -13,6 +12,9 @@ const SPLIT_BYTES: usize = 4096;
 
 /// Most bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
 const MAX_BYTES: usize = 65 << 20;
+
+/// The first key of a block, and the block as sled stores it.
+pub(super) type EncodedBlock = (Vec<u8>, Vec<u8>);
 
 /// The records of a block, not compressed.
 pub(super) struct Block(Vec<u8>);
@@ -34,15 +36,15 @@ impl Block {
 
     /// Reads its records in order.
     pub(super) fn records(&self) -> BlockReader<'_> {
-        BlockReader { rest: &self.0, key: Vec::new() }
+        BlockReader { rest: &self.0, key: Vec::new(), value: &[], length: 0 }
     }
 
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         let mut records = self.records();
-        while let Some((found, value)) = records.next()? {
-            if found >= key {
-                return Ok((found == key).then(|| value.to_vec()));
+        while records.advance()? {
+            if records.key() >= key {
+                return Ok((records.key() == key).then(|| records.value().to_vec()));
             }
         }
         Ok(None)
@@ -53,14 +55,32 @@ impl Block {
 pub(super) struct BlockReader<'a> {
     rest: &'a [u8],
     key: Vec<u8>,
+    value: &'a [u8],
+    length: usize,
 }
 
 impl<'a> BlockReader<'a> {
-    /// The next key and its value.
-    pub(super) fn next(&mut self) -> Result<Option<(&[u8], &'a [u8])>, EngineError> {
+    /// The key of the record that was read last.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Its value.
+    pub(super) fn value(&self) -> &'a [u8] {
+        self.value
+    }
+
+    /// The bytes that it takes in the block.
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Reads the next record; `false` when there is none.
+    pub(super) fn advance(&mut self) -> Result<bool, EngineError> {
         if self.rest.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
+        let before = self.rest.len();
         let (shared, own, length) = (self.number()?, self.number()?, self.number()?);
         if shared > self.key.len() {
             return Err(damaged("a key shares more than the key before has"));
@@ -68,8 +88,9 @@ impl<'a> BlockReader<'a> {
         self.key.truncate(shared);
         let own = self.take(own)?;
         self.key.extend_from_slice(own);
-        let value = self.take(length)?;
-        Ok(Some((&self.key, value)))
+        self.value = self.take(length)?;
+        self.length = before - self.rest.len();
+        Ok(true)
     }
 
     fn number(&mut self) -> Result<usize, EngineError> {
@@ -110,7 +131,7 @@ impl BlockWriter {
     }
 
     /// The first key and the compressed block; `None` when it is empty.
-    fn finish(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn finish(&mut self) -> Option<EncodedBlock> {
         let BlockWriter { bytes, first, .. } = std::mem::take(self);
         Some((first?, lz4_flex::block::compress_prepend_size(&bytes)))
     }
@@ -127,38 +148,81 @@ fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
 
 /// The blocks that replace a block after changes, each with its first key. `changes` are sorted, each key occurs
 /// once, and all belong into the block.
-pub(super) fn merge(old: Option<&Block>, changes: &[Put]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
-    let mut records: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
-    let mut keys = Vec::new();
-    if let Some(old) = old {
-        let mut reader = old.records();
-        while let Some((key, value)) = reader.next()? {
-            keys.push((key.to_vec(), value));
+pub(super) fn merge(old: Option<&Block>, changes: &[Put]) -> Result<Vec<EncodedBlock>, EngineError> {
+    let own_length = |(key, value): &Put| key.len() + value.as_ref().map_or(0, Vec::len);
+    let length = old.map_or(0, Block::len) + changes.iter().map(own_length).sum::<usize>();
+    let mut split = Splitter::new(length);
+    let empty = Block(Vec::new());
+    let mut old = old.unwrap_or(&empty).records();
+    let mut is_record = old.advance()?;
+    for change in changes {
+        let (key, value) = change;
+        while is_record && old.key() < key.as_slice() {
+            split.push(old.key(), old.value(), old.length());
+            is_record = old.advance()?;
         }
-    }
-    records.extend(keys.iter().map(|(key, value)| (key.as_slice(), *value)));
-    for (key, value) in changes {
+        if is_record && old.key() == key {
+            split.skip(old.length());
+            is_record = old.advance()?;
+        }
         match value {
-            Some(value) => records.insert(key, value),
-            None => records.remove(key.as_slice()),
-        };
-    }
-    let mut left: usize = records.iter().map(|(key, value)| key.len() + value.len()).sum();
-    let (mut blocks, mut writer) = (Vec::new(), BlockWriter::default());
-    // The last two blocks share what is left for them: both have room for later records.
-    let target = |left: usize| if left >= 2 * SPLIT_BYTES { SPLIT_BYTES } else { left.div_ceil(2) };
-    let mut until = if left <= SPLIT_BYTES { left } else { target(left) };
-    for (key, value) in records {
-        writer.push(key, value);
-        left -= key.len() + value.len();
-        until = until.saturating_sub(key.len() + value.len());
-        if until == 0 {
-            blocks.extend(writer.finish());
-            until = if left <= SPLIT_BYTES { left } else { target(left) };
+            Some(value) => split.push(key, value, own_length(change)),
+            None => split.skip(own_length(change)),
         }
     }
-    blocks.extend(writer.finish());
-    Ok(blocks)
+    while is_record {
+        split.push(old.key(), old.value(), old.length());
+        is_record = old.advance()?;
+    }
+    Ok(split.finish())
+}
+
+/// Divides records among blocks.
+struct Splitter {
+    blocks: Vec<EncodedBlock>,
+    writer: BlockWriter,
+    /// Bytes that are still to come, and bytes until the current block is complete.
+    left: usize,
+    until: usize,
+}
+
+impl Splitter {
+    /// For records of at most a number of bytes.
+    fn new(length: usize) -> Splitter {
+        let (blocks, writer) = (Vec::new(), BlockWriter::default());
+        Splitter { blocks, writer, left: length, until: target(length) }
+    }
+
+    /// Adds a record, which accounts for a number of the bytes.
+    fn push(&mut self, key: &[u8], value: &[u8], length: usize) {
+        self.writer.push(key, value);
+        self.skip(length);
+        self.until = self.until.saturating_sub(length);
+        if self.until == 0 {
+            self.blocks.extend(self.writer.finish());
+            self.until = target(self.left);
+        }
+    }
+
+    /// Leaves out bytes that were announced.
+    fn skip(&mut self, length: usize) {
+        self.left = self.left.saturating_sub(length);
+    }
+
+    fn finish(mut self) -> Vec<EncodedBlock> {
+        self.blocks.extend(self.writer.finish());
+        self.blocks
+    }
+}
+
+/// The length of the next block if so many bytes are left. The last two share what is left for them, so that both have
+/// room for later records.
+fn target(left: usize) -> usize {
+    match left {
+        0..=SPLIT_BYTES => SPLIT_BYTES,
+        _ if left < 2 * SPLIT_BYTES => left.div_ceil(2),
+        _ => SPLIT_BYTES,
+    }
 }
 
 fn damaged(why: impl std::fmt::Display) -> EngineError {
@@ -169,6 +233,7 @@ fn damaged(why: impl std::fmt::Display) -> EngineError {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn changes() -> impl Strategy<Value = BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
         let key = proptest::collection::vec(0u8..4, 0..8);
@@ -178,8 +243,8 @@ mod tests {
 
     fn records(block: &Block) -> Vec<(Vec<u8>, Vec<u8>)> {
         let (mut all, mut reader) = (Vec::new(), block.records());
-        while let Some((key, value)) = reader.next().unwrap() {
-            all.push((key.to_vec(), value.to_vec()));
+        while reader.advance().unwrap() {
+            all.push((reader.key().to_vec(), reader.value().to_vec()));
         }
         all
     }
@@ -203,6 +268,8 @@ mod tests {
                     prop_assert_eq!(first, &records(block)[0].0);
                     prop_assert!(records(block).len() == 1 || block.len() < SPLIT_BYTES + 700);
                 }
+                let bytes: usize = blocks.iter().map(Block::len).sum();
+                prop_assert!(blocks.len() <= 2 + 3 * bytes / SPLIT_BYTES, "{} blocks of {bytes} bytes", blocks.len());
                 let all: Vec<_> = blocks.iter().flat_map(records).collect();
                 prop_assert_eq!(&all, &expected.clone().into_iter().collect::<Vec<_>>());
                 for (key, value) in &expected {
@@ -220,10 +287,10 @@ mod tests {
         fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
             if let Ok(block) = Block::decode(&bytes) {
                 let mut records = block.records();
-                while let Ok(Some(_)) = records.next() {}
+                while records.advance().is_ok_and(|is_record| is_record) {}
             }
-            let mut records = BlockReader { rest: &bytes, key: Vec::new() };
-            while let Ok(Some(_)) = records.next() {}
+            let mut records = BlockReader { rest: &bytes, key: Vec::new(), value: &[], length: 0 };
+            while records.advance().is_ok_and(|is_record| is_record) {}
         }
     }
 }
