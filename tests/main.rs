@@ -12,6 +12,7 @@ mod agent_files;
 mod agents;
 mod bad_input;
 mod both_ways;
+mod by_hand;
 mod doctor;
 mod documents;
 mod embed;

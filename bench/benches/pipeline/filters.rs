@@ -173,7 +173,8 @@ fn by_figure<'a>(bench: &'a Bench<'_>) -> Vec<FilterCase<'a>> {
             scan(view, move |ix| {
                 let lambda = lambdas[categories.of(ix, Category::General) as usize];
                 let seconds = NOW.seconds_since(touches.of(ix, NOW));
-                decay::decayed(weights.of(ix, 0.0), lambda, seconds).max(config.floor) > 1.0
+                (decay::decayed(weights.of(ix, 0.0), lambda, seconds).max(config.floor) * 100.0).round()
+                    > 100.0
             }),
         ),
     ]

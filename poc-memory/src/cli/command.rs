@@ -3,8 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    agent, completions, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp, page, plugin,
-    profile, settings, setup,
+    agent, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
+    page, plugin, profile, profile_delete, settings, setup,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -26,6 +26,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<help::Help>(),
     LocalCommandDef::of::<settings::ConfigShow>(),
     LocalCommandDef::of::<page::Page>(),
+    LocalCommandDef::of::<config_set::ConfigSet>(),
     LocalCommandDef::of::<daemon::DaemonLog>(),
     LocalCommandDef::of::<daemon::DaemonStart>(),
     LocalCommandDef::of::<daemon::DaemonStop>(),
@@ -35,6 +36,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<profile::ProfileList>(),
     LocalCommandDef::of::<profile::ProfileShow>(),
     LocalCommandDef::of::<profile::ProfileCreate>(),
+    LocalCommandDef::of::<profile_delete::ProfileDelete>(),
     LocalCommandDef::of::<agent::AgentNew>(),
     LocalCommandDef::of::<distill::EmbedDistill>(),
     LocalCommandDef::of::<fetch::EmbedFetch>(),
@@ -46,7 +48,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
 /// Families of commands with their descriptions.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("agent", "Run agents, review their proposals and inspect their runs"),
-    ("config", "Show the settings"),
+    ("config", "Show and change the settings"),
     ("pipeline", "Check, explain and list pipelines"),
     ("daemon", "Start and stop the daemon, and show its status and log"),
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),

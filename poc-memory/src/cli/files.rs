@@ -48,7 +48,7 @@ pub(super) fn schema(paths: &Paths) -> Result<bool> {
         return Ok(false);
     }
     create_private(path.parent().unwrap_or(&path))?;
-    beside(&path, &text)?.persist(&path).map_err(|error| unwritten(&path, &error.error))?;
+    write(&path, &text)?;
     Ok(true)
 }
 

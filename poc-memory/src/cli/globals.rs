@@ -78,6 +78,13 @@ impl Globals {
         }
     }
 
+    /// The options that choose a memory, as words of a command line.
+    pub(super) fn options(&self) -> Vec<String> {
+        let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
+        let tenant = self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]);
+        profile.chain(tenant).collect()
+    }
+
     /// Whether to colour output to `stream`.
     pub(super) fn colors(&self, stream: &impl IsTerminal) -> bool {
         match self.color {

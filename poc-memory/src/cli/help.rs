@@ -75,6 +75,10 @@ const GROUPS: &[Group] = &[
         heading: "Find and read",
         everyday: &["search", "get", "history", "page"],
         others: &[
+            "list",
+            "tags",
+            "backlinks",
+            "duplicates",
             "query",
             "retrieve",
             "recall",

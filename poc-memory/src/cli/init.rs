@@ -11,10 +11,14 @@ use std::path::{Path, PathBuf};
 
 /// Create the folders of a memory with settings, agents and prompts to edit
 ///
-/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program.
-/// This step is optional: every command creates what it needs.
+/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program. Bundled agents
+/// whose files you removed stay removed. This step is optional: every command creates what it needs.
 #[derive(Debug, clap::Args)]
-pub(super) struct Init {}
+pub(super) struct Init {
+    /// Also write the files of bundled agents that were removed
+    #[arg(long)]
+    restore_agents: bool,
+}
 
 /// What `init` answers.
 #[derive(Debug, Serialize)]
@@ -46,8 +50,16 @@ impl LocalCommand for Init {
             kept: Vec::new(),
         };
         made.write(settings, &commented(poc_config::DEFAULTS))?;
-        for (name, text) in embedded::agents() {
+        let list = paths.agents().join(embedded::WRITTEN_AGENTS);
+        let written = std::fs::read_to_string(&list).unwrap_or_default();
+        let is_removed = |name: &str| !self.restore_agents && written.lines().any(|line| line.trim() == name);
+        let agents = embedded::agents();
+        for (name, text) in agents.iter().filter(|(name, _)| !is_removed(name)) {
             made.write(paths.agents().join(name), text)?;
+        }
+        let names: String = agents.iter().map(|(name, _)| format!("{name}\n")).collect();
+        if names != written {
+            files::write(&list, &names)?;
         }
         for (name, text) in embedded::test_files() {
             let path = paths.agents().join(name);

@@ -56,7 +56,7 @@ impl LocalCommandDef {
                     .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
                 Ok(RenderedAnswer {
                     value,
-                    text: L::show(&output),
+                    text: L::show(&output).into(),
                     verbatim: L::VERBATIM,
                     exit: L::exit(&output),
                 })

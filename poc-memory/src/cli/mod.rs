@@ -4,6 +4,7 @@
 mod agent;
 mod command;
 mod completions;
+mod config_set;
 mod daemon;
 mod daemon_client;
 mod demo;
@@ -24,6 +25,7 @@ mod output;
 mod page;
 mod plugin;
 mod profile;
+mod profile_delete;
 mod progress;
 mod sample_memory;
 mod session;
@@ -32,7 +34,7 @@ mod setup;
 mod usage;
 
 use crate::dispatch::{self, Connection};
-use crate::ops::{OpDef, tenancy};
+use crate::ops::{OpDef, Screen, tenancy};
 use command::SelectedCommand;
 use globals::Globals;
 use output::{Output, RenderedAnswer};
@@ -86,6 +88,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         let hint = "an agent says what it wants in its answer; a person decides";
         return Err(Error::new(Code::Rejected, message).hint(hint));
     }
+    let screen = output.screen();
     let answer = match chosen {
         SelectedCommand::Local(command) => {
             if !session.globals.tenant.is_empty() && !command.tenants {
@@ -98,7 +101,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             }
             (command.run)(&session, matches)?
         }
-        SelectedCommand::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?)?,
+        SelectedCommand::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?, &screen)?,
     };
     output.answer(&answer)?;
     Ok(answer.exit)
@@ -110,10 +113,10 @@ fn asking_agent() -> Option<String> {
 }
 
 /// Runs an op in the daemon or in this process.
-fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<RenderedAnswer> {
+fn call(session: &Session, op: &OpDef, args: serde_json::Value, screen: &Screen) -> Result<RenderedAnswer> {
     let config = match session.config() {
         Ok(config) => config,
-        Err(error) => return call_running(session, op, args, error),
+        Err(error) => return call_running(session, op, args, screen, error),
     };
     if !op.creates_profile {
         profile::must_exist(session)?;
@@ -130,7 +133,7 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Render
     } else {
         Connection::open(session.paths.clone(), config)?
     };
-    answer(session, op, args, &mut connection)
+    answer(session, op, args, screen, &mut connection)
 }
 
 /// Runs an op although the settings are invalid: a running daemon still has the settings it started with.
@@ -139,6 +142,7 @@ fn call_running(
     session: &Session,
     op: &OpDef,
     args: serde_json::Value,
+    screen: &Screen,
     broken: Error,
 ) -> Result<RenderedAnswer> {
     match dispatch::connect(&session.paths, &Config::defaults()?) {
@@ -147,7 +151,7 @@ fn call_running(
                 "the settings are invalid, the daemon keeps the last valid ones: {}",
                 broken.line()
             );
-            answer(session, op, args, &mut Connection::Daemon(client))
+            answer(session, op, args, screen, &mut Connection::Daemon(client))
         }
         _ => Err(broken),
     }
@@ -157,6 +161,7 @@ fn answer(
     session: &Session,
     op: &OpDef,
     args: serde_json::Value,
+    screen: &Screen,
     connection: &mut Connection,
 ) -> Result<RenderedAnswer> {
     let bar = progress::Bar::new(&session.globals);
@@ -166,5 +171,10 @@ fn answer(
     if let Some(notice) = output.notice() {
         tracing::warn!("{notice}");
     }
-    Ok(RenderedAnswer { text: output.show(), verbatim: output.verbatim(), exit: output.exit(), value })
+    Ok(RenderedAnswer {
+        text: output.styled(screen),
+        verbatim: output.verbatim(),
+        exit: output.exit(),
+        value,
+    })
 }

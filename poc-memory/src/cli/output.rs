@@ -1,7 +1,7 @@
 //! Output of the program: answers on standard output, everything else on standard error.
 
 use super::globals::Globals;
-use crate::ops;
+use crate::ops::{self, Emphasis, Screen, StyledText};
 use clap::builder::styling::{AnsiColor, Style};
 use poc_graph::error::{Error, Exit, Result};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(super) struct RenderedAnswer {
     /// The JSON answer.
     pub(super) value: Value,
     /// The text for a person.
-    pub(super) text: String,
+    pub(super) text: StyledText,
     /// Whether the text is the content of a file, which is printed unchanged unless standard output is a
     /// terminal.
     pub(super) verbatim: bool,
@@ -40,10 +40,29 @@ impl Output {
         let stdout = std::io::stdout();
         let text = match self.globals.json {
             true => to_json_text(&answer.value),
-            false if answer.verbatim && !stdout.is_terminal() => answer.text.clone(),
-            false => escaped(&answer.text),
+            false if answer.verbatim && !stdout.is_terminal() => answer.text.to_string(),
+            false => self.rendered(&answer.text, self.globals.colors(&stdout)),
         };
         say(&mut stdout.lock(), &text)
+    }
+
+    /// The screen that answers are laid out for.
+    pub(super) fn screen(&self) -> Screen {
+        Screen::new(terminal_columns(), &self.globals.options())
+    }
+
+    /// A text with its emphasis as colours, if wanted. Only the text is escaped.
+    fn rendered(&self, text: &StyledText, colors: bool) -> String {
+        let style = |emphasis| match emphasis {
+            Emphasis::Name if colors => AnsiColor::Cyan.on_default(),
+            Emphasis::Faint if colors => Style::new().dimmed(),
+            _ => Style::new(),
+        };
+        let part = |(emphasis, text): (Emphasis, &str)| {
+            let style = style(emphasis);
+            format!("{style}{}{style:#}", escaped(text))
+        };
+        text.parts().map(part).collect()
     }
 
     /// Prints an error and its hint.
@@ -59,7 +78,8 @@ impl Output {
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
         let mut text = format!("{red}error:{red:#} {}\n", escaped(&error.to_string()));
         if let Some(hint) = &error.hint {
-            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(hint)));
+            let hint = self.screen().with_options(hint);
+            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
         print_error(&mut stderr, &text);
     }
@@ -69,6 +89,13 @@ impl Output {
         // A closed output cannot be reported anywhere.
         let _ = page.print();
     }
+}
+
+/// The columns of the terminal on standard output, if it is one.
+fn terminal_columns() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let (width, _) = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal())?;
+    Some(usize::from(width.0))
 }
 
 /// The answer as JSON: indented on a terminal, otherwise one line.

@@ -27,24 +27,7 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
 
 /// The parser's message as an error, with a better hint where there is one.
 fn to_error(rendered: &str, arguments: &[OsString]) -> Error {
-    let error = translate(rendered, &help_for(arguments));
-    match stage_for(&error.message, arguments) {
-        Some(stage) => error.hint(stage),
-        None => error,
-    }
-}
-
-/// The pipeline stage that replaces an option which other commands have and `search` lacks.
-fn stage_for(message: &str, arguments: &[OsString]) -> Option<String> {
-    const MEANT: [&str; 4] = ["-k", "--limit", "--top-k", "-n"];
-    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    if !words.contains(&"search") || !message.starts_with("unexpected argument") {
-        return None;
-    }
-    let option = MEANT.into_iter().find(|option| message.contains(&format!("`{option}`")))?;
-    let behind = words.iter().skip_while(|word| **word != option).nth(1);
-    let count = behind.and_then(|word| word.parse::<usize>().ok()).unwrap_or(3);
-    Some(format!("`-p limit:{count}` keeps the first {count}; with words, `-p hybrid -p limit:{count}`"))
+    translate(rendered, &help_for(arguments))
 }
 
 /// The command line that prints the help of the intended command.
@@ -120,10 +103,6 @@ mod tests {
         invalid value `many` for `--lines <N>`: invalid digit found in string
         see `poc-memory daemon log --help`
         ");
-        for line in [["search", "--limit", "5", "x"], ["search", "-n", "5", "x"]] {
-            let told = check(&line);
-            assert!(told.contains("`-p limit:5`") && !told.contains("as a value"), "{told}");
-        }
         insta::assert_snapshot!(check(&["search", "-p"]), @r"
         a value is required for `--pipeline <STAGE>` but none was supplied
         see `poc-memory search --help`

@@ -1,24 +1,27 @@
 //! `changes`
 
-use super::text::table;
+use super::screen::{Emphasis, Screen, StyledText};
+use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
+use poc_store::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Notes listed for one change.
 const SHOWN: usize = 3;
 
-/// List the latest changes of notes, newest first, with the numbers that `undo` takes.
+/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Questions are not listed, although
+/// they count uses.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {
     /// How many changes, at most 1000 [default: 20]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, short = 'n', value_name = "NUMBER")]
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
@@ -52,6 +55,11 @@ struct ChangeRow {
     nodes: Vec<String>,
 }
 
+/// Whether a change is listed: not the use counts and learned edges that questions leave behind.
+pub(super) fn is_listed(cause: &Cause) -> bool {
+    super::find(&cause.op).is_none_or(|op| op.access != Access::Read)
+}
+
 impl Op for Changes {
     const NAME: &'static str = "changes";
     const ACCESS: Access = Access::Person;
@@ -60,7 +68,7 @@ impl Op for Changes {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ChangesOutput> {
         let limit = argument::count("limit", self.limit, ("changes.limit", ctx.memory.config.changes.limit))?;
-        let latest = history::latest(ctx.memory, limit)?;
+        let latest = history::latest(ctx.memory, limit, &is_listed)?;
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
         let change = |RecentChange { seq, cause, nodes }: RecentChange| ChangeRow {
             seq,
@@ -79,8 +87,12 @@ impl Op for Changes {
     }
 
     fn show(output: &ChangesOutput) -> String {
+        Self::styled(output, &Screen::default()).to_string()
+    }
+
+    fn styled(output: &ChangesOutput, screen: &Screen) -> StyledText {
         if output.changes.is_empty() {
-            return "nothing has changed yet\n".into();
+            return "nothing has changed yet\n".to_owned().into();
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
@@ -91,8 +103,12 @@ impl Op for Changes {
                 Some(run) => format!("{} {run}", change.op),
                 None => change.op.clone(),
             };
-            vec![change.seq.to_string(), change.at.to_string(), change.actor.clone(), what, nodes]
+            vec![change.seq.to_string(), second(change.at), change.actor.clone(), what, nodes]
         };
-        table(&output.changes.iter().map(row).collect::<Vec<_>>())
+        let rows: Vec<Vec<String>> = output.changes.iter().map(row).collect();
+        let mut text = StyledText::default();
+        let columns = [Emphasis::Name, Emphasis::Faint, Emphasis::None, Emphasis::None, Emphasis::Name];
+        text.push_table(screen, &columns, &rows, |_| None);
+        text
     }
 }

@@ -2,6 +2,7 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
+use super::screen::{Screen, StyledText};
 use super::{Ctx, schema_defaults, tenancy};
 use poc_config::TenantSchema;
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -121,6 +122,11 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// The answer as text for a person: empty, or ending with a newline.
     fn show(output: &Self::Output) -> String;
 
+    /// The same text, laid out for a screen and with emphasis.
+    fn styled(output: &Self::Output, _screen: &Screen) -> StyledText {
+        Self::show(output).into()
+    }
+
     /// Whether the text of this answer is the content of a file and must be printed unchanged.
     fn verbatim(_output: &Self::Output) -> bool {
         false
@@ -146,6 +152,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
 pub trait OpOutput {
     /// See [`Op::show`].
     fn show(&self) -> String;
+    /// See [`Op::styled`].
+    fn styled(&self, screen: &Screen) -> StyledText;
     /// See [`Op::verbatim`].
     fn verbatim(&self) -> bool;
     /// See [`Op::notice`].
@@ -161,6 +169,10 @@ struct Decoded<O: Op>(O::Output);
 impl<O: Op> OpOutput for Decoded<O> {
     fn show(&self) -> String {
         O::show(&self.0)
+    }
+
+    fn styled(&self, screen: &Screen) -> StyledText {
+        O::styled(&self.0, screen)
     }
 
     fn verbatim(&self) -> bool {

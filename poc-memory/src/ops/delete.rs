@@ -40,7 +40,9 @@ impl Op for Delete {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let deleted = ctx.memory.store.transact(cause, |tx| {
-            let node = resolve::named(tx, &self.node, "node")?;
+            // What is deleted is named exactly.
+            let node = resolve::exact(tx, &self.node)?
+                .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             delete::apply(tx, node.id, now)
         })?;
         let delete::DeleteReport { node, edges, derived } = deleted.value;

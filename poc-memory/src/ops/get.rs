@@ -1,6 +1,7 @@
 //! `get`
 
 use super::history::{self, HistoryEntry};
+use super::text::second;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
@@ -21,7 +22,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Get {
-    /// Key or id of the note
+    /// Key of the note, in any spelling that has one meaning, or id or its first 8 digits
     node: String,
     /// Print the note as a Markdown file with front matter
     #[arg(long)]
@@ -185,10 +186,10 @@ impl Op for Get {
         line("type", &format!("{}, {}, {}", output.node_type, output.category, output.state));
         line("keywords", &output.keywords.join(", "));
         line("weight", &format!("{:.3}", output.weight));
-        line("created", &output.created);
-        line("modified", &format!("{}, version {}", output.modified, output.version));
+        line("created", &second(output.created));
+        line("modified", &format!("{}, version {}", second(output.modified), output.version));
         let past = if output.expired { ": it is past, and no search finds the note" } else { "" };
-        line("expires", &output.expires.map(|at| format!("{at}{past}")).unwrap_or_default());
+        line("expires", &output.expires.map(|at| format!("{}{past}", second(at))).unwrap_or_default());
         line("provenance", &format!("{}, trust {}", output.provenance, output.trust));
         line("author", &output.author.as_deref().unwrap_or_default());
         line("source", &output.source.as_deref().unwrap_or_default());
@@ -210,6 +211,7 @@ impl Op for Get {
             text.push_str("\nvisits\n");
         }
         for VisitRow { agent, at, outcome, version } in &output.visits {
+            let at = second(*at);
             let _ = writeln!(text, "  {at}  v{version}  {outcome} by {agent}");
         }
         text.push_str("\nhistory\n");

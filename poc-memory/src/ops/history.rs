@@ -1,5 +1,6 @@
 //! `history`
 
+use super::text::second;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -119,6 +120,7 @@ impl Op for History {
             for NeighborEdge { direction, key, created, provenance, reason, .. } in ends {
                 let arrow = if *direction == Direction::Out { "→" } else { "←" };
                 let reason = self::reason(reason);
+                let created = second(*created);
                 let _ = writeln!(text, "  {created}  {kind} {arrow} `{key}` by {provenance}{reason}");
             }
         }
@@ -130,6 +132,7 @@ impl Op for History {
 pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
     let HistoryEntry { seq, at, version, did, actor, op, .. } = entry;
+    let at = second(*at);
     format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run})\n")
 }
 

@@ -1,11 +1,15 @@
 //! What every hit says about its note, in all answers that list notes.
 
 use super::snippet::snippet;
+use super::text::day;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, Node, NodeId, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The columns before the second line of a hit.
+pub(in crate::ops) const DETAIL_INDENT: usize = 9;
 
 /// The note of a hit.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -54,8 +58,12 @@ impl HitNote {
 
     /// Its date and snippet as a line of text output, indented below the hit.
     pub(in crate::ops) fn detail(&self) -> String {
-        let date = self.date.utc().map(|date| date.format("%Y-%m-%d").to_string()).unwrap_or_default();
-        format!("         {}\n", format!("{date}  {}", self.snippet).trim())
+        format!("{}{}\n", " ".repeat(DETAIL_INDENT), self.date_and_snippet())
+    }
+
+    /// Its date and snippet in one line.
+    pub(in crate::ops) fn date_and_snippet(&self) -> String {
+        format!("{}  {}", day(self.date), self.snippet).trim().to_owned()
     }
 }
 

@@ -1,10 +1,12 @@
 //! `insert`
 
 mod batch;
+mod body;
 
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
+use body::BodyArgument;
 use poc_graph::error::{Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeId, normal_key};
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 /// notes. A duplicate is recognised and not stored twice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
+#[command(visible_alias = "add")]
 #[schemars(transform = batch::describe)]
 pub(crate) struct Insert {
     /// Title, one line; if omitted, the first line of the body
@@ -28,14 +31,9 @@ pub(crate) struct Insert {
     )]
     title: Option<String>,
     /// Text, in Markdown
-    #[arg(
-        long,
-        short,
-        value_name = "TEXT",
-        value_parser = argument::text,
-        help = "Text, in Markdown. `-` reads standard input"
-    )]
-    body: Option<String>,
+    #[command(flatten)]
+    #[serde(default, skip_serializing_if = "BodyArgument::is_absent")]
+    body: BodyArgument,
     /// Keywords
     #[arg(long = "keyword", short = 'k', value_name = "WORD", help = "A keyword; repeat it for more")]
     #[serde(default)]
@@ -177,7 +175,7 @@ impl Insert {
         }
         Ok(Draft {
             title: self.title,
-            body: self.body,
+            body: self.body.0,
             keywords: Some(self.keywords).filter(|words| !words.is_empty()),
             key: self.key,
             node_type: self.node_type,

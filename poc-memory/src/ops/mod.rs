@@ -4,6 +4,7 @@ mod actor;
 mod agent;
 mod answer;
 mod argument;
+mod backlinks;
 mod calibrate;
 mod changes;
 mod classify;
@@ -12,6 +13,7 @@ mod daemon;
 mod def;
 mod delete;
 mod demote;
+mod duplicates;
 mod eval_live;
 mod explore;
 mod export;
@@ -25,6 +27,7 @@ mod import;
 mod insert;
 mod json_schema;
 mod link;
+mod list;
 mod mark;
 mod measures;
 mod migrate;
@@ -39,11 +42,13 @@ mod rename;
 pub(crate) mod request;
 mod retrieve;
 mod schema_defaults;
+mod screen;
 mod search;
 mod serde_message;
 mod snippet;
 mod stats;
 mod supersede;
+mod tags;
 pub mod tenancy;
 #[cfg(test)]
 mod tests;
@@ -66,6 +71,7 @@ pub(crate) use json_schema::schema;
 pub(crate) use measures::measures_table;
 pub use page::PageLink;
 pub use request::FormerText;
+pub use screen::{Emphasis, Screen, StyledText};
 pub(crate) use text::{plural, table};
 
 use poc_graph::error::Result;
@@ -128,6 +134,10 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<explore::Explore>(),
     OpDef::of::<classify::Classify>(),
     OpDef::of::<get::Get>(),
+    OpDef::of::<list::List>(),
+    OpDef::of::<tags::Tags>(),
+    OpDef::of::<backlinks::Backlinks>(),
+    OpDef::of::<duplicates::Duplicates>(),
     OpDef::of::<write::Write>(),
     OpDef::of::<recall::Recall>(),
     OpDef::of::<forget::Forget>(),

@@ -4,6 +4,7 @@ use super::argument::TextArgument;
 use super::hit::{HitNote, bounded, is_zero};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveHit};
+use super::screen::{Screen, StyledText};
 use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
@@ -11,6 +12,7 @@ use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::known_note::{self, GateReason, GateResult};
+use poc_notes::resolve::quoted;
 use poc_notes::samples;
 use poc_rank::gate::{CertaintySignals, Signals, TitleSignals, Verdict};
 use schemars::JsonSchema;
@@ -20,7 +22,8 @@ use std::fmt::Write as _;
 
 /// Check whether a note about something exists. Returns the note if the match is certain (STRONG), a candidate to
 /// verify if it is likely (WEAK), and otherwise the nearest notes (MISS). STRONG means that there is a note on this
-/// subject, not that it contains the answer: read it. Words that no note contains count against a match. The setting
+/// subject, not that it contains the answer: read it. Words that no note contains count against a match, and a name or
+/// number in the question that the note lacks makes it WEAK at most. The setting
 /// `[query] gate` chooses the rule. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +72,10 @@ pub(crate) struct QueryOutput {
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
+    /// Names and numbers in the question that the matching note lacks, folded; they prevent a certain match, because the
+    /// note may be about another person, place or number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fallback: Vec<RetrieveHit>,
@@ -133,6 +140,7 @@ impl Op for Query {
             signals,
             thresholds,
             unheld: known.unknown_names,
+            missing: known.missing_subjects,
             fallback,
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -141,6 +149,10 @@ impl Op for Query {
     }
 
     fn show(output: &QueryOutput) -> String {
+        Self::styled(output, &Screen::default()).to_string()
+    }
+
+    fn styled(output: &QueryOutput, screen: &Screen) -> StyledText {
         let (key, title) = match &output.note {
             Some(note) => (note.key.as_str(), note.title.as_str()),
             None => ("", ""),
@@ -150,7 +162,9 @@ impl Op for Query {
                 format!("STRONG  {key}  {title}\na note on this subject; it may not contain the answer\n")
             }
             Verdict::Weak => format!(
-                "WEAK  {key}  {title}\nunverified: `poc-memory get {key}` shows whether it is what you mean\n"
+                "WEAK  {key}  {title}\nunverified: `{} get {}` shows whether it is what you mean\n",
+                screen.program,
+                quoted(key)
             ),
             Verdict::Miss => "MISS\n".to_owned(),
         };
@@ -158,7 +172,7 @@ impl Op for Query {
             text.push_str(&format!("\n{body}\n\n"));
             if output.body_left_out > 0 {
                 let more = plural(output.body_left_out as u64, "more character");
-                text.push_str(&format!("{more}: `poc-memory get {key}` shows all\n\n"));
+                text.push_str(&format!("{more}: `{} get {}` shows all\n\n", screen.program, quoted(key)));
             }
         }
         text.push_str(&signals(&output.signals));
@@ -170,10 +184,17 @@ impl Op for Query {
         for name in &output.unheld {
             text.push_str(&format!("no note contains `{name}`\n"));
         }
-        if !output.fallback.is_empty() {
-            text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
+        for name in &output.missing {
+            text.push_str(&format!("`{key}` does not contain `{name}`\n"));
         }
-        text + &degradations(&output.degraded)
+        let mut styled = StyledText::default();
+        if !output.fallback.is_empty() {
+            text.push_str("\nnearest, unverified\n");
+            styled.push(std::mem::take(&mut text));
+            retrieve::push_lines(&mut styled, screen, &output.fallback);
+        }
+        styled.push(text + &degradations(&output.degraded));
+        styled
     }
 }
 

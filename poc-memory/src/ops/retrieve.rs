@@ -1,9 +1,10 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
-use super::hit::HitNote;
+use super::hit::{DETAIL_INDENT, HitNote};
 use super::request::FormerText;
-use super::text::degradations;
+use super::screen::{Emphasis, Screen, StyledText};
+use super::text::{degradations, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, View};
@@ -27,7 +28,7 @@ pub(crate) struct Retrieve {
     #[schemars(regex(pattern = r"\S"))]
     text: TextArgument,
     /// How many notes, at most 256 [default: 8]
-    #[arg(long, short = 'k', value_name = "N")]
+    #[arg(long, short = 'k', alias = "limit", short_alias = 'n', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,
@@ -153,9 +154,17 @@ impl Op for Retrieve {
     }
 
     fn show(output: &RetrieveOutput) -> String {
-        let text =
-            if output.results.is_empty() { "nothing found\n".to_owned() } else { lines(&output.results) };
-        text + &degradations(&output.degraded)
+        Self::styled(output, &Screen::default()).to_string()
+    }
+
+    fn styled(output: &RetrieveOutput, screen: &Screen) -> StyledText {
+        let mut text = StyledText::default();
+        match output.results.as_slice() {
+            [] => text.push("nothing found\n"),
+            found => push_lines(&mut text, screen, found),
+        }
+        text.push(degradations(&output.degraded));
+        text
     }
 }
 
@@ -217,8 +226,8 @@ pub(super) fn to_hits(
     hits.into_iter().map(of).collect()
 }
 
-/// Hits as text for a person.
-pub(super) fn lines(found: &[RetrieveHit]) -> String {
+/// Adds hits as text for a person.
+pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[RetrieveHit]) {
     // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
@@ -230,25 +239,26 @@ pub(super) fn lines(found: &[RetrieveHit]) -> String {
             vec![
                 format!("{:>7.digits$}", hit.score),
                 hit.note.key.clone(),
-                hit.note.title.clone(),
+                one_line(&hit.note.title),
                 ranks.join(", "),
             ]
         })
         .collect();
-    let table = super::text::table(&rows);
-    let mut text = String::new();
     // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
-    for (line, hit) in table.lines().zip(found) {
-        text.push_str(line);
-        text.push('\n');
-        text.push_str(&if is_explained { explanation(hit, digits) } else { hit.note.detail() });
+    let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
+    text.push_table(screen, &columns, &rows, |row| {
+        let hit = found.get(row)?;
+        let mut lines = match is_explained {
+            true => explanation(hit, digits),
+            false => screen.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
+        };
         if let Some(DerivedNote { key, title }) = &hit.derived {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "         found through {key}: {title}");
+            let _ = writeln!(lines, "         found through {key}: {title}");
         }
-    }
-    text
+        Some(lines)
+    });
 }
 
 /// Characters of a passage in text output.

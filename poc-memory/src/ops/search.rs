@@ -1,9 +1,10 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
-use super::hit::{HitNote, is_zero};
+use super::hit::{DETAIL_INDENT, HitNote, is_zero};
 use super::request::FormerText;
-use super::text::{degradations, plural};
+use super::screen::{Emphasis, Screen, StyledText};
+use super::text::{degradations, one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
@@ -20,9 +21,9 @@ use std::fmt::Write as _;
 const EXAMPLES: &str = "\
 Examples:
   poc-memory search btree journal               by meaning and by words
-  poc-memory search btree journal -p 'hybrid | limit:3'
-  poc-memory search btree journal -p spread     notes with the words (`match:`),
-                                                and notes linked to them
+  poc-memory search btree journal -n 3
+  poc-memory search btree journal -p spread     the same notes, and notes linked
+                                                to them
   poc-memory search -p type:episodic -p '!visited:linker' -p limit:20
   poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain
 
@@ -67,7 +68,7 @@ fn wrapped(signature: &str) -> String {
 }
 
 /// Find notes by words, by a pipeline such as `all | type:episodic | sort:priority | limit:20`, or by both:
-/// the pipeline then starts from the notes that match the words.
+/// the pipeline then goes on from the notes that the words find.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[command(
@@ -78,7 +79,7 @@ fn wrapped(signature: &str) -> String {
 )]
 pub(crate) struct Search {
     /// Words or a sentence to search for: the argument of the pipeline's first stage if it takes a text, otherwise of a
-    /// `match:` stage in front
+    /// `hybrid:` stage in front
     #[command(flatten)]
     #[serde(default, skip_serializing_if = "OptionalTextArgument::is_absent")]
     text: OptionalTextArgument,
@@ -99,8 +100,16 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// How many notes, at most 1,000; without effect if the pipeline sets a limit [default: 1000]
-    #[arg(long, short = 'k', value_name = "N")]
+    /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and stages alone
+    /// up to 1,000. A `limit:` stage is stronger
+    #[arg(
+        long = "limit",
+        short = 'n',
+        alias = "top-k",
+        short_alias = 'k',
+        value_name = "N",
+        help = "How many notes, at most 1,000 [default: 8 with words, 20 with words and stages]"
+    )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     top_k: Option<usize>,
@@ -114,8 +123,8 @@ pub(crate) struct Search {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchHit>,
-    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`; `offset:1000`
-    /// at the end of the pipeline returns those after the first 1,000, and `limit:` sets another maximum.
+    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a text and 1,000
+    /// without; `offset:` at the end of the pipeline returns the next ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.
@@ -171,8 +180,11 @@ impl Op for Search {
     type Output = SearchOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<SearchOutput> {
+        let config = &ctx.memory.config.search;
         let text = self.text.as_deref();
-        let wanted = self.top_k.unwrap_or(MAX_HITS);
+        let has_words = text.is_some_and(|text| !text.trim().is_empty());
+        let is_plain = self.pipeline.is_empty();
+        let wanted = self.top_k.unwrap_or(if has_words && !is_plain { config.limit } else { MAX_HITS });
         if !(1..=MAX_HITS).contains(&wanted) {
             return Err(Error::invalid(format!("{wanted} is out of range"))
                 .hint(format!(
@@ -181,27 +193,34 @@ impl Op for Search {
                 .field("top_k"));
         }
         let mut stages = self.pipeline;
-        let is_plain = stages.is_empty();
         if is_plain {
-            if text.is_none_or(|text| text.trim().is_empty()) {
+            if !has_words {
                 return Err(Error::invalid("there is nothing to search for")
                     .hint("give a text, or a pipeline such as `all | limit:20`")
                     .field("text"));
             }
-            stages.push(ctx.memory.config.search.pipeline.text.clone());
+            stages.push(match self.top_k {
+                // The number replaces that of the setting.
+                Some(number) => format!("{} | limit:{number}", without_limit(&config.pipeline.text)),
+                None => config.pipeline.text.clone(),
+            });
         }
         let names = ctx.memory.names.load();
         let pipeline =
             Pipeline::from_parts(&text.map(str::to_owned).into_iter().collect::<Vec<_>>(), &stages, &names)
                 .map_err(|error| {
                 // With words alone, an invalid pipeline is the setting's fault, so report the setting.
-                let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
+                let plain = || names.check_plain(&config.pipeline).err();
                 is_plain.then(plain).flatten().unwrap_or(error)
             })?;
         let reading =
             ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
         let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
-        let (set, explanation) = pipeline.run_to(&reading.sources(), bound)?;
+        let (mut set, explanation) = pipeline.run_to(&reading.sources(), bound)?;
+        if is_plain && self.top_k.is_none() {
+            let keeps = |(place, item): &(usize, ScoredNode)| *place == 0 || item.score >= config.min_score;
+            set.items = set.items.into_iter().enumerate().filter(keeps).map(|(_, item)| item).collect();
+        }
         let searched = pipeline.text();
         let shown = set.items.iter().take(bound);
         let results =
@@ -215,7 +234,7 @@ impl Op for Search {
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
-            by_text: text.is_some_and(|text| !text.trim().is_empty()),
+            by_text: has_words,
             past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -223,32 +242,35 @@ impl Op for Search {
     }
 
     fn show(output: &SearchOutput) -> String {
-        let longest = |width: fn(&SearchHit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
-        let key = longest(|hit| hit.note.key.chars().count()).min(40);
-        let node_type = longest(|hit| hit.note.node_type.chars().count());
+        Self::styled(output, &Screen::default()).to_string()
+    }
+
+    fn styled(output: &SearchOutput, screen: &Screen) -> StyledText {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
-        let mut text = String::new();
         let by_weight = output.sorted_by.as_deref() == Some("weight");
-        for hit in &output.results {
+        let row = |hit: &SearchHit| {
             let weight = if by_weight { format!("  weight {:.3}", hit.weight) } else { String::new() };
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{:>7.digits$}{weight}  {:<key$}  {:<node_type$}  {}",
-                hit.score, hit.note.key, hit.note.node_type, hit.note.title
-            );
-            if output.by_text {
-                text.push_str(&hit.note.detail());
-            }
-        }
+            let note = &hit.note;
+            let score = format!("{:>7.digits$}{weight}", hit.score);
+            vec![score, note.key.clone(), note.node_type.clone(), one_line(&note.title)]
+        };
+        let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
+        let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::Faint, Emphasis::None];
+        let mut styled = StyledText::default();
+        styled.push_table(screen, &columns, &rows, |row| {
+            let hit = output.results.get(row).filter(|_| output.by_text)?;
+            Some(screen.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT))
+        });
+        let mut text = String::new();
         if output.results.is_empty() {
             text.push_str("nothing found\n");
         }
         if output.left_out > 0 {
             let more = plural(output.left_out as u64, "more note");
             let next = output.results.len();
-            let _ = writeln!(text, "{more} left out: add `-p limit:N` or `-p offset:{next}`");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{more} left out: add `-n N` or `-p offset:{next}`");
         }
         for pair in &output.pairs {
             let _ = writeln!(text, "pair {:.3}  {}  {}", pair.similarity, pair.a, pair.b);
@@ -263,7 +285,16 @@ impl Op for Search {
         if output.past {
             let _ = writeln!(text, "as of {}", output.as_of);
         }
-        text + &degradations(&output.degraded)
+        styled.push(text + &degradations(&output.degraded));
+        styled
+    }
+}
+
+/// A pipeline without the limit at its end.
+fn without_limit(pipeline: &str) -> &str {
+    match pipeline.rsplit_once('|') {
+        Some((before, last)) if last.trim().starts_with("limit:") => before.trim_end(),
+        _ => pipeline,
     }
 }
 

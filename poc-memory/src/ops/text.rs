@@ -1,5 +1,6 @@
 //! Text output of common parts of answers.
 
+use poc_agent::schedule::local_zone;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 
@@ -18,12 +19,26 @@ pub(in crate::ops) fn diagnostic_text(diagnostic: &FileDiagnostic) -> String {
     format!("{place}{}{hint}\n", diagnostic.message)
 }
 
-/// A time to the minute in UTC; `-` for none.
+/// A time to the minute in the time zone of this machine, with its offset from UTC; `-` for none.
 pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
-    match at.and_then(Timestamp::utc) {
-        Some(at) => at.format("%Y-%m-%d %H:%MZ").to_string(),
-        None => "-".to_owned(),
-    }
+    at.map_or_else(|| "-".to_owned(), |at| local(at, "%Y-%m-%d %H:%M"))
+}
+
+/// A time to the second in the time zone of this machine, with its offset from UTC.
+pub(in crate::ops) fn second(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M:%S")
+}
+
+/// The day of a time in the time zone of this machine.
+pub(in crate::ops) fn day(at: Timestamp) -> String {
+    let day = at.utc().map(|at| at.with_timezone(&local_zone()).format("%Y-%m-%d").to_string());
+    day.unwrap_or_default()
+}
+
+fn local(at: Timestamp, format: &str) -> String {
+    let Some(at) = at.utc().map(|at| at.with_timezone(&local_zone())) else { return "-".to_owned() };
+    let offset = at.format("%:z").to_string();
+    format!("{}{}", at.format(format), if offset == "+00:00" { "Z" } else { &offset })
 }
 
 /// Text of a model or a note on one line, so that it cannot imitate lines of the output.

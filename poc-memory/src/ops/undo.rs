@@ -1,22 +1,23 @@
 //! `undo`
 
 use super::agent::undo::{self, RefusedAction};
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, argument, changes};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Moment;
+use poc_notes::history;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Undo a change, an agent's run, or all runs since a time. A change that later changes build on is left alone and
-/// reported; the rest of a run is undone. Undoing a change is itself a change and can be undone; undoing a run
-/// cannot.
+/// Undo the last change, a given one, an agent's run, or all runs since a time. A change that later changes build on is
+/// left alone and reported; the rest of a run is undone. Undoing a change is itself a change and can be undone, so a
+/// second `undo` restores it; undoing a run cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
-    /// Number of a change, as `history` shows it, or id of a run or its first digits
-    #[arg(required_unless_present = "since", conflicts_with = "since")]
+    /// Number of a change, as `changes` shows it, or id of a run or its first digits [default: the last change]
+    #[arg(conflicts_with = "since")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     what: Option<String>,
     /// Undo all runs that started since then, the latest first: a time, or how long ago (`12h`)
@@ -52,6 +53,13 @@ fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|_| !what.starts_with('0'))
 }
 
+/// The last change of notes: its number, or the id of the run it belongs to.
+fn last_change(ctx: &Ctx<'_>) -> Result<String> {
+    let last = history::latest(ctx.memory, 1, &changes::is_listed)?.into_iter().next();
+    let last = last.ok_or_else(|| Error::not_found("nothing has changed yet").field("what"))?;
+    Ok(last.cause.run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))
+}
+
 impl Op for Undo {
     const NAME: &'static str = "undo";
     const ACCESS: Access = Access::Person;
@@ -60,7 +68,11 @@ impl Op for Undo {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
         let (mut changed, mut run, mut runs) = (None, None, Vec::new());
-        let items = match (self.what, self.since) {
+        let what = match (&self.what, self.since) {
+            (None, None) => Some(last_change(ctx)?),
+            _ => self.what,
+        };
+        let items = match (what, self.since) {
             (Some(what), None) => {
                 let at = |error: Error| error.field("what");
                 if self.agent.is_some() {

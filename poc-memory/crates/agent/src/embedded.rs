@@ -9,6 +9,10 @@ pub fn agents() -> &'static [(&'static str, &'static str)] {
     files::AGENTS
 }
 
+/// The file in the `agents` folder with the file names of the bundled agents that `init` wrote, one per line. A bundled
+/// agent in it whose file is missing was removed by somebody and stays removed.
+pub const WRITTEN_AGENTS: &str = ".bundled";
+
 /// Bundled prompt templates: file name (`linker.md`) and text.
 pub fn prompts() -> &'static [(&'static str, &'static str)] {
     files::PROMPTS

@@ -240,6 +240,16 @@ impl Paths {
         self.folders().iter().try_for_each(|folder| create_private(folder))
     }
 
+    /// The folders of a named profile, which contain nothing of other profiles; `None` for the default profile, whose
+    /// folders contain all others.
+    pub fn own_folders(&self) -> Option<Vec<PathBuf>> {
+        self.profile.as_ref()?;
+        let mut folders = vec![self.data.clone(), self.config.clone(), self.runtime.clone()];
+        folders.sort();
+        folders.dedup();
+        Some(folders)
+    }
+
     /// The folders that contain everything else.
     pub fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.config.clone(), self.data.clone(), self.runtime.clone(), self.store()];

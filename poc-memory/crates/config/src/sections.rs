@@ -60,6 +60,12 @@ section!(
         query: QueryConfig,
         /// The op `explore`.
         explore: ExploreConfig,
+        /// The op `list`.
+        list: ListConfig,
+        /// The op `tags`.
+        tags: TagsConfig,
+        /// The op `duplicates`.
+        duplicates: DuplicatesConfig,
         /// The op `changes`.
         changes: ChangesConfig,
         /// The op `view`.
@@ -243,6 +249,10 @@ section!(
     SearchConfig {
         /// Stages appended to the terms when the query has no stages.
         pipeline: SavedPipeline,
+        /// Notes of a search with words and stages, unless the stages or the query set another number.
+        limit: usize,
+        /// Least score of a hit when the query has no stages and no number of notes. The first hit is always kept.
+        min_score: f64,
     }
 );
 section!(
@@ -274,6 +284,29 @@ impl ConsolidateConfig {
     }
 }
 
+section!(
+    /// The op `list`.
+    ListConfig {
+        /// Notes shown when no other number is asked for.
+        limit: usize,
+    }
+);
+section!(
+    /// The op `tags`.
+    TagsConfig {
+        /// Keywords shown when no other number is asked for.
+        limit: usize,
+    }
+);
+section!(
+    /// The op `duplicates`.
+    DuplicatesConfig {
+        /// Pairs shown when no other number is asked for.
+        limit: usize,
+        /// Least share of words that both notes of a pair have, of those that either has, 0–1.
+        min_words: f64,
+    }
+);
 section!(
     /// The op `changes`.
     ChangesConfig {

@@ -106,15 +106,15 @@ pub struct RecentChange {
     pub nodes: Vec<String>,
 }
 
-/// The latest changes of notes, newest first, at most `most`.
-pub fn latest(memory: &Memory, most: usize) -> Result<Vec<RecentChange>> {
+/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`.
+pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let mut found = Vec::new();
     for seq in (1..=memory.store.last_seq()).rev() {
         if found.len() >= most {
             break;
         }
         let Some(txn) = memory.store.txn(seq)? else { continue };
-        if txn.writes.iter().any(|write| is_note_table(write.table)) {
+        if is_listed(&txn.cause) && txn.writes.iter().any(|write| is_note_table(write.table)) {
             let nodes = touched_keys(memory, &txn)?;
             found.push(RecentChange { seq, cause: txn.cause, nodes });
         }

@@ -56,6 +56,9 @@ pub struct GateResult {
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
+    /// Names and numbers in the query that the best note lacks, folded. They suggest that the note is about another
+    /// person, place or number. Always empty with a gate over titles.
+    pub missing_subjects: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
 }
@@ -72,6 +75,8 @@ pub enum GateReason {
     Likelihood,
     /// A name of the query is in no note: STRONG became WEAK.
     UnknownName,
+    /// A name or number of the query is not in the note: STRONG became WEAK.
+    OtherSubject,
     /// The path of the spelling of the gate `two-path`.
     Spelling,
     /// The path of the meaning of the gate `two-path`.
@@ -94,6 +99,7 @@ impl GateReason {
             GateReason::Certainty => "certainty",
             GateReason::Likelihood => "likelihood",
             GateReason::UnknownName => "unknown-name",
+            GateReason::OtherSubject => "other-subject",
             GateReason::Spelling => "spelling",
             GateReason::Meaning => "meaning",
             GateReason::CrossEncoder => "cross-encoder",

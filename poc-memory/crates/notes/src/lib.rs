@@ -10,6 +10,7 @@ pub mod delete;
 pub mod derivation;
 pub mod diff;
 mod draft;
+pub mod duplicates;
 pub mod edges;
 mod embedder;
 pub mod eval;

@@ -1,30 +1,63 @@
-//! Finds nodes by their id or key.
+//! Finds nodes by their id, key or another name.
 
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Node, NodeId, View, Visibility, closest_key, normal_key};
+use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
+use poc_search::retrieve::key::notes_of_name;
 use poc_store::{Records, Tx};
 
-/// The node with an id or a key in `records`, in any state. If there is none, the error suggests a similar key
-/// from `view`.
+/// The least number of characters of an id that name a node.
+const MIN_ID_CHARS: usize = 8;
+
+/// The node with an id or a key in `records`, in any state. If there is none: the node in `view` that the name stands
+/// for in a question, with other capitals, as a file or without its folder ([`notes_of_name`]), or whose id begins with
+/// the name.
+///
+/// # Errors
+/// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name.
 pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result<Node> {
-    let by_id = match name.parse::<NodeId>() {
-        Ok(id) => records.node(id)?,
-        Err(_) => None,
-    };
-    let found = match by_id {
-        Some(node) => Some(node),
-        None => match records.find_key(&normal_key(name))? {
-            Some(id) => records.node(id)?,
-            None => None,
-        },
-    };
-    found.ok_or_else(|| unknown(name, view))
+    if let Some(node) = exact(records, name)? {
+        return Ok(node);
+    }
+    let mut found = notes_of_name(view, name);
+    if found.is_empty() {
+        found = with_id_prefix(view, name);
+    }
+    match found.as_slice() {
+        [only] => {
+            let node = view.id(*only).map(|id| records.node(id)).transpose()?.flatten();
+            node.ok_or_else(|| unknown(name, view))
+        }
+        [] => Err(unknown(name, view)),
+        several => {
+            let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
+            Err(Error::invalid(format!("`{name}` may be one of several notes"))
+                .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
+        }
+    }
+}
+
+/// The node with exactly this id or key, in any state.
+pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node>> {
+    if let Ok(id) = name.parse::<NodeId>()
+        && let Some(node) = records.node(id)?
+    {
+        return Ok(Some(node));
+    }
+    records.find_key(&normal_key(name))?.map_or(Ok(None), |id| records.node(id))
+}
+
+/// The nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters.
+fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
+    let text = text.to_lowercase();
+    let is_prefix = text.len() >= MIN_ID_CHARS && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let all = (0..view.slots()).filter(|_| is_prefix);
+    all.filter(|&ix| view.id(ix).is_some_and(|id| id.to_string().starts_with(&text))).collect()
 }
 
 /// As [`find`] in a transaction, for the value of a request's field.
 ///
 /// # Errors
-/// `not_found` with the field.
+/// Those of [`find`], with the field.
 pub fn named(tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
     find(tx, tx.view(), name).map_err(|error| error.field(field))
 }

@@ -15,8 +15,8 @@ fn get_shows_everything_about_a_note() {
     type       episodic, general, active
     keywords   storage
     weight     1.000
-    created    2026-11-21T08:00:00.000Z
-    modified   2026-11-21T09:00:00.000Z, version 2
+    created    2026-11-21 08:00:00Z
+    modified   2026-11-21 09:00:00Z, version 2
     provenance manual, trust user
     author     Ann
 
@@ -29,11 +29,11 @@ fn get_shows_everything_about_a_note() {
       → 0.51  btree  B-tree splits  (storage)
 
     visits
-      2026-11-21T09:00:00.000Z  v1  processed by linker
+      2026-11-21 09:00:00Z  v1  processed by linker
 
     history
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
-      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
+      2026-11-21 08:00:00Z  v1  created by manual (insert, change 2)
+      2026-11-21 09:00:00Z  v2  changed by manual (insert, change 5)
     ");
     insta::assert_snapshot!(say(&memory, "get btree --markdown"), @r"
     ---
@@ -71,10 +71,10 @@ fn get_shows_everything_about_a_note() {
     ");
     insta::assert_snapshot!(say(&memory, "history journal"), @r#"
     journal (ID)
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
-      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
+      2026-11-21 08:00:00Z  v1  created by manual (insert, change 2)
+      2026-11-21 09:00:00Z  v2  changed by manual (insert, change 5)
         author: "" → "Ann"
-      2026-11-21T08:00:00.000Z  link ← `btree` by manual  (splits are journalled)
+      2026-11-21 08:00:00Z  link ← `btree` by manual  (splits are journalled)
     "#);
 }
 
@@ -85,10 +85,7 @@ fn an_expired_note_is_marked_as_expired() {
     assert!(!say(&memory, "get fair").contains("past"));
     memory.clock.advance(Span::WEEK);
     let shown = say(&memory, "get fair");
-    assert!(
-        shown.contains("expires    2026-11-23T00:00:00.000Z: it is past, and no search finds"),
-        "{shown}"
-    );
+    assert!(shown.contains("expires    2026-11-23 00:00:00Z: it is past, and no search finds"), "{shown}");
     assert_eq!(json(&memory, "get fair")["expired"], true);
     assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
 }

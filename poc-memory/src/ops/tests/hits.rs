@@ -84,5 +84,5 @@ fn a_pipeline_without_a_limit_has_at_most_1000_hits() {
     assert_eq!(count("search -p all -p offset:1000"), (10, None));
     assert_eq!(count("search -p all -p limit:1005"), (1_005, None));
     let shown = say(&memory, "search -p all");
-    assert!(shown.ends_with("10 more notes left out: add `-p limit:N` or `-p offset:1000`\n"), "{shown}");
+    assert!(shown.ends_with("10 more notes left out: add `-n N` or `-p offset:1000`\n"), "{shown}");
 }

@@ -109,8 +109,8 @@ fn a_deleted_note_exists_at_an_earlier_time() {
     type       semantic, general, active
     keywords   storage
     weight     0.999
-    created    2026-11-21T08:00:00.000Z
-    modified   2026-11-21T08:00:00.000Z, version 1
+    created    2026-11-21 08:00:00Z
+    modified   2026-11-21 08:00:00Z, version 1
     provenance manual, trust user
 
     A split writes two pages.
@@ -122,10 +122,10 @@ fn a_deleted_note_exists_at_an_earlier_time() {
       ← 0.51  journal  The journal  (storage)
 
     visits
-      2026-11-21T09:00:00.000Z  v1  processed by linker
+      2026-11-21 09:00:00Z  v1  processed by linker
 
     history
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 1)
+      2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)
 
     as of 2026-11-21T10:00:00.000Z, after change 4
     ");

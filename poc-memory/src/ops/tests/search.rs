@@ -12,11 +12,11 @@ fn search_lists_its_results() {
     assert_eq!(say(&memory, "search nowhere -p match"), "nothing found\n");
     // Plain words run the pipeline of the settings.
     insta::assert_snapshot!(say(&memory, "search written journal"), @r"
-     1.500  journal  episodic  The journal
-            2026-11-21  Page splits are written to the journal.
-    -0.900  btree    semantic  B-tree splits
-            2026-11-21  A split writes two pages.
+    1.500  journal  episodic  The journal
+           2026-11-21  Page splits are written to the journal.
     ");
+    // With a number, that many are shown.
+    assert_eq!(json(&memory, "search written journal -n 2")["results"].as_array().unwrap().len(), 2);
     let found = json(&memory, "search journal --explain");
     assert_eq!(found["explain"]["stages"][0]["stage"], "hybrid:journal");
     let found = json(&memory, "search journal -p spread --explain");

@@ -36,6 +36,7 @@ const NAMING: &[(&str, &str)] = &[
     ("delete", r#"{"node": "ID"}"#),
     ("visit", r#"{"agent": "linker", "nodes": ["ID"]}"#),
     ("history", r#"{"node": "ID"}"#),
+    ("backlinks", r#"{"node": "ID"}"#),
     ("insert", r#"{"title": "Another", "supersedes": "ID"}"#),
     ("reinforce", r#"{"node": "ID"}"#),
     ("demote", r#"{"node": "ID"}"#),

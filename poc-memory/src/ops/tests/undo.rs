@@ -185,11 +185,11 @@ fn changes_lists_the_numbers_that_undo_takes() {
     let before = json(&memory, "get btree")["weight"].clone();
     json(&memory, "weight btree 2.5");
     insta::assert_snapshot!(say(&memory, "changes"), @r"
-    5  2026-11-21T09:00:00.000Z  manual  weight  btree
-    4  2026-11-21T09:00:00.000Z  manual  link    btree, journal
-    3  2026-11-21T08:00:00.000Z  manual  link    btree, journal
-    2  2026-11-21T08:00:00.000Z  manual  insert  journal
-    1  2026-11-21T08:00:00.000Z  manual  insert  btree
+    5  2026-11-21 09:00:00Z  manual  weight  btree
+    4  2026-11-21 09:00:00Z  manual  link    btree, journal
+    3  2026-11-21 08:00:00Z  manual  link    btree, journal
+    2  2026-11-21 08:00:00Z  manual  insert  journal
+    1  2026-11-21 08:00:00Z  manual  insert  btree
     ");
     let answer = json(&memory, "changes --limit 1");
     assert_eq!(

@@ -58,11 +58,11 @@ fn text_answers_of_ops_that_write() {
     `journal` supersedes `btree` and has 0 of its links
     $ history btree
     btree (ID)
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 1)
-      2026-11-21T09:00:00.000Z  v2  changed by manual (supersede, change 12)
+      2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)
+      2026-11-21 09:00:00Z  v2  changed by manual (supersede, change 12)
         state: "active" → "superseded"
-      2026-11-21T09:00:00.000Z  supersedes ← `journal` by manual  (said twice)
-      2026-11-21T09:00:00.000Z  contradicts → `journal` by manual
+      2026-11-21 09:00:00Z  supersedes ← `journal` by manual  (said twice)
+      2026-11-21 09:00:00Z  contradicts → `journal` by manual
     $ delete btree
     deleted `btree` and 3 edges; its history stays under its id, ID
     $ delete btree

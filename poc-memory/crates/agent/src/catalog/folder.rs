@@ -5,7 +5,7 @@ use poc_config::paths;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::similar;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -21,6 +21,12 @@ pub(super) enum Folder {
     Missing,
     /// The folder exists but cannot be read.
     Unreadable(String),
+}
+
+/// The file names of the bundled agents that `init` wrote into a folder; none if the list cannot be read.
+pub(super) fn written_agents(folder: &Path) -> BTreeSet<String> {
+    let list = std::fs::read_to_string(folder.join(embedded::WRITTEN_AGENTS)).unwrap_or_default();
+    list.lines().map(|line| line.trim().to_owned()).collect()
 }
 
 /// Reads every `*.toml` file of a folder. Hidden files are skipped: editors create them.

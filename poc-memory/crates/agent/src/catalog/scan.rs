@@ -26,7 +26,7 @@ pub struct CatalogScan {
 
 impl CatalogScan {
     /// Reads the folder. Agents with an invalid file use their last valid version from the store. A bundled
-    /// agent is active as long as no file of its name was ever seen. With `sure`, a missing file counts as
+    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a missing file counts as
     /// deleted at once instead of after [`GRACE`].
     ///
     /// # Errors
@@ -148,8 +148,10 @@ impl FolderScan<'_> {
             stored.mark_missing(self.memory.now(), self.sure);
             catalog.missing.extend(stored.missing.map(|_| name.clone()));
         }
+        let written = folder::written_agents(&self.memory.paths.agents());
         let bundled: Vec<(String, &str)> = embedded::agents()
             .iter()
+            .filter(|(file, _)| !written.contains(*file))
             .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
             .filter(|(name, _)| !files.contains_key(name))
             .filter(|(name, _)| {

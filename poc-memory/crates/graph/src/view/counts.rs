@@ -106,6 +106,12 @@ impl View {
         self.counts.keywords.get(number as usize).copied().unwrap_or(0)
     }
 
+    /// The keywords of live nodes, with the number of live nodes that have each.
+    pub fn used_keywords(&self) -> impl Iterator<Item = (&str, u32)> {
+        let counts = (0..).zip(self.counts.keywords.iter()).filter(|(_, count)| **count > 0);
+        counts.map(|(number, count)| (self.keyword_name(number), *count))
+    }
+
     /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, and edges of the node
     /// with itself, which occur once.
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {

@@ -89,6 +89,26 @@ impl MentionIndex {
         words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
     }
 
+    /// The words of a text that say what it is about, folded: names by their capital, and words with a digit.
+    pub fn names_and_numbers(text: &str) -> Vec<String> {
+        let words = Folded::words(text);
+        let mut found: Vec<String> = MentionIndex::capitalized_names(text);
+        let has_digit = |word: &str| word.chars().any(|c| c.is_ascii_digit());
+        found.extend(words.iter().filter(|(word, _)| has_digit(word)).map(|(word, _)| word.to_owned()));
+        let mut seen = rustc_hash::FxHashSet::default();
+        found.retain(|word| seen.insert(word.clone()));
+        found
+    }
+
+    /// The words of a text and its identifiers, folded.
+    pub fn folded_words(text: &str) -> rustc_hash::FxHashSet<String> {
+        Folded::of(text)
+            .iter()
+            .filter(|(word, _)| !word.is_empty())
+            .map(|(word, _)| word.to_owned())
+            .collect()
+    }
+
     /// The notes that a text mentions, ordered by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&Folded::of(text))

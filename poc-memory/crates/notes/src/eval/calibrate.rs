@@ -271,7 +271,7 @@ fn answered(memory: &Memory, text: &str, right: &[NodeId], except: &[NodeId]) ->
     let found = known_note::certainty(memory, &GateQuery { view: &view, text, visibility, exclusions })?;
     Ok(GateAnswer {
         certainty: found.signals.certainty,
-        open: found.unknown_names.is_empty(),
+        open: found.unknown_names.is_empty() && found.missing_subjects.is_empty(),
         right: found.best.is_some_and(|best| right.contains(&best)),
     })
 }

@@ -4,7 +4,8 @@ use super::{GateQuery, GateReason, GateResult};
 use crate::{Memory, rerank};
 use poc_config::{GateConfig, GateKind};
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View};
+use poc_graph::time::Timestamp;
+use poc_graph::{Node, NodeId, View};
 use poc_index::{MentionIndex, QueryTerms};
 use poc_rank::gate::{CertaintySignals, Signals, Verdict};
 use poc_rank::histogram::Histogram;
@@ -22,7 +23,7 @@ pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateR
     let gate = thresholds(memory)?;
     let found = certainty(memory, query)?;
     let (verdict, reason) = found.verdict(gate);
-    let Certainty { signals, mut found, best, unknown_names, .. } = found;
+    let Certainty { signals, mut found, best, unknown_names, missing_subjects, .. } = found;
     let mut cosines = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
     found.truncate(config.fallback);
@@ -36,6 +37,7 @@ pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateR
         best,
         found,
         unknown_names,
+        missing_subjects,
         cosines,
     })
 }
@@ -54,6 +56,8 @@ pub struct Certainty {
     pub best: Option<NodeId>,
     /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
+    /// Names and numbers in the query that `best` lacks in its text, key, keywords, author, source and dates.
+    pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
 }
@@ -69,6 +73,7 @@ impl Certainty {
             _ if self.best.is_none() => (Verdict::Miss, GateReason::NothingFound),
             _ if self.by_key => (Verdict::Strong, GateReason::Key),
             Verdict::Strong if !self.unknown_names.is_empty() => (Verdict::Weak, GateReason::UnknownName),
+            Verdict::Strong if !self.missing_subjects.is_empty() => (Verdict::Weak, GateReason::OtherSubject),
             verdict => (verdict, of_value),
         }
     }
@@ -128,7 +133,27 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     } else {
         unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
     };
-    Ok(Certainty { signals, best, found: found.hits, unknown_names, by_key })
+    let best_note = best.filter(|_| !by_key).map(|id| memory.store.node(id)).transpose()?.flatten();
+    let missing_subjects = best_note.map(|note| missing_subjects(text, &note)).unwrap_or_default();
+    Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
+}
+
+/// The names and numbers of a query that a note lacks. A note rarely contains its own author and date, so these count as
+/// contained: the author, the source, and year, month and day of the creation and the last change.
+fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
+    let mut known = note.text();
+    let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.keywords);
+    for name in names.chain(note.author.as_ref()).chain(note.source.as_ref()) {
+        known.push('\n');
+        known.push_str(name);
+    }
+    for at in [note.created, note.modified].into_iter().filter_map(Timestamp::utc) {
+        known.push_str(&at.format("\n%Y %m %d %-m %-d %B").to_string());
+    }
+    let known = MentionIndex::folded_words(&known);
+    let mut wanted = MentionIndex::names_and_numbers(text);
+    wanted.retain(|word| !known.contains(word));
+    wanted
 }
 
 /// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.

@@ -55,7 +55,17 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
         Verdict::Weak | Verdict::Strong => Vec::new(),
     };
     let signals = Signals::Titles(signals);
-    Ok(GateResult { gate, verdict, reason, signals, best, found, unknown_names: Vec::new(), cosines })
+    Ok(GateResult {
+        gate,
+        verdict,
+        reason,
+        signals,
+        best,
+        found,
+        unknown_names: Vec::new(),
+        missing_subjects: Vec::new(),
+        cosines,
+    })
 }
 
 /// The verdict on one title, and what decided.

@@ -2,10 +2,9 @@
 
 use super::scan::StateSet;
 use super::sources::Sources;
+use crate::retrieve::key::notes_of_name;
 use poc_graph::error::{Error, Result};
-use poc_graph::{
-    Communities, Embedding, Ix, Outliers, StructureOptions, StructureSource, closest_key, normal_key,
-};
+use poc_graph::{Communities, Embedding, Ix, Outliers, StructureOptions, StructureSource, closest_key};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -54,19 +53,27 @@ impl<'a> QueryContext<'a> {
         reused
     }
 
-    /// The node with a key, in any state.
+    /// The node with a name ([`notes_of_name`]), in any state.
     ///
     /// # Errors
-    /// `not_found`; the message names the stage.
-    pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
+    /// `not_found`, or `invalid_argument` if several nodes have the name; the message names the stage.
+    pub(super) fn node(&self, stage: &str, name: &str) -> Result<Ix> {
         let view = self.sources.view;
-        view.find_key(&normal_key(key)).ok_or_else(|| {
-            let error = Error::not_found(format!("`{stage}` names `{key}`, which is not the key of a note"));
-            error.hint(match closest_key(view, key) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "`poc-memory search TEXT` shows keys".into(),
-            })
-        })
+        match notes_of_name(view, name).as_slice() {
+            [only] => Ok(*only),
+            [] => {
+                let message = format!("`{stage}` names `{name}`, which is not the key of a note");
+                Err(Error::not_found(message).hint(match closest_key(view, name) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`poc-memory search TEXT` shows keys".into(),
+                }))
+            }
+            several => {
+                let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
+                Err(Error::invalid(format!("`{stage}` names `{name}`, which several notes may be"))
+                    .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
+            }
+        }
     }
 
     /// The communities, with a remark on their origin.

@@ -46,6 +46,8 @@ pub enum Unit {
     Neighbors,
     /// A number without a unit.
     Number,
+    /// A number that filters compare in hundredths.
+    Hundredths,
     /// An instant. A filter compares the time elapsed since then; a sort compares the instant itself.
     Instant,
 }
@@ -54,6 +56,11 @@ impl Unit {
     /// Whether a filter on this unit takes a duration.
     pub fn is_time(self) -> bool {
         self == Unit::Instant
+    }
+
+    /// The steps in which filters compare; `None` if they compare exactly.
+    pub(super) fn step(self) -> Option<f64> {
+        (self == Unit::Hundredths).then_some(0.01)
     }
 }
 
@@ -95,10 +102,11 @@ pub const FIELDS: &[Field] = &[
     },
     Field {
         word: "weight",
-        unit: Unit::Number,
+        unit: Unit::Hundredths,
         doc: "The weight, decayed to the current time",
         more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100. The section `[weight]` of \
-               the settings defines λ, the floor and the cap. Reading a weight does not change it.",
+               the settings defines λ, the floor and the cap. Reading a weight does not change it. Filters compare \
+               in hundredths, so that a fresh note with the weight 1 passes `weight:>=1`.",
         filter: Some(Example { pipeline: "weight:>1", output: &["b-tree", "wal"] }),
         sort: Some("weight"),
         is_text_len: false,

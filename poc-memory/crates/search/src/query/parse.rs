@@ -92,8 +92,8 @@ impl Pipeline {
 
     /// Parses and checks a pipeline from the command line: free search terms, then `-p` stages, each of
     /// which may contain `|`. If the first stage takes a text and has none (as in `-p hybrid`), the terms
-    /// become that text, even if the stage is part of a saved pipeline. Otherwise an implicit `match:` with
-    /// the terms comes first.
+    /// become that text, even if the stage is part of a saved pipeline. Otherwise an implicit `hybrid:` with
+    /// the terms comes first: the stages go on from the plain search.
     ///
     /// # Errors
     /// `invalid_argument` with all problems, each marked in the text of the pipeline.

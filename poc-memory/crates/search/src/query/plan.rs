@@ -131,10 +131,10 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
         Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
         Work::Compare(field) => {
             let compare = call.arguments.compare("CMP")?;
-            let until = field.unit.is_time().then_some(ctx.sources.now);
+            let (until, step) = (field.unit.is_time().then_some(ctx.sources.now), field.unit.step());
             let field = (field.read)(ctx, "");
             let (relation, bound) = (compare.relation, compare.quantity.amount());
-            Some(Box::new(Comparison { field, relation, bound, until, values: Vec::new() }))
+            Some(Box::new(Comparison { field, relation, bound, until, step, values: Vec::new() }))
         }
         _ => None,
     })

@@ -54,6 +54,8 @@ pub(super) struct Comparison<'a> {
     pub(super) bound: f64,
     /// For a field that is an instant: the instant up to which the elapsed time is counted.
     pub(super) until: Option<Timestamp>,
+    /// Values and bound are rounded to multiples of this before they are compared.
+    pub(super) step: Option<f64>,
     /// A buffer for the values of a block.
     pub(super) values: Vec<f64>,
 }
@@ -65,7 +67,13 @@ impl Filter for Comparison<'_> {
         if let Some(until) = self.until {
             self.values.iter_mut().for_each(|instant| *instant = until.0 as f64 - *instant);
         }
-        let (values, bound) = (self.values.as_slice(), self.bound);
+        let mut bound = self.bound;
+        if let Some(step) = self.step {
+            let rounded = |number: f64| (number / step).round();
+            self.values.iter_mut().for_each(|value| *value = rounded(*value));
+            bound = rounded(bound);
+        }
+        let values = self.values.as_slice();
         // One loop per operator, so that the choice is not made for every item.
         match self.relation {
             Relation::Greater => compact_by(items, values, |value| (value > bound) == wanted),

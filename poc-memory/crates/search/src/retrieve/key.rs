@@ -41,6 +41,23 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
+/// The notes that a name stands for: the note with this key or former key; otherwise those whose key is spelled in
+/// another way, as in [`notes_named`]; otherwise those in use whose key ends with the name after a `/`, as `people/lin`
+/// for `lin`. Ascending. More than one means that the name is ambiguous.
+pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
+    let found = owners(view, name, &|_, _| true);
+    if !found.is_empty() {
+        return found;
+    }
+    let base = normal_key(plain(name.trim().trim_matches(is_surrounding))).to_lowercase();
+    if base.is_empty() || base.contains('/') {
+        return Vec::new();
+    }
+    let ends_with_name =
+        |key: &str| key.rsplit_once('/').is_some_and(|(_, last)| last.to_lowercase() == base);
+    (0..view.slots()).filter(|&ix| view.is_live(ix) && view.names(ix).any(ends_with_name)).collect()
+}
+
 /// The note with exactly this key; if there is none, the notes with one of its other spellings as key. `may`
 /// gets each note with the key that was looked up.
 fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {

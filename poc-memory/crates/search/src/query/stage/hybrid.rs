@@ -73,5 +73,5 @@ pub(super) const STAGE: StageDef = StageDef {
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })
     }),
-    hints: Hints::NONE,
+    hints: Hints { takes_free_terms: true, ..Hints::NONE },
 };

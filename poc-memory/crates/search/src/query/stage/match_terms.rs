@@ -41,7 +41,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
     describe: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
-    hints: Hints { takes_free_terms: true, ..Hints::NONE },
+    hints: Hints::NONE,
 };
 
 fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {

@@ -42,9 +42,9 @@ fn terms_and_a_generator() {
     let error = from_parts(&["btree".into()], &["all".into()]).unwrap_err();
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
     `all` produces a set and can only be the first stage
-      match:btree | all
-                    ^^^
-    search terms already are the first stage, `match:`
+      hybrid:btree | all
+                     ^^^
+    search terms already are the first stage, `hybrid:`
     ");
 }
 
@@ -61,17 +61,17 @@ fn a_missing_text_is_an_error() {
       ^^^^^^
     write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
     ");
-    insta::assert_snapshot!(told(&["btree"], &["hybrid:x"]), @r"
+    insta::assert_snapshot!(told(&["btree"], &["hybrid:x"]), @r#"
     `hybrid` produces a set and can only be the first stage
-      match:btree | hybrid:x
-                    ^^^^^^
-    search terms already are the first stage, `match:`
-    ");
+      hybrid:btree | hybrid:x
+                     ^^^^^^
+    one stage takes the words of both: write `hybrid:"btree x"`
+    "#);
     insta::assert_snapshot!(told(&["btree"], &["hybrid x"]), @r"
     2 problems in this pipeline
-      match:btree | hybrid x
-                    ^^^^^^ `hybrid` produces a set and can only be the first stage; search terms already are the first stage, `match:`
-                           ^ `hybrid` takes a text after a `:`; write `hybrid:x`
+      hybrid:btree | hybrid x
+                     ^^^^^^ `hybrid` produces a set and can only be the first stage; search terms already are the first stage, `hybrid:`
+                            ^ `hybrid` takes a text after a `:`; write `hybrid:x`
     ");
 }
 

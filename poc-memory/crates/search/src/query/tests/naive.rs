@@ -187,6 +187,11 @@ impl Graph {
                 visited == *yes
             }
             Test::LinkedTo(number) => self.tied(*number, at),
+            // Weights are compared in hundredths.
+            Test::Number("weight", sign, bound) => {
+                let rounded = |number: f64| (number * 100.0).round();
+                compare(rounded(self.number("weight", at, outliers)), sign, rounded(*bound))
+            }
             Test::Number(field, sign, bound) => compare(self.number(field, at, outliers), sign, *bound),
             Test::Time(field, sign, seconds) => {
                 let at = if *field == "age" { record.node.modified } else { record.node.created };

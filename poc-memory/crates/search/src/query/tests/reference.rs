@@ -297,6 +297,7 @@ fn unit(field: &Field) -> &'static str {
         (Unit::Characters, _) => "characters",
         (Unit::Neighbors, _) => "notes",
         (Unit::Number, _) => "a number",
+        (Unit::Hundredths, _) => "a number; a filter compares in hundredths",
         (Unit::Instant, true) => "an instant; a filter compares the time since then",
         (Unit::Instant, false) => "an instant",
     }

@@ -48,7 +48,7 @@ fn a_name_is_replaced_by_its_stages() {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         Pipeline::from_parts(&owned(terms), &owned(stages), &names).unwrap().to_string()
     };
-    assert_eq!(parts(&["wal"], &["spread", "@three"]), "match:wal | spread | limit:3");
+    assert_eq!(parts(&["wal"], &["spread", "@three"]), "hybrid:wal | spread | limit:3");
     assert_eq!(parts(&[], &["@near", "limit:1"]), "match:b-tree | spread | limit:1");
 }
 
@@ -95,7 +95,7 @@ fn search_terms_complete_a_saved_pipeline() {
     };
     let deeper = Ok("hybrid:\"a | b\",k=100 | spread | limit:3 | age:<7d".to_owned());
     assert_eq!(with(&["a", "|", "b"], &["@deeper | @due"]), deeper);
-    assert_eq!(with(&["a"], &["@due"]), Ok("match:a | age:<7d".into()));
+    assert_eq!(with(&["a"], &["@due"]), Ok("hybrid:a | age:<7d".into()));
     assert_eq!(names.check("deeper").unwrap().to_string(), "hybrid:TERMS,k=100 | spread | limit:3");
     insta::assert_snapshot!(told(&Pipeline::parse("@deeper", &names).unwrap_err()), @r"
     in the saved pipeline `@deep`: `hybrid` needs a text
@@ -105,8 +105,8 @@ fn search_terms_complete_a_saved_pipeline() {
     ");
     insta::assert_snapshot!(told(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
     2 problems in this pipeline
-      match:a | limit:3 | @deep
-                          ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `match:`
+      hybrid:a | limit:3 | @deep
+                           ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `hybrid:`
       in the saved pipeline `@deep`:
       hybrid,k=100 | spread
       ^^^^^^ `hybrid` needs a text; write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
@@ -191,7 +191,7 @@ fn each_kind_of_problem() {
     `@near` starts with `match` and can only be the first stage
       match:wal | @near
                   ^^^^^
-    hint: search terms already are the first stage, `match:`
+    hint: put it first, or leave it out
 
     in the saved pipeline `@typo`: unknown stage `tpye`
       all | tpye:episodic

@@ -51,7 +51,7 @@ fn a_state_filter_widens_all() {
     let world = notes();
     assert_eq!(world.keys("state:superseded"), ["old-tree"]);
     assert_eq!(world.keys("all | key:*tree | sort:created | state:superseded"), ["old-tree"]);
-    // A node past its `expires` counts as expired before housekeeping records it.
+    // A node past its `expires` counts as expired before consolidation records it.
     assert_eq!(world.keys("state:expired"), ["past"]);
     assert_eq!(world.keys("key:past"), [""; 0]);
     assert_eq!(world.keys("!state:active"), [""; 0]);

@@ -55,10 +55,10 @@ fn quoted_values() {
 
 #[test]
 fn the_command_line() {
-    check_parts(&["btree", "journal"], &["spread"], "match:\"btree journal\" | spread");
-    check_parts(&["a|b", "it's"], &["limit:5"], "match:\"a|b it's\" | limit:5");
+    check_parts(&["btree", "journal"], &["spread"], "hybrid:\"btree journal\" | spread");
+    check_parts(&["a|b", "it's"], &["limit:5"], "hybrid:\"a|b it's\" | limit:5");
     check_parts(&[], &["all", "type:daily | limit:3"], "all | type:daily | limit:3");
-    check_parts(&["x"], &["!key:'a|b'"], "match:x | !key:\"a|b\"");
+    check_parts(&["x"], &["!key:'a|b'"], "hybrid:x | !key:\"a|b\"");
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn terms_become_the_text_of_a_stage_that_has_none() {
     );
     check_parts(&["it's", "a|b,c"], &[" hybrid |limit:5"], "hybrid:\"it's a|b,c\" | limit:5");
     check_parts(&["b"], &["match"], "match:b");
-    // If the stage is not the first, takes no text or has one, the terms become a `match:` before it.
-    check_parts(&["b"], &["limit:5"], "match:b | limit:5");
-    check_parts(&["b"], &["confluence,min_sources=1"], "match:b | confluence,min_sources=1");
+    // If the stage is not the first, takes no text or has one, the terms become a `hybrid:` before it.
+    check_parts(&["b"], &["limit:5"], "hybrid:b | limit:5");
+    check_parts(&["b"], &["confluence,min_sources=1"], "hybrid:b | confluence,min_sources=1");
     // A given text is kept.
     check_parts(&[], &["hybrid:x"], "hybrid:x");
 }

@@ -1,0 +1,259 @@
+//! `config set`
+
+use super::daemon_client::{self, RESTART};
+use super::files;
+use super::local::LocalCommand;
+use super::profile;
+use super::session::Session;
+use poc_config::Config;
+use poc_config::paths::create_private;
+use poc_graph::error::{Error, Result};
+use serde::Serialize;
+use std::path::PathBuf;
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+/// Change one setting in config.toml
+///
+/// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with or without
+/// quotes. A setting that would be invalid is refused, and the file stays as it is.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigSet {
+    /// The setting, such as `retrieve.top-k`
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// Its value
+    #[arg(value_name = "VALUE", required_unless_present = "unset", allow_negative_numbers = true)]
+    value: Option<String>,
+    /// Remove the setting from the file, so that its default applies
+    #[arg(long, conflicts_with = "value")]
+    unset: bool,
+}
+
+/// What `config set` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct ConfigSetOutput {
+    key: String,
+    /// The value now in force.
+    value: toml::Value,
+    /// Where the value comes from: the file, an environment variable, or the default.
+    origin: String,
+    /// The settings file.
+    file: PathBuf,
+    /// Whether the file changed.
+    changed: bool,
+    /// Whether a daemon is running that was started with other settings.
+    daemon_differs: bool,
+}
+
+impl LocalCommand for ConfigSet {
+    const NAME: &'static str = "config set";
+    type Output = ConfigSetOutput;
+
+    fn run(self, session: &Session) -> Result<ConfigSetOutput> {
+        profile::must_exist(session)?;
+        let file = session.paths.config_file();
+        let name = file.display().to_string();
+        let before = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Error::unavailable(format!("`{name}` cannot be read: {error}"))),
+        };
+        let after = edited(&name, &before, &self.key, self.value.as_deref())?;
+        let changed = after != before;
+        if changed {
+            create_private(file.parent().unwrap_or(&file))?;
+            files::write(&file, &after)?;
+        }
+        let settings = poc_config::settings(&file)?;
+        let Some(setting) = settings.into_iter().find(|setting| setting.key == self.key) else {
+            return Err(Error::not_found(format!("`{}` is not set", self.key)).field("key"));
+        };
+        let config = session.config()?;
+        // An unreachable daemon is not an error of the settings.
+        let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
+        let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
+        Ok(ConfigSetOutput {
+            key: setting.key,
+            value: setting.value,
+            origin: setting.origin,
+            file,
+            changed,
+            daemon_differs,
+        })
+    }
+
+    fn show(output: &ConfigSetOutput) -> String {
+        let ConfigSetOutput { key, value, origin, file, changed, .. } = output;
+        let mut text = format!("{key} = {value}\n");
+        text.push_str(&match changed {
+            true => format!("wrote {}\n", file.display()),
+            false => format!("{} says so already\n", file.display()),
+        });
+        if *origin != file.display().to_string() && origin != poc_config::DEFAULT_ORIGIN {
+            text.push_str(&format!("the value comes from {origin}, which is stronger than the file\n"));
+        }
+        if output.daemon_differs {
+            text.push_str(&format!("the daemon that runs was started with other settings: {RESTART}\n"));
+        }
+        text
+    }
+}
+
+/// The text of the settings with a value set, or removed if there is none. Everything else stays as it was written.
+///
+/// # Errors
+/// `invalid_argument` with the field, if there is no such setting or the value does not fit.
+fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<String> {
+    let path: Vec<&str> = key.split('.').collect();
+    if path.len() < 2 || path.iter().any(|word| word.is_empty()) {
+        return Err(Error::invalid(format!("`{key}` is not a setting"))
+            .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
+            .field("key"));
+    }
+    // A file that is invalid already is not made worse.
+    Config::layered(Some((name, before)), std::iter::empty())?;
+    let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
+        Error::config(format!("`{name}` cannot be read: {}", error.message())).field("key")
+    })?;
+    let Some(value) = value else {
+        let mut document = document;
+        remove(document.as_table_mut(), &path);
+        return Ok(document.to_string());
+    };
+    let as_text = Value::from(value);
+    let literal = value.parse::<Value>().ok();
+    let mut refused = None;
+    for value in literal.into_iter().chain([as_text]) {
+        let mut document = document.clone();
+        put(document.as_table_mut(), &path, value).map_err(|error| error.field("key"))?;
+        let text = document.to_string();
+        match Config::layered(Some((name, &text)), std::iter::empty()) {
+            Ok(_) => return Ok(text),
+            Err(error) => {
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    let error = refused.unwrap_or_else(|| Error::internal("no value was tried"));
+    let invalid = Error::invalid(error.message).field(key);
+    Err(match error.hint {
+        Some(hint) => invalid.hint(hint),
+        None => invalid.hint("`poc-memory config show` lists the settings with their values"),
+    })
+}
+
+/// Sets a value and keeps the comments of the one before.
+fn put(table: &mut Table, path: &[&str], mut value: Value) -> Result<()> {
+    let [first, rest @ ..] = path else { return Ok(()) };
+    if rest.is_empty() {
+        match table.get_mut(first) {
+            // The comment above it belongs to its key, the one behind it to its value.
+            Some(Item::Value(old)) => {
+                *value.decor_mut() = old.decor().clone();
+                *old = value;
+            }
+            _ => drop(table.insert(first, Item::Value(value))),
+        }
+        return Ok(());
+    }
+    let below = table.entry(first).or_insert_with(|| {
+        let mut section = Table::new();
+        // Written only if it has keys of its own: `[query.gates.hash]` needs no `[query]`.
+        section.set_implicit(true);
+        Item::Table(section)
+    });
+    match below {
+        Item::Table(section) => put(section, rest, value),
+        Item::Value(Value::InlineTable(inline)) if rest.len() == 1 => {
+            if let [key] = rest {
+                inline.insert(*key, value);
+            }
+            Ok(())
+        }
+        _ => Err(Error::invalid(format!("`{first}` has no settings below it"))
+            .hint("`poc-memory config show` lists the settings")),
+    }
+}
+
+/// Removes a value, and the sections that are empty then.
+fn remove(table: &mut Table, path: &[&str]) {
+    let [first, rest @ ..] = path else { return };
+    if rest.is_empty() {
+        table.remove(first);
+    } else if let Some(Item::Table(section)) = table.get_mut(first) {
+        remove(section, rest);
+        if section.is_empty() {
+            table.remove(first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "\
+# Mine.
+[text]
+# For short notes.
+k1 = 1.2 # was 0.9
+
+[retrieve]
+top-k = 5
+";
+
+    fn set(key: &str, value: &str) -> String {
+        edited("config.toml", FILE, key, Some(value)).unwrap_or_else(|error| error.line())
+    }
+
+    #[test]
+    fn a_value_is_replaced_and_comments_stay() {
+        insta::assert_snapshot!(set("text.k1", "1.5"), @r"
+        # Mine.
+        [text]
+        # For short notes.
+        k1 = 1.5 # was 0.9
+
+        [retrieve]
+        top-k = 5
+        ");
+    }
+
+    #[test]
+    fn a_text_needs_no_quotes_and_a_new_section_comes_last() {
+        insta::assert_snapshot!(set("consolidate.schedule", "weekly on monday"), @r#"
+        # Mine.
+        [text]
+        # For short notes.
+        k1 = 1.2 # was 0.9
+
+        [retrieve]
+        top-k = 5
+
+        [consolidate]
+        schedule = "weekly on monday"
+        "#);
+        assert!(set("pipelines.mine", "type:daily | limit:3").contains("mine = \"type:daily | limit:3\""));
+    }
+
+    #[test]
+    fn a_setting_that_would_be_invalid_is_refused() {
+        let check = |key: &str, value: &str| {
+            let error = edited("config.toml", FILE, key, Some(value)).unwrap_err();
+            assert_eq!(error.code, poc_graph::error::Code::InvalidArgument, "{error}");
+        };
+        check("retrieve.top-k", "0");
+        check("retrieve.top-k", "many");
+        check("retrieve.topk", "5");
+        check("nothing.there", "5");
+        check("retrieve", "5");
+        check("text.k1.more", "5");
+    }
+
+    #[test]
+    fn an_unset_setting_is_removed_with_its_empty_section() {
+        let text = edited("config.toml", FILE, "retrieve.top-k", None).unwrap();
+        assert!(!text.contains("retrieve") && text.contains("k1 = 1.2"), "{text}");
+        assert_eq!(edited("config.toml", FILE, "view.limit", None).unwrap(), FILE);
+    }
+}

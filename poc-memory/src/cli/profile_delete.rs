@@ -1,0 +1,103 @@
+//! `profile delete`
+
+use super::local::LocalCommand;
+use super::profile::unknown;
+use super::session::Session;
+use poc_config::Config;
+use poc_graph::error::{Code, Error, Result};
+use poc_notes::resolve::quoted;
+use poc_store::Store;
+use serde::Serialize;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+/// Delete a profile with its notes, settings and agents
+///
+/// Nothing of it can be restored: export the notes first if you may need them. On a terminal it asks for the name of the
+/// profile; elsewhere `--yes` is required. The default profile and a profile in use are refused.
+#[derive(Debug, clap::Args)]
+pub(super) struct ProfileDelete {
+    /// The profile
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Delete without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// What `profile delete` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct ProfileDeleteOutput {
+    name: String,
+    /// The folders that were deleted.
+    folders: Vec<PathBuf>,
+}
+
+impl LocalCommand for ProfileDelete {
+    const NAME: &'static str = "profile delete";
+    type Output = ProfileDeleteOutput;
+
+    fn run(self, session: &Session) -> Result<ProfileDeleteOutput> {
+        let paths = session.paths.of_profile(&self.name)?;
+        let Some(folders) = paths.own_folders() else {
+            return Err(Error::invalid("the default profile cannot be deleted")
+                .hint("its folders contain all profiles; `poc-memory delete KEY` deletes a note")
+                .field("name"));
+        };
+        if !paths.exists() {
+            return Err(unknown(&session.paths, paths.profile())?);
+        }
+        let config = Config::load(&paths.config_file()).ok();
+        if let Ok(Some((_, status))) = super::daemon_client::ask(&paths, config.as_ref()) {
+            return Err(Error::conflict(format!(
+                "the daemon of `{}` runs (process {})",
+                self.name, status.pid
+            ))
+            .hint(format!("stop it first: `poc-memory --profile {} daemon stop`", quoted(&self.name))));
+        }
+        if !self.yes {
+            confirm(&self.name)?;
+        }
+        if let Some(pid) = Store::holder(&paths.store())? {
+            return Err(Error::new(
+                Code::Locked,
+                format!("the store of `{}` is held by process {pid}", self.name),
+            )
+            .hint("wait for it to end, or stop it"));
+        }
+        let mut deleted = Vec::new();
+        for folder in folders {
+            match std::fs::remove_dir_all(&folder) {
+                Ok(()) => deleted.push(folder),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let message = format!("the folder `{}` cannot be deleted: {error}", folder.display());
+                    return Err(Error::unavailable(message).hint("delete the rest yourself"));
+                }
+            }
+        }
+        Ok(ProfileDeleteOutput { name: self.name, folders: deleted })
+    }
+
+    fn show(output: &ProfileDeleteOutput) -> String {
+        let folders = output.folders.iter().map(|folder| format!("  {}\n", folder.display()));
+        format!("deleted the profile `{}`:\n{}", output.name, folders.collect::<String>())
+    }
+}
+
+/// Asks on the terminal for the name of the profile.
+fn confirm(name: &str) -> Result<()> {
+    let refused = || Error::invalid(format!("`{name}` was not deleted"));
+    if !std::io::stdin().is_terminal() {
+        return Err(refused().hint("nobody can be asked here: repeat the command with `--yes`").field("yes"));
+    }
+    let mut stderr = std::io::stderr();
+    // A terminal that cannot be written to cannot be asked either; then nothing is read.
+    let _ = write!(stderr, "This deletes all notes of `{name}`. Type its name to confirm: ");
+    let _ = stderr.flush();
+    let mut typed = String::new();
+    match std::io::stdin().read_line(&mut typed) {
+        Ok(_) if typed.trim() == name => Ok(()),
+        _ => Err(refused().hint("the name that was typed is another one")),
+    }
+}

@@ -1,0 +1,126 @@
+//! `backlinks`
+
+use super::hit::HitNote;
+use super::text::{day, degradations, one_line, table};
+use super::{Access, Ctx, Op, Route, ToolEffect};
+use poc_graph::error::Result;
+use poc_graph::{EdgeKind, NodeId};
+use poc_notes::ReadSnapshot;
+use poc_notes::edges::{self, Direction};
+use poc_notes::freshness::AsOf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// List the notes that lead to a note: those that are linked to it, that replace, contradict or were derived from it,
+/// and those whose text mentions its title or key. The last changed comes first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backlinks {
+    /// Key or id of the note
+    node: String,
+    /// Include quarantined notes, which no person has approved. A person always sees them
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
+}
+
+/// The notes that lead to a note.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct BacklinksOutput {
+    /// Key of the note.
+    key: String,
+    /// The last changed first.
+    backlinks: Vec<Backlink>,
+    as_of: AsOf,
+    /// How many transactions the slowest index is behind.
+    lag: u64,
+    /// Problems that may make this answer incomplete.
+    degraded: Vec<String>,
+}
+
+/// A note that leads to another.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Backlink {
+    #[serde(flatten)]
+    note: HitNote,
+    /// The kinds of its edges to the note, and `mention` if its text mentions the note.
+    by: Vec<String>,
+    /// The reasons of its edges, if they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String>,
+}
+
+/// How one note leads to another.
+#[derive(Default)]
+struct Connection {
+    by: Vec<String>,
+    reasons: Vec<String>,
+}
+
+/// Whether edges of a kind are made on purpose. The others are derived from keywords, meaning, order and use.
+fn is_deliberate(kind: EdgeKind) -> bool {
+    !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
+}
+
+impl Op for Backlinks {
+    const NAME: &'static str = "backlinks";
+    const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/nodes/{node}/backlinks");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    type Output = BacklinksOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<BacklinksOutput> {
+        let reading =
+            ReadSnapshot::of(ctx.memory, None)?.seeing(ctx.visibility(self.quarantined).quarantined);
+        let node = reading.find(&self.node).map_err(|error| error.field("node"))?;
+        let mut connections: BTreeMap<NodeId, Connection> = BTreeMap::new();
+        for (kind, ends) in edges::of(&reading, node.id, reading.visibility())? {
+            let incoming =
+                ends.into_iter().filter(|end| end.direction == Direction::In && is_deliberate(kind));
+            for end in incoming {
+                let connection = connections.entry(end.id).or_default();
+                connection.by.push(kind.name().to_owned());
+                connection.reasons.extend(Some(end.reason).filter(|reason| !reason.is_empty()));
+            }
+        }
+        for id in ctx.memory.mentions.mentioning(node.id) {
+            connections.entry(id).or_default().by.push("mention".to_owned());
+        }
+        let (view, visibility) = (reading.view(), reading.visibility());
+        let mut backlinks = Vec::new();
+        for (id, Connection { by, reasons }) in connections {
+            let Some(ix) = view.find(id).filter(|ix| view.is_visible(*ix, visibility)) else { continue };
+            let note = HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, Some(&node.title))?;
+            backlinks.push(Backlink { note, by, reasons });
+        }
+        backlinks.sort_by_key(|backlink| (Reverse(backlink.note.date), backlink.note.id));
+        let freshness = reading.freshness();
+        Ok(BacklinksOutput {
+            key: node.key,
+            backlinks,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &BacklinksOutput) -> String {
+        let row = |Backlink { note, by, reasons }: &Backlink| {
+            let reasons =
+                if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+            vec![
+                day(note.date),
+                note.key.clone(),
+                format!("{}{reasons}", by.join(", ")),
+                one_line(&note.title),
+            ]
+        };
+        let mut text = table(&output.backlinks.iter().map(row).collect::<Vec<_>>());
+        if output.backlinks.is_empty() {
+            text.push_str(&format!("no note leads to `{}`\n", output.key));
+        }
+        text + &degradations(&output.degraded)
+    }
+}

@@ -1,0 +1,136 @@
+//! `duplicates`
+
+use super::hit::{HitNote, is_zero};
+use super::text::{degradations, one_line, plural};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, View};
+use poc_notes::duplicates::{self, NotePair};
+use poc_notes::freshness::{self, AsOf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// List pairs of notes that may say the same, the most similar first, with what differs. Candidates are notes with a
+/// semantic edge, which new notes get to those of similar meaning, and notes with the same title.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Duplicates {
+    /// How many pairs, at most 1,000 [default: 20]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
+    /// Least share of words that both notes have, of those that either has, 0 to 1 [default: 0.5]
+    #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    min_words: Option<f64>,
+    /// Include quarantined notes, which no person has approved. A person always sees them
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
+}
+
+/// Pairs of notes, the most similar first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DuplicatesOutput {
+    pairs: Vec<DuplicatePair>,
+    /// How many more pairs there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
+    as_of: AsOf,
+    /// How many transactions the slowest index is behind.
+    lag: u64,
+    /// Problems that may make this answer incomplete.
+    degraded: Vec<String>,
+}
+
+/// Two notes that may say the same.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct DuplicatePair {
+    /// The older note.
+    older: HitNote,
+    /// The newer note.
+    newer: HitNote,
+    /// The share of words that both have, of those that either has, 0 to 1.
+    words: f64,
+    /// Whether the titles are equal, ignoring case.
+    same_title: bool,
+    /// Words that only the older note has, in its order, at most 20.
+    only_older: Vec<String>,
+    /// Words that only the newer note has, in its order, at most 20.
+    only_newer: Vec<String>,
+}
+
+impl Op for Duplicates {
+    const NAME: &'static str = "duplicates";
+    const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/duplicates");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    type Output = DuplicatesOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<DuplicatesOutput> {
+        let config = &ctx.memory.config.duplicates;
+        let limit = argument::count("limit", self.limit, ("duplicates.limit", config.limit))?;
+        let least = self.min_words.unwrap_or(config.min_words);
+        if !(0.0..=1.0).contains(&least) {
+            return Err(Error::invalid(format!("{least} is out of range"))
+                .hint("give a number from 0 to 1")
+                .field("min_words"));
+        }
+        let view = ctx.memory.store.view();
+        let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), least)?;
+        let left_out = found.len().saturating_sub(limit);
+        found.truncate(limit);
+        let freshness = freshness::of(ctx.memory, &view);
+        Ok(DuplicatesOutput {
+            pairs: found.into_iter().map(|pair| described(ctx, &view, pair)).collect::<Result<_>>()?,
+            left_out,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &DuplicatesOutput) -> String {
+        let mut text = String::new();
+        for pair in &output.pairs {
+            let title = if pair.same_title { ", same title" } else { "" };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{:.0} % of the words{title}", pair.words * 100.0);
+            for (note, only) in [(&pair.older, &pair.only_older), (&pair.newer, &pair.only_newer)] {
+                let only = if only.is_empty() {
+                    String::new()
+                } else {
+                    format!("\n      only here: {}", only.join(" "))
+                };
+                let _ = writeln!(text, "  {}  {}{only}", note.key, one_line(&note.title));
+            }
+        }
+        if output.pairs.is_empty() {
+            text.push_str("no pairs\n");
+        }
+        if output.left_out > 0 {
+            let more = plural(output.left_out as u64, "more pair");
+            let _ =
+                writeln!(text, "{more} left out: `-n {}` shows all", output.pairs.len() + output.left_out);
+        }
+        text + &degradations(&output.degraded)
+    }
+}
+
+fn described(ctx: &Ctx<'_>, view: &View, pair: NotePair) -> Result<DuplicatePair> {
+    let note = |id: NodeId| {
+        let ix = view.find(id).ok_or_else(|| Error::internal("a pair has a note that is not there"))?;
+        HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, None)
+    };
+    Ok(DuplicatePair {
+        older: note(pair.older)?,
+        newer: note(pair.newer)?,
+        words: pair.words,
+        same_title: pair.same_title,
+        only_older: pair.only_older,
+        only_newer: pair.only_newer,
+    })
+}

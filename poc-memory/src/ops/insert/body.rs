@@ -1,0 +1,85 @@
+//! The text of a new note on the command line.
+
+use crate::ops::argument;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::IsTerminal as _;
+
+/// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and nothing else
+/// describes the note.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct BodyArgument(pub(super) Option<String>);
+
+impl BodyArgument {
+    const OPTION: &str = "body";
+    const WORDS: &str = "text";
+    /// The global options, which say nothing about the note.
+    const GLOBAL: [&str; 6] = ["json", "profile", "tenant", "color", "quiet", "verbose"];
+
+    /// Whether there is none.
+    pub(super) fn is_absent(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl FromArgMatches for BodyArgument {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<BodyArgument, clap::Error> {
+        if let Some(body) = matches.get_one::<String>(BodyArgument::OPTION) {
+            return Ok(BodyArgument(Some(body.clone())));
+        }
+        let words: Vec<&str> = matches
+            .get_many::<String>(BodyArgument::WORDS)
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        if !words.is_empty() {
+            return Ok(BodyArgument(Some(words.join(" "))));
+        }
+        // A command without arguments in a pipe gets its text from there; any argument says what the note is.
+        let is_given = |id: &clap::Id| {
+            !BodyArgument::GLOBAL.contains(&id.as_str())
+                && matches.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
+        };
+        let is_bare = !matches.ids().any(is_given);
+        if is_bare && !std::io::stdin().is_terminal() {
+            let piped = argument::text("-")
+                .map_err(|problem| clap::Error::raw(clap::error::ErrorKind::Io, problem))?;
+            return Ok(BodyArgument(Some(piped).filter(|text| !text.trim().is_empty())));
+        }
+        Ok(BodyArgument(None))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = BodyArgument::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for BodyArgument {
+    fn augment_args(command: Command) -> Command {
+        command
+            .arg(
+                Arg::new(BodyArgument::WORDS)
+                    .value_name("TEXT")
+                    .help("Text, in Markdown. `-`, or a pipe without arguments, reads standard input")
+                    .num_args(1..)
+                    .conflicts_with(BodyArgument::OPTION)
+                    .value_parser(argument::text),
+            )
+            .arg(
+                Arg::new(BodyArgument::OPTION)
+                    .long("body")
+                    .short('b')
+                    .value_name("TEXT")
+                    .help("The same as TEXT. `-` reads standard input")
+                    .value_parser(argument::text),
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        BodyArgument::augment_args(command)
+    }
+}

@@ -1,0 +1,112 @@
+//! `list`
+
+use super::hit::{HitNote, is_zero};
+use super::text::{day, degradations, one_line, plural, table};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use poc_graph::Ix;
+use poc_graph::error::Result;
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::keywords;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+
+/// List notes, the last changed first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// Only notes of this type: episodic, daily, weekly, monthly, semantic, or one from the settings
+    #[arg(long = "type", short = 't', value_name = "TYPE")]
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    node_type: Option<String>,
+    /// Only notes with all of these keywords
+    #[arg(
+        long = "keyword",
+        short = 'k',
+        visible_alias = "tag",
+        value_name = "WORD",
+        help = "Only notes with this keyword; repeat it for several"
+    )]
+    #[serde(default)]
+    keywords: Vec<String>,
+    /// How many notes, at most 1,000 [default: 20]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<usize>,
+    /// Include quarantined notes, which no person has approved. A person always sees them
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
+}
+
+/// The notes, the last changed first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ListOutput {
+    notes: Vec<HitNote>,
+    /// How many more notes there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
+    as_of: AsOf,
+    /// How many transactions the slowest index is behind.
+    lag: u64,
+    /// Problems that may make this answer incomplete.
+    degraded: Vec<String>,
+}
+
+impl Op for List {
+    const NAME: &'static str = "list";
+    const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/list");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    type Output = ListOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<ListOutput> {
+        let limit = argument::count("limit", self.limit, ("list.limit", ctx.memory.config.list.limit))?;
+        let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(self.quarantined));
+        let words = keywords::normalize(&self.keywords)?;
+        // A keyword that no note ever had has no number.
+        let numbers: Option<Vec<u32>> = words.iter().map(|word| view.keyword_number(word)).collect();
+        let is_wanted = |ix: &Ix| {
+            view.is_visible(*ix, visibility)
+                && !view.is_confirmed_question(*ix)
+                && self.node_type.as_ref().is_none_or(|name| view.type_name(*ix) == name)
+                && numbers.iter().flatten().all(|number| view.keywords(*ix).contains(number))
+        };
+        let all = (0..view.slots()).filter(|_| numbers.is_some());
+        let mut found: Vec<Ix> = all.filter(is_wanted).collect();
+        found.sort_by_key(|ix| (Reverse(view.modified(*ix)), view.id(*ix)));
+        let left_out = found.len().saturating_sub(limit);
+        found.truncate(limit);
+        let note = |ix: Ix| {
+            let node = view.id(ix).map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
+            HitNote::new(&view, ix, node.as_ref(), None, None)
+        };
+        let freshness = freshness::of(ctx.memory, &view);
+        Ok(ListOutput {
+            notes: found.into_iter().map(note).collect::<Result<_>>()?,
+            left_out,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &ListOutput) -> String {
+        let row = |note: &HitNote| {
+            vec![day(note.date), note.key.clone(), note.node_type.clone(), one_line(&note.title)]
+        };
+        let mut text = table(&output.notes.iter().map(row).collect::<Vec<_>>());
+        if output.notes.is_empty() {
+            text.push_str("no notes\n");
+        }
+        if output.left_out > 0 {
+            let more = plural(output.left_out as u64, "more note");
+            text.push_str(&format!(
+                "{more} left out: `-n {}` shows all\n",
+                output.notes.len() + output.left_out
+            ));
+        }
+        text + &degradations(&output.degraded)
+    }
+}

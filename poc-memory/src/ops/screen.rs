@@ -1,0 +1,216 @@
+//! Text for a person: what is emphasized, and how it fits a terminal.
+
+use poc_notes::resolve::quoted;
+use std::fmt;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The least width of a terminal that lines are fitted to.
+const MIN_COLUMNS: usize = 40;
+
+/// Where text for a person is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns of the terminal; `None` if lines may have any length, as in a pipe or a file.
+    pub columns: Option<usize>,
+    /// The words that call this program with the profile and tenant in use, as one would type them.
+    pub program: String,
+}
+
+impl Default for Screen {
+    fn default() -> Screen {
+        Screen { columns: None, program: "poc-memory".to_owned() }
+    }
+}
+
+impl Screen {
+    /// A screen with the columns of a terminal, and the words of the global options in use.
+    pub fn new(columns: Option<usize>, options: &[String]) -> Screen {
+        let words = options.iter().map(|option| format!(" {}", quoted(option)));
+        Screen {
+            columns: columns.map(|columns| columns.max(MIN_COLUMNS)),
+            program: words.fold("poc-memory".to_owned(), |program, word| program + &word),
+        }
+    }
+
+    /// A text with commands in backticks as one can type them: with the options of this call.
+    /// Commands that name or manage profiles themselves stay as they are.
+    pub fn with_options(&self, text: &str) -> String {
+        let of_profiles = ["profile ", "--profile "];
+        let mut parts = text.split("`poc-memory ");
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let names_profile = of_profiles.iter().any(|start| part.starts_with(start));
+            let program = if names_profile { "poc-memory" } else { &self.program };
+            whole.push_str(&format!("`{program} {part}"));
+        }
+        whole
+    }
+
+    /// A text of one line, cut with `…` if it does not fit beside `used` columns.
+    pub(in crate::ops) fn cut(&self, text: &str, used: usize) -> String {
+        let Some(left) = self.columns.map(|columns| columns.saturating_sub(used).max(1)) else {
+            return text.to_owned();
+        };
+        if text.width() <= left {
+            return text.to_owned();
+        }
+        let (mut cut, mut width) = (String::new(), 0);
+        for c in text.chars() {
+            width += c.width().unwrap_or(0);
+            if width >= left {
+                break;
+            }
+            cut.push(c);
+        }
+        cut.truncate(cut.trim_end().len());
+        cut + "…"
+    }
+
+    /// A text of one line, wrapped between words to lines that are indented by `indent` columns.
+    pub(in crate::ops) fn wrapped(&self, text: &str, indent: usize) -> String {
+        let margin = " ".repeat(indent);
+        let Some(left) = self.columns.map(|columns| columns.saturating_sub(indent).max(1)) else {
+            return format!("{margin}{text}\n");
+        };
+        let (mut lines, mut line) = (String::new(), String::new());
+        for word in text.split(' ') {
+            if !line.is_empty() && line.width() + 1 + word.width() > left {
+                lines.push_str(&format!("{margin}{line}\n"));
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines + &format!("{margin}{line}\n")
+    }
+}
+
+/// How a part of a text is emphasized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emphasis {
+    /// Not at all.
+    None,
+    /// A name that can be typed, such as a key.
+    Name,
+    /// Less important, such as a date or a score.
+    Faint,
+}
+
+/// A text with emphasized parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StyledText {
+    parts: Vec<(Emphasis, String)>,
+}
+
+impl StyledText {
+    /// Its parts in order.
+    pub fn parts(&self) -> impl Iterator<Item = (Emphasis, &str)> {
+        self.parts.iter().map(|(emphasis, text)| (*emphasis, text.as_str()))
+    }
+
+    /// Adds a text without emphasis.
+    pub(in crate::ops) fn push(&mut self, text: impl Into<String>) {
+        self.push_as(Emphasis::None, text);
+    }
+
+    /// Adds an emphasized text.
+    pub(in crate::ops) fn push_as(&mut self, emphasis: Emphasis, text: impl Into<String>) {
+        self.parts.push((emphasis, text.into()));
+    }
+
+    /// Adds rows with aligned columns, two spaces apart. Each column has its emphasis; the last one is cut to the
+    /// width of the screen.
+    pub(in crate::ops) fn push_table(
+        &mut self,
+        screen: &Screen,
+        columns: &[Emphasis],
+        rows: &[Vec<String>],
+        after: impl Fn(usize) -> Option<String>,
+    ) {
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+        for (number, row) in rows.iter().enumerate() {
+            let mut used = 0;
+            for (place, cell) in row.iter().enumerate() {
+                let emphasis = columns.get(place).copied().unwrap_or(Emphasis::None);
+                let is_last = row.iter().skip(place + 1).all(String::is_empty);
+                if is_last {
+                    self.push_as(emphasis, screen.cut(cell, used));
+                    break;
+                }
+                let width = widths.get(place).copied().unwrap_or(0);
+                self.push_as(emphasis, cell.as_str());
+                self.push(" ".repeat(width - cell.width() + 2));
+                used += width + 2;
+            }
+            self.push("\n");
+            if let Some(lines) = after(number) {
+                self.push_as(Emphasis::Faint, lines);
+            }
+        }
+    }
+}
+
+impl From<String> for StyledText {
+    fn from(text: String) -> StyledText {
+        StyledText { parts: vec![(Emphasis::None, text)] }
+    }
+}
+
+impl fmt::Display for StyledText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|(_, text)| f.write_str(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn narrow(columns: usize) -> Screen {
+        Screen { columns: Some(columns), ..Screen::default() }
+    }
+
+    #[test]
+    fn a_text_is_cut_only_where_it_does_not_fit() {
+        assert_eq!(narrow(40).cut("A split writes two pages", 20), "A split writes two…");
+        assert_eq!(narrow(40).cut("A split writes two", 20), "A split writes two");
+        assert_eq!(narrow(40).cut("語語語語語語語語語語語語", 20), "語語語語語語語語語…");
+        assert_eq!(Screen::default().cut(&"x".repeat(500), 400).len(), 500);
+    }
+
+    #[test]
+    fn commands_have_the_options_of_the_call() {
+        let screen = Screen::new(None, &["--profile".into(), "my work".into()]);
+        assert_eq!(
+            screen.with_options("`poc-memory get x` shows it"),
+            "`poc-memory --profile 'my work' get x` shows it"
+        );
+        assert_eq!(Screen::default().with_options("`poc-memory get x`"), "`poc-memory get x`");
+        let profile = "`poc-memory profile create x`, then `poc-memory --profile x add y`";
+        assert_eq!(screen.with_options(profile), profile);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_screen(
+            rows in proptest::collection::vec(("[a-z]{0,8}", "[a-z 語]{0,120}", "[a-z 語]{0,300}"), 0..6),
+            columns in 60usize..100,
+        ) {
+            let screen = narrow(columns);
+            let cells: Vec<Vec<String>> = rows.iter().map(|(key, title, _)| vec![key.clone(), title.clone()]).collect();
+            let mut text = StyledText::default();
+            text.push_table(&screen, &[Emphasis::Name, Emphasis::None], &cells, |row| Some(screen.wrapped(&rows[row].2, 4)));
+            for line in text.to_string().lines() {
+                // A word without spaces may be wider than the screen.
+                let widest = line.split(' ').map(|word| word.width()).max().unwrap_or(0);
+                prop_assert!(line.width() <= columns.max(widest + 4), "{line}");
+            }
+        }
+    }
+}

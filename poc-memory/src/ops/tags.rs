@@ -1,0 +1,87 @@
+//! `tags`
+
+use super::hit::is_zero;
+use super::text::{degradations, plural, table};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use poc_graph::error::Result;
+use poc_notes::freshness::{self, AsOf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+
+/// List the keywords with the number of notes that have each, the most frequent first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tags {
+    /// How many keywords, at most 10,000 [default: 100]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10000))]
+    limit: Option<usize>,
+}
+
+/// The keywords, the most frequent first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TagsOutput {
+    tags: Vec<KeywordCount>,
+    /// How many more keywords there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
+    as_of: AsOf,
+    /// How many transactions the slowest index is behind.
+    lag: u64,
+    /// Problems that may make this answer incomplete.
+    degraded: Vec<String>,
+}
+
+/// A keyword.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct KeywordCount {
+    keyword: String,
+    /// How many notes in use have it.
+    notes: u32,
+}
+
+impl Op for Tags {
+    const NAME: &'static str = "tags";
+    const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/tags");
+    const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    type Output = TagsOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<TagsOutput> {
+        let limit = argument::count("limit", self.limit, ("tags.limit", ctx.memory.config.tags.limit))?;
+        let view = ctx.memory.store.view();
+        let mut tags: Vec<KeywordCount> = view
+            .used_keywords()
+            .map(|(keyword, notes)| KeywordCount { keyword: keyword.to_owned(), notes })
+            .collect();
+        tags.sort_by(|a, b| Reverse(a.notes).cmp(&Reverse(b.notes)).then_with(|| a.keyword.cmp(&b.keyword)));
+        let left_out = tags.len().saturating_sub(limit);
+        tags.truncate(limit);
+        let freshness = freshness::of(ctx.memory, &view);
+        Ok(TagsOutput {
+            tags,
+            left_out,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &TagsOutput) -> String {
+        let row = |tag: &KeywordCount| vec![tag.keyword.clone(), plural(u64::from(tag.notes), "note")];
+        let mut text = table(&output.tags.iter().map(row).collect::<Vec<_>>());
+        if output.tags.is_empty() {
+            text.push_str("no keywords\n");
+        }
+        if output.left_out > 0 {
+            let more = plural(output.left_out as u64, "more keyword");
+            text.push_str(&format!(
+                "{more} left out: `-n {}` shows all\n",
+                output.tags.len() + output.left_out
+            ));
+        }
+        text + &degradations(&output.degraded)
+    }
+}

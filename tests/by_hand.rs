@@ -1,0 +1,315 @@
+//! What a person types: short commands, names as one remembers them, and output that fits.
+
+use crate::support::{CommandResult, World};
+use serde_json::{Value, json};
+
+fn keys(answer: &Value) -> Vec<&str> {
+    answer["results"].as_array().unwrap().iter().map(|hit| hit["key"].as_str().unwrap()).collect()
+}
+
+/// A memory with notes in folders, two of them with the same base name.
+fn world() -> World {
+    let world = World::new();
+    for (key, title, body) in [
+        ("people/lin", "Lin", "Lin repairs the ferry and lives near the harbour."),
+        ("places/harbour", "Harbour", "The harbour has two quays. Lin works there."),
+        ("places/quay", "Quay", "The quay is closed until Friday."),
+        ("teams/quay", "Quay team", "Four people look after the cranes."),
+    ] {
+        world.json(&["insert", "--key", key, "--title", title, "--body", body, "-k", "port"]);
+    }
+    world
+}
+
+#[test]
+fn a_number_of_hits_is_asked_for_with_n_or_limit() {
+    let world = world();
+    for option in [["-n", "1"], ["--limit", "1"], ["-k", "1"], ["--top-k", "1"]] {
+        let found = world.json(&[&["search", "the", "harbour"], option.as_slice()].concat());
+        assert_eq!(keys(&found), ["places/harbour"], "{option:?}");
+    }
+    assert_eq!(world.json(&["search", "-p", "all", "-n", "2"])["left_out"], 2);
+}
+
+#[test]
+fn words_with_stages_go_on_from_the_plain_ranking() {
+    let world = world();
+    let plain = world.json(&["search", "who", "works", "at", "the", "harbour?", "-n", "4"]);
+    let filtered =
+        world.json(&["search", "who", "works", "at", "the", "harbour?", "-p", "type:semantic", "-n", "4"]);
+    assert_eq!(keys(&plain), keys(&filtered));
+    // A pipeline with a generator of its own takes the words.
+    let matched = world.json(&["search", "quay", "-p", "match", "-p", "limit:2"]);
+    assert_eq!(keys(&matched), ["places/quay", "teams/quay"]);
+    let refused = world.run(&["search", "quay", "-p", "all"]);
+    assert!(refused.stderr.contains("`hybrid:`"), "{}", refused.stderr);
+}
+
+#[test]
+fn hits_below_the_average_are_left_out_unless_a_number_is_asked_for() {
+    let world = world();
+    let few = world.json(&["search", "ferry"]);
+    let hits = few["results"].as_array().unwrap();
+    assert!(hits.len() < 4 && hits.iter().all(|hit| hit["score"].as_f64().unwrap() >= 0.0), "{few:#}");
+    assert_eq!(keys(&world.json(&["search", "ferry", "-n", "4"])).len(), 4);
+}
+
+#[test]
+fn notes_are_named_as_in_questions() {
+    let world = world();
+    for name in ["people/lin", "People/Lin", "lin", "notes/people/lin.md", "LIN"] {
+        assert_eq!(world.json(&["get", name])["key"], "people/lin", "{name}");
+    }
+    let id = world.json(&["get", "lin"])["id"].as_str().unwrap().to_owned();
+    let prefix = id.get(..id.len() - 3).unwrap();
+    assert_eq!(world.json(&["get", prefix])["key"], "people/lin");
+    assert_eq!(world.json(&["link", "lin", "Harbour"])["to"], "places/harbour");
+    assert_eq!(
+        keys(&world.json(&["search", "-p", "neighbors:Lin", "-p", "linked-to:harbour"])),
+        ["people/lin"; 0]
+    );
+    assert!(keys(&world.json(&["search", "-p", "neighbors:Lin"])).contains(&"places/harbour"));
+    // What may be two notes is neither.
+    for command in [&["get", "quay"][..], &["link", "lin", "quay"], &["search", "-p", "neighbors:quay"]] {
+        let refused = world.run(command);
+        assert_eq!(refused.status, 2, "{command:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("`places/quay`, `teams/quay`"), "{}", refused.stderr);
+    }
+    // A deletion needs the exact name.
+    assert_eq!(world.run(&["delete", "LIN"]).status, 1);
+}
+
+#[test]
+fn a_thought_is_added_in_few_words() {
+    let world = World::new();
+    assert_eq!(world.run(&["add", "the tide turns", "at noon"]).stdout.lines().count(), 1);
+    let piped = world.run_with_input(&["add"], "Piped in.\nWith a second line.\n");
+    assert_eq!(piped.status, 0, "{}", piped.stderr);
+    let bodies: Vec<Value> = ["the-tide-turns-at-noon", "piped-in"]
+        .iter()
+        .map(|key| world.json(&["get", key])["body"].clone())
+        .collect();
+    assert_eq!(bodies, [json!("the tide turns at noon"), json!("Piped in.\nWith a second line.")]);
+    // Without a text nothing is stored.
+    assert_ne!(world.run_with_input(&["add"], "").status, 0);
+    assert_eq!(world.run(&["add", "x", "--body", "y"]).status, 2);
+}
+
+#[test]
+fn lists_of_notes_keywords_and_backlinks() {
+    let world = world();
+    world.json(&[
+        "insert",
+        "--key",
+        "log",
+        "--type",
+        "daily",
+        "--body",
+        "Nothing new.",
+        "-k",
+        "log",
+        "-k",
+        "port",
+    ]);
+    let notes = |arguments: &[&str]| -> Vec<String> {
+        let listed = world.json(&[&["list"], arguments].concat());
+        listed["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|note| note["key"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(notes(&["-n", "2"]).len(), 2);
+    assert_eq!(notes(&[])[0], "log");
+    assert_eq!(notes(&["--type", "daily"]), ["log"]);
+    assert_eq!(notes(&["--tag", "port", "-k", "log"]), ["log"]);
+    assert!(notes(&["--tag", "nobody-has-it"]).is_empty());
+    assert!(world.run(&["list", "-n", "1"]).stdout.contains("4 more notes left out"));
+    assert_eq!(
+        world.json(&["tags"])["tags"],
+        json!([{"keyword": "port", "notes": 5}, {"keyword": "log", "notes": 1}])
+    );
+    world.json(&["link", "places/quay", "lin", "--reason", "he closed it"]);
+    let backlinks = world.json(&["backlinks", "lin"]);
+    let found: Vec<(&str, &Value)> = backlinks["backlinks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| (note["key"].as_str().unwrap(), &note["by"]))
+        .collect();
+    assert!(found.contains(&("places/quay", &json!(["link"]))), "{backlinks:#}");
+    assert_eq!(backlinks["key"], "people/lin");
+    assert!(world.run(&["backlinks", "log"]).stdout.contains("no note leads to `log`"));
+}
+
+#[test]
+fn pairs_that_may_say_the_same_come_with_what_differs() {
+    let world = World::new();
+    for (key, body) in [
+        ("boil", "The kettle in the kitchen boils two litres of water in four minutes."),
+        ("boil-again", "The kettle in the kitchen boils two litres of water in five minutes."),
+        ("tram", "The last tram to the station leaves at midnight."),
+    ] {
+        world.json(&[
+            "insert",
+            "--key",
+            key,
+            "--title",
+            if key == "tram" { "Tram" } else { "Kettle" },
+            "--body",
+            body,
+        ]);
+    }
+    let pairs = world.json(&["duplicates"]);
+    let pair = &pairs["pairs"][0];
+    assert_eq!(pairs["pairs"].as_array().unwrap().len(), 1, "{pairs:#}");
+    assert_eq!((&pair["older"]["key"], &pair["newer"]["key"]), (&json!("boil"), &json!("boil-again")));
+    assert_eq!((&pair["only_older"], &pair["only_newer"]), (&json!(["four"]), &json!(["five"])));
+    assert_eq!(pair["same_title"], true);
+    // A note and the one that replaces it are no pair.
+    world.json(&["supersede", "boil", "boil-again"]);
+    assert_eq!(world.json(&["duplicates"])["pairs"], json!([]));
+}
+
+#[test]
+fn undo_without_a_number_takes_the_last_change_back() {
+    let world = world();
+    world.json(&["insert", "--key", "wrong", "--body", "A mistake."]);
+    // A question counts a use and is not a change.
+    assert_eq!(world.json(&["query", "people/lin"])["hit"], "STRONG");
+    assert_eq!(world.json(&["changes", "-n", "1"])["changes"][0]["op"], "insert");
+    world.json(&["undo"]);
+    assert_eq!(world.json_with_status(&["get", "wrong"], 1)["error"]["code"], "not_found");
+    // The undo was the last change, so the next one restores the note.
+    world.json(&["undo"]);
+    assert_eq!(world.json(&["get", "wrong"])["body"], "A mistake.");
+    assert_eq!(World::new().json_with_status(&["undo"], 1)["error"]["code"], "not_found");
+}
+
+#[test]
+fn a_fresh_note_has_the_weight_one() {
+    let world = world();
+    assert_eq!(keys(&world.json(&["search", "-p", "weight:>=1"])).len(), 4);
+    assert_eq!(keys(&world.json(&["search", "-p", "weight:<1"])), [""; 0]);
+}
+
+#[test]
+fn a_question_about_another_person_or_number_is_not_certain() {
+    let world = World::new();
+    for body in [
+        "Marta paid the invoice 4711 for the crane on Monday.",
+        "Jonas sails to Lisbon every summer.",
+        "The crane lifts forty tonnes.",
+    ] {
+        world.json(&["insert", "--body", body]);
+    }
+    let verdict = |text: &str| world.json(&["query", text, "--signals-only"]);
+    assert_eq!(verdict("who paid the invoice 4711 for the crane?")["hit"], "STRONG");
+    let number = verdict("who paid the invoice 4712 for the crane?");
+    assert_ne!(number["hit"], "STRONG", "{number:#}");
+    let person = verdict("when did Jonas pay the invoice 4711 for the crane on Monday?");
+    assert_eq!(
+        (&person["hit"], &person["decided_by"]),
+        (&json!("WEAK"), &json!("other-subject")),
+        "{person:#}"
+    );
+    assert_eq!(person["missing"], json!(["jonas"]));
+}
+
+#[test]
+fn settings_are_changed_one_at_a_time() {
+    let world = World::new();
+    world.write("config.toml", "# Mine.\n[retrieve]\ntop-k = 5 # few\n");
+    let text = || std::fs::read_to_string(world.home().join("config.toml")).unwrap();
+    let set = world.json(&["config", "set", "retrieve.top-k", "3"]);
+    assert_eq!((&set["value"], &set["changed"]), (&json!(3), &json!(true)));
+    assert_eq!(text(), "# Mine.\n[retrieve]\ntop-k = 3 # few\n");
+    let refused = world.json_with_status(&["config", "set", "retrieve.top-k", "many"], 2);
+    assert_eq!(refused["error"]["at"]["field"], "retrieve.top-k", "{refused:#}");
+    assert_eq!(text(), "# Mine.\n[retrieve]\ntop-k = 3 # few\n");
+    world.json(&["config", "set", "consolidate.schedule", "weekly on monday"]);
+    assert!(text().ends_with("[consolidate]\nschedule = \"weekly on monday\"\n"), "{}", text());
+    let unset = world.json(&["config", "set", "retrieve.top-k", "--unset"]);
+    assert_eq!((&unset["value"], &unset["origin"]), (&json!(8), &json!("default")));
+}
+
+#[test]
+fn a_profile_is_deleted_with_everything_in_it() {
+    let world = World::new();
+    world.json(&["profile", "create", "work"]);
+    world.json(&["--profile", "work", "add", "a thought"]);
+    let refused = world.json_with_status(&["profile", "delete", "work"], 2);
+    assert_eq!(refused["error"]["at"]["field"], "yes", "{refused:#}");
+    world.json(&["profile", "delete", "work", "--yes"]);
+    assert_eq!(world.json(&["profile", "list"])["profiles"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        world.json_with_status(&["profile", "delete", "work", "--yes"], 1)["error"]["code"],
+        "not_found"
+    );
+    assert_eq!(
+        world.json_with_status(&["profile", "delete", "default", "--yes"], 2)["error"]["at"]["field"],
+        "name"
+    );
+}
+
+#[test]
+fn commands_in_hints_can_be_run_as_they_are() {
+    let world = World::new();
+    world.json(&["profile", "create", "work"]);
+    let hint = world.run(&["--profile", "work", "get", "no such note"]).stderr;
+    assert!(hint.contains("`poc-memory --profile work search 'no such note'`"), "{hint}");
+    let mistyped = world.run(&["--profile", "wrok", "list"]).stderr;
+    assert!(mistyped.contains("`work`"), "{mistyped}");
+}
+
+#[test]
+fn times_are_those_of_the_clock_on_the_wall() {
+    let world = world();
+    let run = |zone: &str| -> CommandResult {
+        let ran = world.command("poc-memory").args(["get", "lin"]).env("TZ", zone).output().unwrap();
+        CommandResult {
+            status: ran.status.code().unwrap(),
+            stdout: String::from_utf8(ran.stdout).unwrap(),
+            stderr: String::from_utf8(ran.stderr).unwrap(),
+        }
+    };
+    let created = |zone: &str| -> String {
+        let text = run(zone).stdout;
+        text.lines().find_map(|line| line.strip_prefix("created    ")).unwrap().to_owned()
+    };
+    assert!(created("UTC").ends_with('Z'), "{}", created("UTC"));
+    assert!(created("Asia/Kolkata").ends_with("+05:30"), "{}", created("Asia/Kolkata"));
+    // Programs get UTC.
+    assert!(world.json(&["get", "lin"])["created"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let world = world();
+    assert!(!world.run(&["search", "harbour"]).stdout.contains('\u{1b}'));
+    let coloured = world.run(&["search", "harbour", "--color", "always"]).stdout;
+    assert!(coloured.contains("\u{1b}[36mplaces/harbour\u{1b}[0m"), "{coloured:?}");
+}
+
+#[test]
+fn removed_bundled_agents_stay_removed() {
+    let world = World::new();
+    world.run(&["init"]);
+    std::fs::remove_file(world.home().join("agents/linker.toml")).unwrap();
+    let names = || -> Vec<String> {
+        let listed = world.json(&["agent", "list"]);
+        listed["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|agent| agent["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert!(!names().contains(&"linker".to_owned()), "{:?}", names());
+    world.run(&["init"]);
+    assert!(!world.home().join("agents/linker.toml").exists());
+    assert!(!names().contains(&"linker".to_owned()));
+    world.run(&["init", "--restore-agents"]);
+    assert!(names().contains(&"linker".to_owned()));
+}
