@@ -48,7 +48,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
 /// Whether the schema allows every text, alone or as the only item of a list: the op itself checks its contents.
 fn allows_any_text(schema: &Value) -> bool {
     let choices = ["anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()).flatten();
-    schema.get("enum").is_none() && allows(schema, "string")
+    schema.get("enum").or(schema.get("const")).is_none() && allows(schema, "string")
         || allows(schema, "array") && schema.get("items").is_some_and(allows_any_text)
         || choices.into_iter().any(allows_any_text)
 }
@@ -60,6 +60,9 @@ fn sample(schema: &Value) -> Value {
     }
     if let Some(one) = ["anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()?.first()).next() {
         return sample(one);
+    }
+    if let Some(only) = schema.get("const") {
+        return only.clone();
     }
     match schema["type"].as_str() {
         Some("array") => json!([]),

@@ -59,7 +59,7 @@ fn a_daemon_with_outdated_settings_is_reported() {
     assert_eq!(found(&report, "daemon")[1..], ["warning: the settings have changed since it started"]);
     assert_eq!(world.json(&["config", "show"])["daemon_differs"], true);
     let shown = world.run(&["config", "show", "--changed"]).stdout;
-    assert!(shown.contains("poc-memory daemon stop"), "{shown}");
+    assert!(shown.contains("poc-memory daemon restart"), "{shown}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn write_systemctl(world: &World) -> PathBuf {
     let unit = "$HOME/.config/systemd/user/poc-memory.service";
     let script = format!(
         "#!/bin/sh\necho \"$*\" >> \"$HOME/calls\"\ncase \"$*\" in\n\
-         *'enable --now'*|*start*) eval \"env $(sed -n 's/^Environment=//p' {unit}) $(sed -n 's/^ExecStart=//p' {unit})\" >/dev/null 2>&1 </dev/null & ;;\n\
+         *'enable --now'*|*start*) (eval \"exec env $(sed -n 's/^Environment=//p' {unit}) $(sed -n 's/^ExecStart=//p' {unit})\") >/dev/null 2>&1 </dev/null & ;;\n\
          *'disable --now'*) kill $(cat \"$HOME/pid\") ;;\nesac\n"
     );
     let path = world.write("bin/systemctl", &script);

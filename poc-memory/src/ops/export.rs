@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
-/// `import` restores either. `--vault` writes Markdown for editors. Without a tenant the default tenant is exported.
+/// `import` restores either. `vault` writes Markdown for editors. Without a tenant the default tenant is exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {

@@ -72,8 +72,8 @@ pub(crate) struct QueryOutput {
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
-    /// Names and numbers in the question that the matching note lacks, folded; they prevent a certain match, because the
-    /// note may be about another person, place or number.
+    /// The names in the question if the matching note has none of them, and the numbers if it has none of them, folded;
+    /// they prevent a certain match, because the note may be about another person, place or number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.

@@ -56,8 +56,8 @@ pub struct GateResult {
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
-    /// Names and numbers in the query that the best note lacks, folded. They suggest that the note is about another
-    /// person, place or number. Always empty with a gate over titles.
+    /// The names in the query if the best note has none of them, and the numbers if it has none of them, folded. They
+    /// suggest that the note is about another person, place or number. Always empty with a gate over titles.
     pub missing_subjects: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
@@ -75,7 +75,7 @@ pub enum GateReason {
     Likelihood,
     /// A name of the query is in no note: STRONG became WEAK.
     UnknownName,
-    /// A name or number of the query is not in the note: STRONG became WEAK.
+    /// The note has none of the names of the query, or none of its numbers: STRONG became WEAK.
     OtherSubject,
     /// The path of the spelling of the gate `two-path`.
     Spelling,

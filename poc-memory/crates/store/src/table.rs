@@ -167,7 +167,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=20).contains(&number));
+            assert_eq!(table.is_ok(), (1..=21).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
 async fn show(rest: &Arc<RestContext>, session: &Session, node: &str) -> Response {
     match read(rest, session, node).await {
         Ok(note) => {
-            let text = |name: &str| note[name].as_str().unwrap_or_default().to_owned();
+            let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             shell::screen(rest, session, &shell::NOTE, &text("title"), &article(&note))
         }
         Err(error) => {
@@ -57,7 +57,7 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str) -> Result<
 
 /// What a browser without the script shows of a note.
 fn article(note: &Value) -> Markup {
-    let text = |name: &str| note[name].as_str().unwrap_or_default();
+    let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
     html! {
         article data-node=(text("id")) {
             h1 { bdi { (text("title")) } }

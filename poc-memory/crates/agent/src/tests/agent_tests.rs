@@ -152,7 +152,7 @@ expect.prompt-contains = ["The split is journaled.", "created: 2026-11-19"]
 [[tests]]
 name = "two days later the third is due"
 now = "2026-11-23T08:00:00Z"
-fixture = '{{"key": "seen", "type": "episodic", "created": "2026-11-01", "modified": "2026-11-01", "visits": {{"tester": "8d"}}}}'
+fixture = '{{"key": "seen", "type": "episodic", "created": "2026-11-01", "modified": "2026-11-01", "body": "Old news.", "visits": {{"tester": "8d"}}}}'
 expect.selected = ["seen"]
 expect.applied = []
 

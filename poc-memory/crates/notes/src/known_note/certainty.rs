@@ -56,7 +56,8 @@ pub struct Certainty {
     pub best: Option<NodeId>,
     /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
-    /// Names and numbers in the query that `best` lacks in its text, key, keywords, author, source and dates.
+    /// The names in the query if `best` has none of them in its text, key, keywords, author, source and dates; and the
+    /// numbers if it has none of them.
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
@@ -138,8 +139,9 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
 }
 
-/// The names and numbers of a query that a note lacks. A note rarely contains its own author and date, so these count as
-/// contained: the author, the source, and year, month and day of the creation and the last change.
+/// The names of a query if a note has none of them, and the numbers of a query if it has none of these. A note often
+/// answers a part of a question, so one name is enough. A note rarely contains its own author and date, so these count
+/// as contained: the author, the source, and year, month and day of the creation and the last change.
 fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
     let mut known = note.text();
     let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.keywords);
@@ -151,9 +153,16 @@ fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
         known.push_str(&at.format("\n%Y %m %d %-m %-d %B").to_string());
     }
     let known = MentionIndex::folded_words(&known);
-    let mut wanted = MentionIndex::names_and_numbers(text);
-    wanted.retain(|word| !known.contains(word));
-    wanted
+    let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
+    let (mut numbers, mut names): (Vec<String>, Vec<String>) =
+        MentionIndex::names_and_numbers(text).into_iter().partition(has_digit);
+    for wanted in [&mut names, &mut numbers] {
+        if wanted.iter().any(|word| known.contains(word)) {
+            wanted.clear();
+        }
+    }
+    names.append(&mut numbers);
+    names
 }
 
 /// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.

@@ -262,6 +262,10 @@ impl Engine for SledEngine {
                 if records.key() < from.as_slice() {
                     continue;
                 }
+                // The block was split after it was read and before the begin of the next one was.
+                if found.upper.as_deref().is_some_and(|upper| records.key() >= upper) {
+                    break;
+                }
                 if !records.key().starts_with(prefix) {
                     return Ok(());
                 }
