@@ -1,7 +1,7 @@
 //! `duplicates`
 
 use super::hit::{HitNote, is_zero};
-use super::text::{degradations, one_line, plural};
+use super::text::{degradations, left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
@@ -111,11 +111,7 @@ impl Op for Duplicates {
         if output.pairs.is_empty() {
             text.push_str("no pairs\n");
         }
-        if output.left_out > 0 {
-            let more = plural(output.left_out as u64, "more pair");
-            let _ =
-                writeln!(text, "{more} left out: `-n {}` shows all", output.pairs.len() + output.left_out);
-        }
+        text.push_str(&left_out(output.pairs.len(), output.left_out, "more pair"));
         text + &degradations(&output.degraded)
     }
 }

@@ -1,7 +1,7 @@
 //! `list`
 
 use super::hit::{HitNote, is_zero};
-use super::text::{day, degradations, one_line, plural, table};
+use super::text::{day, degradations, left_out, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::Ix;
 use poc_graph::error::Result;
@@ -100,13 +100,7 @@ impl Op for List {
         if output.notes.is_empty() {
             text.push_str("no notes\n");
         }
-        if output.left_out > 0 {
-            let more = plural(output.left_out as u64, "more note");
-            text.push_str(&format!(
-                "{more} left out: `-n {}` shows all\n",
-                output.notes.len() + output.left_out
-            ));
-        }
+        text.push_str(&left_out(output.notes.len(), output.left_out, "more note"));
         text + &degradations(&output.degraded)
     }
 }

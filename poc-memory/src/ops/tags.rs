@@ -1,7 +1,7 @@
 //! `tags`
 
 use super::hit::is_zero;
-use super::text::{degradations, plural, table};
+use super::text::{degradations, left_out, plural, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
@@ -75,13 +75,7 @@ impl Op for Tags {
         if output.tags.is_empty() {
             text.push_str("no keywords\n");
         }
-        if output.left_out > 0 {
-            let more = plural(output.left_out as u64, "more keyword");
-            text.push_str(&format!(
-                "{more} left out: `-n {}` shows all\n",
-                output.tags.len() + output.left_out
-            ));
-        }
+        text.push_str(&left_out(output.tags.len(), output.left_out, "more keyword"));
         text + &degradations(&output.degraded)
     }
 }

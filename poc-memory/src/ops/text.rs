@@ -46,6 +46,15 @@ pub(in crate::ops) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The line about entries of a list that are not shown, with the option that shows them all; empty if there are none.
+/// `noun` names one of them, as for [`plural`].
+pub(in crate::ops) fn left_out(shown: usize, left_out: usize, noun: &str) -> String {
+    if left_out == 0 {
+        return String::new();
+    }
+    format!("{} left out: `-n {}` shows all\n", plural(left_out as u64, noun), shown + left_out)
+}
+
 /// Rows with aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
