@@ -49,7 +49,7 @@ class World:
 
     def kill(self):
         self.daemon.send_signal(signal.SIGKILL)
-        self.daemon.wait()
+        self.daemon.wait(LIMIT / 1000)
 
     def link(self, *words):
         return self.run("page", "--print", *words).strip()
@@ -57,7 +57,7 @@ class World:
     def close(self):
         if self.daemon and self.daemon.poll() is None:
             self.daemon.terminate()
-            self.daemon.wait()
+            self.daemon.wait(LIMIT / 1000)
         shutil.rmtree(self.home, ignore_errors=True)
 
 
