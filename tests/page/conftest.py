@@ -40,7 +40,7 @@ class World:
     def start(self):
         # The address stays the same when the daemon comes back under an open page.
         log = open(self.home / "stderr", "w")
-        self.daemon = subprocess.Popen([BIN / "poc-daemon"], env=self.environment, stderr=log)
+        self.daemon = subprocess.Popen([BIN / "poc-daemon"], env=self.environment, stdout=log, stderr=log)
         deadline = time.monotonic() + LIMIT / 1000
         while subprocess.run([BIN / "poc-memory", "daemon", "status"], env=self.environment, capture_output=True).returncode:
             assert self.daemon.poll() is None, (self.home / "stderr").read_text()

@@ -26,4 +26,4 @@ if [ "$wanted" != "$(cat "$place/installed" 2>/dev/null)" ]; then
     printf '%s' "$wanted" >"$place/installed"
 fi
 POC_MEMORY_BIN=$bin CHROMIUM=$chromium PAGE_PLACE=$place \
-    "$place/venv/bin/python" -m pytest -q -x --timeout 180 -p no:cacheprovider "$here" "$@"
+    "$place/venv/bin/python" -m pytest -q -x --timeout 180 --timeout-method thread -p no:cacheprovider "$here" "$@"
