@@ -24,9 +24,9 @@ use runs::Runs;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The heartbeat follows the time of day, so it stops while a clock that was set back catches up. This
-/// interval wakes the loop in that case.
-const WATCHDOG: Duration = Duration::from_secs(60);
+/// The heartbeat follows the time of day: it stops when the clock jumps in either direction. When nothing has woken the
+/// loop for this many periods of the heartbeat, another heartbeat is started.
+const LOST_AFTER: u32 = 2;
 
 /// How long a run may take to end after it was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,6 +53,7 @@ async fn run_until(
         shared.stop();
         return;
     };
+    let lost_after = heartbeat::period(&shared).saturating_mul(LOST_AFTER);
     let mut runs = Runs::new(&shared);
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
@@ -60,7 +61,16 @@ async fn run_until(
             () = shared.stopped() => break,
             agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
             () = shared.wake.notified() => {}
-            () = tokio::time::sleep(WATCHDOG) => {}
+            () = tokio::time::sleep(lost_after) => {
+                heartbeat::stop(&mut heartbeat).await;
+                match heartbeat::start(&shared).await {
+                    Some(started) => heartbeat = started,
+                    None => {
+                        shared.stop();
+                        break;
+                    }
+                }
+            }
         }
         let catalog = shared.catalog.load_full();
         if !scheduler.lock().needs_poll(&shared.memory, &catalog) {

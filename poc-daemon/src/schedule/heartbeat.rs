@@ -2,7 +2,13 @@
 
 use crate::shared::Shared;
 use poc_graph::time::Span;
+use std::time::Duration;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
+
+/// The time between two beats: at least a second, because the scheduler counts in whole seconds.
+pub(super) fn period(shared: &Shared) -> Duration {
+    shared.memory.config.daemon.heartbeat.max(Span::SECOND).std()
+}
 
 /// Starts the heartbeat. Errors are logged.
 pub(super) async fn start(shared: &Shared) -> Option<JobScheduler> {
@@ -17,10 +23,8 @@ pub(super) async fn start(shared: &Shared) -> Option<JobScheduler> {
 
 async fn try_start(shared: &Shared) -> Result<JobScheduler, JobSchedulerError> {
     let scheduler = JobScheduler::new().await?;
-    // The scheduler counts in whole seconds.
-    let every = shared.memory.config.daemon.heartbeat.max(Span::SECOND).std();
     let wake = shared.wake.clone();
-    scheduler.add(Job::new_repeated(every, move |_, _| wake.notify_one())?).await?;
+    scheduler.add(Job::new_repeated(period(shared), move |_, _| wake.notify_one())?).await?;
     scheduler.start().await?;
     Ok(scheduler)
 }

@@ -1,10 +1,13 @@
 //! Parses and validates replies. A reply must be one whole JSON object, and is validated even if the provider
 //! guarantees its schema.
 
+mod unique_fields;
+
 use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
 use serde_json::Value;
+use unique_fields::UniqueFields;
 
 /// Maximum number of actions in a reply that are read; the rest are counted.
 const MAX_ENTRIES: usize = 1000;
@@ -30,10 +33,15 @@ pub struct ParsedReply {
 /// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The
 /// error lists the problems to correct.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
-    let Some(value) = find(reply) else {
-        return Err(vec!["the reply is not a single JSON object".to_owned()]);
-    };
-    validate(value, permitted)
+    validate(find(reply).map_err(|problem| vec![problem])?, permitted)
+}
+
+/// A text as one JSON value in which no object repeats a field.
+///
+/// # Errors
+/// What is wrong, and the line and column.
+pub fn parse_json(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).map(|UniqueFields(value)| value)
 }
 
 /// The text, cut to the maximum length of a model's texts.
@@ -50,12 +58,19 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// The JSON value of a reply. JSON embedded in prose is not accepted.
-fn find(reply: &Reply) -> Option<Value> {
+///
+/// # Errors
+/// What is wrong with the reply.
+fn find(reply: &Reply) -> Result<Value, String> {
     if let Some(value) = &reply.structured {
-        return Some(value.clone());
+        return Ok(value.clone());
     }
     let whole = reply.text.trim();
-    serde_json::from_str(whole).ok().or_else(|| serde_json::from_str(fenced(whole)?).ok())
+    let read = parse_json(whole).or_else(|error| fenced(whole).map_or(Err(error), parse_json));
+    read.map_err(|error| match error.is_data() {
+        true => format!("the reply is not valid: {error}"),
+        false => "the reply is not a single JSON object".to_owned(),
+    })
 }
 
 /// The content of the fenced block of a text, from the first line that opens one to the last fence, because a
@@ -162,6 +177,15 @@ mod tests {
             [format!("So: {none}"), format!("{none}\n{none}"), format!("```\n{none}\n```\n```\n{none}\n```")]
         {
             assert!(read(&text(&said), &permitted).is_err(), "{said}");
+        }
+        // Of two equal fields, one would be lost.
+        let twice = r#"{"notes": "n", "link-add": [], "link-add": []}"#;
+        for said in [twice.to_owned(), format!("```json\n{twice}\n```")] {
+            let problems = read(&text(&said), &permitted).unwrap_err();
+            assert!(
+                problems[0].starts_with("the reply is not valid: the field `link-add` occurs twice"),
+                "{problems:?}"
+            );
         }
         // The native field takes precedence over the text.
         let both = Reply { structured: serde_json::from_str(none).ok(), ..text("{\"notes\": \"other\"}") };

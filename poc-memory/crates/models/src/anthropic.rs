@@ -9,6 +9,7 @@ use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
+use poc_agent::reply::parse_json;
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -165,7 +166,7 @@ impl Anthropic {
         }
         let used = of_type("tool_use").find_map(|block| block.get("input")).cloned();
         let text = used.as_ref().map_or(text, Value::to_string);
-        let whole = || serde_json::from_str(text.trim()).ok().filter(Value::is_object);
+        let whole = || parse_json(text.trim()).ok().filter(Value::is_object);
         Ok(Reply { structured: used.or_else(whole), text, spent })
     }
 }

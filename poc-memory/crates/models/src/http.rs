@@ -134,14 +134,17 @@ impl Http {
         // A call that repeats its request in another form gets no additional attempts: each lost one may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
         let asked = format!("`{}` requested a pause", self.provider);
-        self.pause(self.retry_after.remaining(), &asked, request, progress)?;
+        if !request.attended {
+            self.pause(self.retry_after.remaining(), &asked, request, progress)?;
+        }
         let before_retry = |failures: u32, error: AttemptError| {
             let failure = match error {
                 AttemptError::Transient(failure) => failure,
                 AttemptError::Final(failure) => return Err(failure),
             };
             if let Some(time) = failure.retry_after {
-                self.retry_after.extend(time);
+                // Servers send days when a quota is used up, which a payment ends earlier.
+                self.retry_after.extend(time.min(self.calls.leave_alone.std()));
             }
             if failures >= attempts {
                 let times =
@@ -199,14 +202,6 @@ impl Http {
         Err(CallError::Down(failure))
     }
 
-    /// The body with the key removed, in case the server has sent it back: replies are stored.
-    fn scrub_body(&self, body: Vec<u8>) -> Vec<u8> {
-        match (&self.key, std::str::from_utf8(&body)) {
-            (Some(key), Ok(text)) => key.scrub(text).into_bytes(),
-            _ => body,
-        }
-    }
-
     /// Sends the request once.
     fn attempt(
         &self,
@@ -233,14 +228,24 @@ impl Http {
         }
         match answer {
             Ok(HttpResponse { status: 200..=299, body, .. }) => {
-                match serde_json::from_slice(&self.scrub_body(body)) {
-                    Ok(value) => Ok(value),
-                    Err(_) => Err(CallError::Setup(format!(
-                        "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
-                        self.provider,
-                        message.display_url()
-                    ))
-                    .into()),
+                match serde_json::from_slice(&body) {
+                    Ok(mut value) => {
+                        // Replies are stored, and the server may have sent the key back.
+                        if let Some(key) = &self.key {
+                            key.scrub_strings(&mut value);
+                        }
+                        Ok(value)
+                    }
+                    // A gateway in front of an overloaded server may send such a page with the status of a success.
+                    Err(_) => Err(AttemptError::Transient(TransientFailure {
+                        message: format!(
+                            "`{}` answered at `{}` with {}; if this stays, check its `base-url`",
+                            self.provider,
+                            message.display_url(),
+                            if body.is_empty() { "an empty body" } else { "something that is not JSON" }
+                        ),
+                        retry_after: None,
+                    })),
                 }
             }
             Ok(answer) => Err(self.classify(message, answer)),

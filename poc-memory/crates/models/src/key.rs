@@ -3,7 +3,12 @@
 use super::environment::{Environment, path_of};
 use poc_config::ProviderConfig;
 use reqwest::header::HeaderValue;
+use serde_json::Value;
 use std::fmt;
+
+/// Characters of the shortest key that is removed from texts. Servers on one's own machine accept any key, so that
+/// people set `x` or `local`, which occur in ordinary words; keys of providers have twenty characters and more.
+const MIN_SECRET: usize = 8;
 
 /// An API key. It has no `Display`, its `Debug` hides the secret, and it can only be used as a header.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,9 +97,19 @@ impl Key {
         hasher.update(self.secret.as_bytes()).finalize()
     }
 
-    /// `text` with the key replaced by `[key]`.
+    /// `text` with the key replaced by `[key]`. A key of fewer than [`MIN_SECRET`] characters is left in place.
     pub(super) fn scrub(&self, text: &str) -> String {
-        text.replace(&self.secret, "[key]")
+        if self.secret.len() < MIN_SECRET { text.to_owned() } else { text.replace(&self.secret, "[key]") }
+    }
+
+    /// Scrubs all strings of a JSON value, and leaves the names of fields.
+    pub(super) fn scrub_strings(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.contains(&self.secret) => *text = self.scrub(text),
+            Value::Array(entries) => entries.iter_mut().for_each(|entry| self.scrub_strings(entry)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.scrub_strings(field)),
+            _ => {}
+        }
     }
 }
 
@@ -103,6 +118,7 @@ mod tests {
     use super::super::testing;
     use super::*;
     use poc_config::ProviderKind;
+    use serde_json::json;
 
     fn provider(variable: Option<&str>, file: Option<&str>) -> ProviderConfig {
         ProviderConfig {
@@ -124,6 +140,19 @@ mod tests {
             key.origin().to_string(),
         ] {
             assert!(!shown.contains("sk-secret"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_short_key_leaves_texts_as_they_are() {
+        for (secret, expected) in
+            [("x", "sk-secret x link"), ("link", "sk-secret x link"), ("sk-secret", "[key] x link")]
+        {
+            let key = Key::new(secret.into(), Origin::Variable("K".into())).unwrap();
+            assert_eq!(key.scrub("sk-secret x link"), expected);
+            let mut value = json!({"sk-secret": ["sk-secret x link", 1, {"link": "x"}]});
+            key.scrub_strings(&mut value);
+            assert_eq!(value, json!({"sk-secret": [expected, 1, {"link": "x"}]}));
         }
     }
 

@@ -51,6 +51,9 @@ pub struct Request<'a> {
     pub timeout: Span,
     /// Maximum attempts, including the first.
     pub attempts: u32,
+    /// Whether a person waits for the reply. Such a call does not wait for the end of a pause that the provider requested in
+    /// an earlier one.
+    pub attended: bool,
     /// Time of the run; ages are relative to it.
     pub now: Timestamp,
     /// Spreads repeated calls over time.

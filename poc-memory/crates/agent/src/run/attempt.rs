@@ -167,6 +167,7 @@ impl RunAttempt<'_> {
             schema,
             timeout: definition.execution.timeout,
             attempts: definition.retry.attempts,
+            attended: !self.unattended,
             now: memory.now(),
             rng: memory.rng.as_ref(),
             cancellation: &self.options.cancellation,

@@ -114,12 +114,27 @@ impl Http {
                 CallError::Setup(format!(
                     "`{name}` redirects `{}` to `{}` ({status}); redirects are not followed, set the final `base-url`",
                     message.display_url(),
-                    one_line(to)
+                    self.redirect_target(to)
                 ))
                 .into()
             }
             _ => rejected(name, status, &reason).into(),
         }
+    }
+
+    /// Where a redirect leads, without user, password, query and key: some servers send the key on in these.
+    fn redirect_target(&self, location: &str) -> String {
+        let end = location.find(['?', '#']).unwrap_or(location.len());
+        let path = location.get(..end).unwrap_or(location);
+        let target = match path.split_once("//") {
+            Some((scheme, rest)) => {
+                let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+                let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+                format!("{scheme}//{host}{path}")
+            }
+            None => path.to_owned(),
+        };
+        one_line(&self.key.as_ref().map_or(target.clone(), |key| key.scrub(&target)))
     }
 
     /// The error message of a response body as one short line without the key.

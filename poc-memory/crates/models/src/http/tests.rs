@@ -74,6 +74,39 @@ fn a_transient_failure_is_retried() {
 }
 
 #[test]
+fn a_success_without_json_is_retried() {
+    let page = || Answer::Full(200, Vec::new(), b"<html>Try again</html>".to_vec());
+    for lost in [page(), Answer::Full(200, Vec::new(), Vec::new())] {
+        let seen = ask(vec![lost, ok()]);
+        assert_eq!((seen.answer, seen.asked), (Ok(json!({"fine": true})), 2));
+    }
+    let seen = ask(vec![page(); 9]);
+    assert_eq!((seen.asked, seen.waits.len()), (4, 3));
+    let text = seen.answer.unwrap_err().to_string();
+    assert!(
+        text.ends_with(
+            "with something that is not JSON; if this stays, check its `base-url` (after 4 attempts)"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_short_key_does_not_change_replies() {
+    for (key, expected) in [("link", "sk-secret link"), ("sk-secret", "[key] link")] {
+        let server = MockModel::script(vec![Answer::ok(json!({"link": "sk-secret link"}))]);
+        let (own, _) = provider(&server.url());
+        let config = Config::defaults().unwrap();
+        let http =
+            Http { key: Key::find(&config.providers["openai"], &|_| Some(key.into())).unwrap(), ..own };
+        let turn = TestRequest::new("linker");
+        let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
+        let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout)).unwrap();
+        assert_eq!(answer, json!({"link": expected}));
+    }
+}
+
+#[test]
 fn waits_double_with_jitter_and_retry_after_is_a_minimum() {
     let busy = || Answer::error(429, "rate_limit_error", "slow down");
     let seen = ask(vec![busy(), busy(), busy().with("retry-after", "30"), ok()]);
@@ -127,8 +160,6 @@ fn messages_name_the_requested_address() {
     };
     let missing = Answer::error(404, "not_found_error", "model: nonsense");
     insta::assert_snapshot!(without_port(message(missing)), @"setup: `mock` has no such model or address (404 at `http://127.0.0.1:PORT/ask`): model: nonsense");
-    let html = Answer::Full(200, Vec::new(), b"<html>Sign in</html>".to_vec());
-    insta::assert_snapshot!(without_port(message(html)), @"setup: `mock` answered at `http://127.0.0.1:PORT/ask` with something that is not JSON; check its `base-url`");
 }
 
 #[test]
@@ -138,6 +169,13 @@ fn a_redirect_is_not_followed() {
     let text = message(moved);
     assert!(text.contains("redirects are not followed"), "{text}");
     assert!(elsewhere.requests().is_empty());
+    let target = |location: &str| {
+        let text = message(Answer::status(308, json!({})).with("location", location));
+        text.split("` to `").nth(1).unwrap().split('`').next().unwrap().to_owned()
+    };
+    assert_eq!(target("https://user:pass@h.example/a?key=sk-secret#x"), "https://h.example/a");
+    assert_eq!(target("/v2/sk-secret/a"), "/v2/[key]/a");
+    assert_eq!(target("https://h.example?api_key=abc"), "https://h.example");
 }
 
 #[test]
@@ -176,7 +214,7 @@ fn a_response_that_stalls_is_requested_again() {
 #[test]
 fn all_models_of_a_provider_wait_for_its_retry_after() {
     let busy = Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "30");
-    let server = MockModel::script(vec![busy, ok(), ok()]);
+    let server = MockModel::script(vec![busy, ok(), ok(), ok()]);
     let retry_after = RetryAfter::default();
     let sharing = || {
         let (http, waits) = provider(&server.url());
@@ -197,6 +235,13 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     assert!(ask(&other.0, Span::MINUTE).is_ok());
     let waited: Vec<f64> = other.1.lock().iter().map(Duration::as_secs_f64).collect();
     assert!(waited.len() == 1 && (20.0..=30.0).contains(&waited[0]), "{waited:?}");
+    // A call for which a person waits is sent at once.
+    let server_asked = server.requests().len();
+    let (attended, waits) = sharing();
+    let turn = TestRequest { attempts: 1, attended: true, ..TestRequest::new("linker") };
+    let post = HttpRequest::post(attended.url("ask"), Vec::new(), &json!({}));
+    assert!(attended.post(&post, &turn.request(), &Progress::start(turn.timeout)).is_ok());
+    assert!(waits.lock().is_empty() && server.requests().len() == server_asked + 1);
     // A client that does not share the state does not wait.
     let (stranger, waits) = provider(&server.url());
     assert!(ask(&stranger, Span::MINUTE).is_ok() && waits.lock().is_empty());
