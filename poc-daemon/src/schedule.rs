@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// The heartbeat follows the time of day: it stops when the clock jumps in either direction. When nothing has woken the
 /// loop for this many periods of the heartbeat, another heartbeat is started.
-const LOST_AFTER: u32 = 2;
+const LOST_AFTER: u32 = 3;
 
 /// How long a run may take to end after it was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
