@@ -5,6 +5,7 @@ use crate::Definition;
 use crate::action;
 use crate::budget::{Allowed, BudgetStatus};
 use crate::ledger::{Reason, Run};
+use crate::model::Model;
 use crate::permit::Permit;
 use crate::prompt;
 use crate::selection::{self, Choice, Scope, Shown};
@@ -50,7 +51,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let budget_status = attempt.budget_status(&row)?;
     let BudgetStatus { runs, day, everyone, .. } = budget_status;
     let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
-    forecast.obstacles.extend(attempt.all_suspended().map(|why| (Reason::ProviderDown, why)));
+    forecast.obstacles.extend(attempt.no_model());
     forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
     let context = attempt.context();
     match selection::choose(memory, definition, scope, context) {
@@ -79,4 +80,21 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
         Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
     }
     Ok(forecast)
+}
+
+impl RunAttempt<'_> {
+    /// Why no model would reply, when all are missing something, such as a key, or have a suspended provider.
+    fn no_model(&self) -> Option<(Reason, String)> {
+        let RunAttempt { memory, options, .. } = self;
+        let obstacle = |(name, model): &(&str, &dyn Model)| match options.models.open(&memory.config, name) {
+            Err(missing) => Some((Reason::InvalidConfig, missing.line())),
+            Ok(_) => model.suspension(memory.now()).map(|why| (Reason::ProviderDown, why)),
+        };
+        let obstacles: Vec<_> = self.models.iter().map(obstacle).collect::<Option<_>>()?;
+        // A suspension ends by itself: then a run would start.
+        let (reason, _) =
+            obstacles.iter().find(|(reason, _)| *reason == Reason::ProviderDown).or(obstacles.first())?;
+        let why: Vec<&str> = obstacles.iter().map(|(_, why)| why.as_str()).collect();
+        Some((*reason, why.join("; ")))
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::fleet::{Fleet, nothing};
 use crate::ledger::Reason;
+use crate::model::{CallError, ModelRegistry};
 use crate::run::{Forecast, Trigger, forecast, run};
 use crate::selection::survey;
 use poc_graph::time::Span;
@@ -65,6 +66,26 @@ fn a_forecast_reports_a_prompt_that_is_too_long() {
     let told = looked(&fleet);
     assert_eq!(reasons(&told), [Reason::InvalidConfig]);
     assert!(told.obstacles[0].1.contains("more than `prompt.max-tokens` (10)"), "{told:?}");
+}
+
+#[test]
+fn a_forecast_knows_that_no_model_can_reply() {
+    let mut fleet =
+        Fleet::new(
+            &[("linker", LINKER)],
+            |_| Err(CallError::KeyRefused("the key was refused".into()).into()),
+        );
+    assert_eq!(reasons(&looked(&fleet)), []);
+    run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap();
+    let told = looked(&fleet);
+    assert!(reasons(&told).contains(&Reason::ProviderDown), "{told:?}");
+    // A registry that builds no provider finds no model, as with a key that is not set.
+    fleet.options.models = ModelRegistry::default();
+    fleet.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
+    let told = looked(&fleet);
+    assert!(reasons(&told).contains(&Reason::InvalidConfig), "{told:?}");
+    let (_, why) = &told.obstacles[0];
+    assert!(why.starts_with("the model `default` cannot be called as configured"), "{why}");
 }
 
 /// The message of a run that finds nothing, which the forecast predicts word by word.
