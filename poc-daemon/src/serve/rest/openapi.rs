@@ -2,7 +2,7 @@
 
 mod schemas;
 
-use super::pages::{PAGES, Page};
+use super::service_resources::{SERVICE_RESOURCES, ServiceResource};
 use poc_config::TenantSchema;
 use poc_graph::error::Error;
 use poc_memory::ops::tenancy;
@@ -39,8 +39,8 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
         let operation = operation(op, route, tenants, &mut schemas);
         insert(&mut paths, route.path, verb(route.method), operation);
     }
-    for page in PAGES {
-        insert(&mut paths, page.path, "get", page_operation(page));
+    for resource in SERVICE_RESOURCES {
+        insert(&mut paths, resource.path, "get", resource_operation(resource));
     }
     json!({
         "openapi": "3.1.0",
@@ -202,8 +202,8 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
     Value::Object(responses)
 }
 
-fn page_operation(page: &Page) -> Value {
-    let Page { path, summary, media_type, is_public } = *page;
+fn resource_operation(resource: &ServiceResource) -> Value {
+    let ServiceResource { path, summary, media_type, is_public } = *resource;
     let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
     let schema =
         if media_type == "application/json" { json!({"type": "object"}) } else { json!({"type": "string"}) };

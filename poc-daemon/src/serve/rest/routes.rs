@@ -86,7 +86,7 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
 /// The middleware of all routes: guards the request, counts the response and adds its headers.
 async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response {
     let (uri, headers) = (request.uri(), request.headers());
-    // The code in the path is the permission, wherever the link was opened. A session starts, nothing else.
+    // The code in the path is the permission, so the link may be opened from anywhere. It only starts a session.
     let checked = match page::is_sign_in_link(request.method(), uri) {
         true => rest.origin_guard.check_host(uri, headers).map(drop),
         false => rest.origin_guard.check(uri, headers),

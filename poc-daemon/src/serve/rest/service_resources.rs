@@ -1,7 +1,7 @@
-//! The table of what is served beside the ops.
+//! The table of the resources that are served beside the ops.
 
 /// A resource with a fixed path that is read with `GET`.
-pub(super) struct Page {
+pub(super) struct ServiceResource {
     pub(super) path: &'static str,
     pub(super) summary: &'static str,
     pub(super) media_type: &'static str,
@@ -9,14 +9,14 @@ pub(super) struct Page {
     pub(super) is_public: bool,
 }
 
-pub(super) const HEALTH: Page = Page {
+pub(super) const HEALTH: ServiceResource = ServiceResource {
     path: "/v1/healthz",
     summary: "Whether the daemon is alive",
     media_type: "application/json",
     is_public: true,
 };
 
-pub(super) const METRICS: Page = Page {
+pub(super) const METRICS: ServiceResource = ServiceResource {
     path: "/metrics",
     summary: "Metrics for Prometheus",
     // The text format of Prometheus as OpenMetrics defines it.
@@ -24,15 +24,19 @@ pub(super) const METRICS: Page = Page {
     is_public: false,
 };
 
-pub(super) const OPENAPI: Page =
-    Page { path: "/openapi.json", summary: "This document", media_type: "application/json", is_public: true };
+pub(super) const OPENAPI: ServiceResource = ServiceResource {
+    path: "/openapi.json",
+    summary: "This document",
+    media_type: "application/json",
+    is_public: true,
+};
 
-pub(super) const DOCS: Page = Page {
+pub(super) const DOCS: ServiceResource = ServiceResource {
     path: "/docs",
     summary: "This document as a page",
     media_type: "text/html; charset=utf-8",
     is_public: true,
 };
 
-/// All of them.
-pub(super) const PAGES: &[Page] = &[HEALTH, METRICS, OPENAPI, DOCS];
+/// All of them, as the OpenAPI document lists them.
+pub(super) const SERVICE_RESOURCES: &[ServiceResource] = &[HEALTH, METRICS, OPENAPI, DOCS];

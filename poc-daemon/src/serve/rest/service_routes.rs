@@ -1,7 +1,7 @@
-//! Serves the pages beside the ops: health, metrics, and the OpenAPI document as JSON and as HTML.
+//! Serves the resources beside the ops: health, metrics, and the OpenAPI document as JSON and as HTML.
 
 use super::answer::{self, HttpError};
-use super::pages::{DOCS, HEALTH, METRICS, OPENAPI};
+use super::service_resources::{DOCS, HEALTH, METRICS, OPENAPI};
 use super::{RestContext, caller, docs, openapi};
 use crate::serve::call;
 use axum::Router;
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::future::ready;
 use std::sync::Arc;
 
-/// Adds the pages to a router.
+/// Adds the resources to a router.
 pub(super) fn add(router: Router, rest: &Arc<RestContext>, served: &[(&OpDef, Route)]) -> Router {
     let document = openapi::document(served, &rest.shared.memory.config.tenant_schema);
     let (html, json) = (docs::page(&document), document.to_string());
