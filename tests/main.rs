@@ -13,6 +13,7 @@ mod agents;
 mod bad_input;
 mod both_ways;
 mod by_hand;
+mod damaged_store;
 mod doctor;
 mod documents;
 mod embed;

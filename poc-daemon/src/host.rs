@@ -11,6 +11,7 @@ use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
+use poc_notes::freshness;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -46,7 +47,8 @@ impl Daemon for Shared {
     fn status(&self) -> DaemonStatus {
         let catalog = self.catalog.load();
         let mut agents = BTreeMap::new();
-        let mut problems = catalog.problems.clone();
+        let mut problems: Vec<String> = freshness::read_only(&self.memory).into_iter().collect();
+        problems.extend(catalog.problems.iter().cloned());
         for (name, entry) in &catalog.agents {
             let paused = match ledger::state(&self.memory, name) {
                 Ok(state) => entry.paused(&state, self.memory.now()),

@@ -47,6 +47,11 @@ async fn run_until(
     grace: impl Future<Output = ()>,
     cancelled: impl Future<Output = ()>,
 ) {
+    if shared.memory.store.damage().is_some() {
+        // No run could be recorded.
+        shared.stopped().await;
+        return;
+    }
     let recovering = shared.clone();
     blocking(&shared, "recovery of interrupted runs", move || recover(&recovering)).await;
     let Some(mut heartbeat) = heartbeat::start(&shared).await else {

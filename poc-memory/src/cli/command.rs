@@ -4,7 +4,7 @@ use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
     agent, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
-    page, plugin, profile, profile_delete, settings, setup,
+    page, plugin, profile, profile_delete, repair, settings, setup,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -20,6 +20,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<setup::SetupModel>(),
     LocalCommandDef::of::<plugin::Plugin>(),
     LocalCommandDef::of::<doctor::Doctor>(),
+    LocalCommandDef::of::<repair::RepairStore>(),
     LocalCommandDef::of::<eval::Eval>(),
     LocalCommandDef::of::<completions::Completions>(),
     LocalCommandDef::of::<man::Man>(),

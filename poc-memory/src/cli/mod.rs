@@ -27,6 +27,7 @@ mod plugin;
 mod profile;
 mod profile_delete;
 mod progress;
+mod repair;
 mod sample_memory;
 mod session;
 mod settings;

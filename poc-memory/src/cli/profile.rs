@@ -7,6 +7,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
+use poc_store::Store;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ impl ProfileOutput {
         ProfileOutput {
             name: paths.profile().to_owned(),
             current: paths == current,
-            stored: paths.store().join("log").is_dir(),
+            stored: Store::exists(&paths.store()),
             daemon: daemon(paths),
             config: paths.config_file(),
             store: paths.store(),
@@ -144,7 +145,7 @@ impl LocalCommand for ProfileCreate {
 
     fn run(self, session: &Session) -> Result<ProfileOutput> {
         let paths = session.paths.of_profile(&self.name)?;
-        if paths.store().join("log").is_dir() {
+        if Store::exists(&paths.store()) {
             return Err(Error::conflict(format!("there is a profile `{}`", paths.profile()))
                 .hint(format!("use it: `poc-memory --profile {} …`", paths.profile())));
         }

@@ -22,7 +22,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>, served: &[(&OpDef, Ro
     let document = openapi::document(served, &rest.shared.memory.config.tenant_schema);
     let (html, json) = (docs::page(&document), document.to_string());
     router
-        .route(HEALTH.path, health())
+        .route(HEALTH.path, health(rest))
         .route(METRICS.path, metrics(rest))
         .route(OPENAPI.path, get_only(move |_| ready(answer::text(OPENAPI.media_type, json.clone()))))
         .route(DOCS.path, get_only(move |_| ready(restrict(answer::text(DOCS.media_type, html.clone())))))
@@ -36,8 +36,10 @@ fn restrict(mut page: Response) -> Response {
 }
 
 /// `GET /v1/healthz` is for process monitors. It needs no token and reveals nothing about the memory.
-fn health() -> MethodRouter {
-    get_only(async |_| answer::json(&json!({ "status": "ok" })))
+/// A store that is read-only because it is damaged is still served: a restart would not change it.
+fn health(rest: &Arc<RestContext>) -> MethodRouter {
+    let status = if rest.shared.memory.store.damage().is_some() { "read-only" } else { "ok" };
+    get_only(move |_| ready(answer::json(&json!({ "status": status }))))
 }
 
 /// `GET /metrics` needs a token that may read.

@@ -33,9 +33,18 @@ pub struct Freshness {
     pub degraded: Vec<String>,
 }
 
+/// What a reason begins with when the store is damaged and therefore read-only.
+pub const READ_ONLY: &str = "read-only: ";
+
+/// Why the store takes no writes, as a line for people, if its files are damaged.
+pub fn read_only(memory: &Memory) -> Option<String> {
+    memory.store.damage().map(|damage| format!("{READ_ONLY}{damage}"))
+}
+
 /// The freshness of an answer from `view` and the current indexes.
 pub fn of(memory: &Memory, view: &View) -> Freshness {
     let behind = memory.store.lagging_followers().into_iter().map(|(name, error)| format!("{name}: {error}"));
-    let degraded = behind.chain(memory.missing_vectors.lock().clone()).collect();
+    let degraded =
+        read_only(memory).into_iter().chain(behind).chain(memory.missing_vectors.lock().clone()).collect();
     Freshness { as_of: AsOf { seq: view.seq, at: memory.now() }, lag: memory.store.lag(view.seq), degraded }
 }

@@ -74,6 +74,9 @@ pub fn has_pending(memory: &Memory) -> bool {
 /// # Errors
 /// `read_only` when the disk fails a write. Samples that could not be stored stay pending.
 pub fn flush(memory: &Memory) -> Result<()> {
+    if memory.store.damage().is_some() {
+        return Ok(());
+    }
     loop {
         let Some((tuple, cosines)) = ({
             let mut pending = memory.pending_samples.0.lock();

@@ -6,7 +6,7 @@
 
 use poc_graph::error::{Error, Result};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error as ThisError;
 
@@ -87,6 +87,16 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     let seq = found?;
     bytes.drain(..HEADER);
     Some((seq, bytes))
+}
+
+/// The sequence number in the header of the file. The rest of the file is neither read nor checked.
+pub(crate) fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
+    let mut header = [0; HEADER];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    let (magic, rest) = header.split_first_chunk::<8>()?;
+    let (settings, rest) = rest.split_first_chunk::<32>()?;
+    let (seq, _) = rest.split_first_chunk()?;
+    (magic == MAGIC && *settings == fingerprint.0).then_some(u64::from_le_bytes(*seq))
 }
 
 fn check(bytes: &[u8], fingerprint: Fingerprint) -> Option<u64> {

@@ -126,6 +126,8 @@ pub(super) struct Sources {
     pub(super) embedder: String,
     /// The tenants at open, with their numbers of nodes.
     pub(super) tenants: Vec<(Tenant, usize)>,
+    /// Whether no file may change. Followers are then filled from the records, and what they saved is not read.
+    pub(super) read_only: bool,
 }
 
 /// Up to so many nodes, or bytes of log, readers wait for a follower.

@@ -71,6 +71,13 @@ impl CommitQueue {
         }
     }
 
+    /// A queue over views that takes no transactions.
+    pub(super) fn read_only(seq: u64, views: Views, why: Error) -> Self {
+        let queue = CommitQueue::new(seq, views);
+        queue.progress.lock().failure = Some(why);
+        queue
+    }
+
     /// The newest published view of a tenant.
     pub(super) fn view(&self, tenant: Tenant) -> Arc<View> {
         self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()

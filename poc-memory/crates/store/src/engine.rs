@@ -34,6 +34,14 @@ pub(super) enum EngineError {
     Damaged(String),
     #[error("the record engine's mark is damaged")]
     DamagedMark,
+    #[error("they were written by an earlier release")]
+    EarlierLayout,
+    #[error("the machine stopped while they were being written")]
+    NotTrusted,
+    #[error("a change of them was interrupted, and the log does not hold all of it")]
+    Interrupted,
+    #[error("they cannot be copied to `{}`: {source}", directory.display())]
+    Copy { directory: PathBuf, source: std::io::Error },
     #[error("`records` cannot be put away: {0}")]
     Quarantine(std::io::Error),
 }

@@ -190,9 +190,11 @@ impl IndexWorker {
         let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;
-            follower.load(target)?;
-            if follower.applied() > target {
-                follower.reset()?;
+            if !sources.read_only {
+                follower.load(target)?;
+                if follower.applied() > target {
+                    follower.reset()?;
+                }
             }
             let lacking = catch_up::lacking(follower, sources);
             if catch_up::is_long(follower, sources, &lacking) {

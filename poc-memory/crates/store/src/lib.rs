@@ -25,6 +25,7 @@ mod record_access;
 mod record_encoding;
 mod records;
 mod recovery;
+mod repair;
 mod scans;
 mod shared;
 mod table;
@@ -46,6 +47,7 @@ pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery::Recovery;
+pub use repair::{Repair, RepairOption, RepairSource, undo_repair};
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
 pub use table::Table;
@@ -64,6 +66,9 @@ use shared::Shared;
 use std::path::Path;
 use std::sync::Arc;
 use tenants::TenantRow;
+
+/// What a person can do about a damaged store.
+pub const DAMAGED_HINT: &str = "`poc-memory repair` shows what can be done and changes nothing by itself";
 
 /// The result of a committed transaction.
 #[derive(Debug)]
@@ -118,6 +123,10 @@ impl Store {
     ///
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
+    ///
+    /// When the log is damaged before sound records, or ends before the records or the saved view do, nothing on disk
+    /// is changed. The store then shows the newest state that its sound parts give together, and is read-only: see
+    /// [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::Parts::default())
     }
@@ -177,6 +186,11 @@ impl Store {
         })
     }
 
+    /// Why the store is read-only, if it was opened with damaged files: what is damaged, and which state it shows.
+    pub fn damage(&self) -> Option<&str> {
+        self.shared.damage.as_deref()
+    }
+
     /// The newest published view. It contains every acknowledged transaction and no other.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
@@ -188,7 +202,7 @@ impl Store {
     /// run one at a time, so do slow work before the call.
     ///
     /// # Errors
-    /// Whatever the closure returns. `read_only` once the disk has failed a write. `internal` when it is
+    /// Whatever the closure returns. `read_only` once the disk has failed a write, or when the store is damaged. `internal` when it is
     /// called inside the closure of another transaction of the same store.
     pub fn transact<T>(
         &self,
@@ -279,6 +293,11 @@ impl Store {
     /// The sequence number of the last durable transaction of any tenant; 0 when there is none.
     pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
+    }
+
+    /// Whether a directory holds a store, or parts of a damaged one.
+    pub fn exists(directory: &Path) -> bool {
+        ["log", "records", "view"].iter().any(|part| directory.join(part).exists())
     }
 
     /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.

@@ -10,11 +10,13 @@ mod append;
 mod checked_segments;
 mod error;
 mod recover;
+mod salvage;
 mod segment;
 
 pub(super) use append::{Appender, Limits};
 pub(super) use error::LogError;
-pub(super) use recover::{check_format, recover};
+pub(super) use recover::{Cut, check_format, inspect};
+pub(super) use salvage::salvage;
 pub(super) use segment::{MAX_RECORD, frame};
 
 use super::Txn;
@@ -47,6 +49,8 @@ struct LogIndex {
     last: u64,
     /// Whether a complete segment is not yet saved as checked.
     unchecked: bool,
+    /// Of a damaged log, the first and last numbers of its sound parts, ascending. `None` for a whole log.
+    sound: Option<Vec<(u64, u64)>>,
 }
 
 /// A segment.
@@ -83,6 +87,14 @@ impl LogIndex {
         }
     }
 
+    /// The parts of a range of sequence numbers that the log holds.
+    fn parts(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
+        let whole = [(0, self.last)];
+        let sound = self.sound.as_deref().unwrap_or(&whole);
+        let clipped = sound.iter().map(|(from, to)| (first.max(*from), last.min(*to)));
+        clipped.filter(|(from, to)| from <= to).collect()
+    }
+
     /// The last known position in front of a record or at it.
     fn locate(&self, seq: u64) -> Option<RecordPosition> {
         let found = self.positions.partition_point(|position| position.seq <= seq);
@@ -94,17 +106,55 @@ impl LogIndex {
 pub(super) struct Log {
     directory: PathBuf,
     index: RwLock<LogIndex>,
+    /// Whether nothing on disk may change, because the log is damaged.
+    read_only: bool,
 }
 
 impl Log {
+    /// A log without records in a directory without segments.
+    pub(super) fn empty(directory: &Path) -> Log {
+        Log { directory: directory.to_owned(), index: RwLock::default(), read_only: false }
+    }
+
     /// Sequence number of the last durable record; 0 when there is none.
     pub(super) fn last(&self) -> u64 {
         self.index.read().last
     }
 
-    /// Sequence number of the first record it holds; 0 when there is none.
+    /// Sequence number of the first record from which on it holds every record; 0 when it never had any.
     pub(super) fn first(&self) -> u64 {
-        self.index.read().positions.first().map_or(0, |position| position.seq)
+        let index = self.index.read();
+        let Some(sound) = &index.sound else {
+            return index.positions.first().map_or(0, |position| position.seq);
+        };
+        let mut first = index.last + 1;
+        for (from, to) in sound.iter().rev() {
+            if to + 1 == first {
+                first = *from;
+            }
+        }
+        first
+    }
+
+    /// Whether it holds every record of a range.
+    pub(super) fn holds_all(&self, first: u64, last: u64) -> bool {
+        let held: u64 = self.index.read().parts(first, last).iter().map(|(from, to)| to - from + 1).sum();
+        held == (last + 1).saturating_sub(first)
+    }
+
+    /// The ranges of sequence numbers up to the last one that a damaged log does not hold, ascending.
+    pub(super) fn missing(&self) -> Vec<(u64, u64)> {
+        let index = self.index.read();
+        let Some(sound) = &index.sound else { return Vec::new() };
+        let mut missing = Vec::new();
+        let mut next = 1;
+        for (from, to) in sound.iter().copied().chain([(index.last + 1, index.last + 1)]) {
+            if next < from {
+                missing.push((next, from - 1));
+            }
+            next = to + 1;
+        }
+        missing
     }
 
     /// Bytes on disk.
@@ -176,8 +226,19 @@ impl Log {
     }
 
     /// Calls `each` with the sequence number, the encoded transaction and the checksum of the records from `first` to
-    /// `last`. `each` returns whether the transaction has that number.
-    fn replay_payloads(
+    /// `last` that the log holds. `each` returns whether the transaction has that number.
+    pub(super) fn replay_payloads(
+        &self,
+        first: u64,
+        last: u64,
+        each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
+    ) -> Result<()> {
+        let parts = self.index.read().parts(first, last);
+        parts.into_iter().try_for_each(|(first, last)| self.replay_part(first, last, each))
+    }
+
+    /// The same for numbers that the log holds without a gap.
+    fn replay_part(
         &self,
         first: u64,
         last: u64,
@@ -218,9 +279,16 @@ impl Log {
         Ok(())
     }
 
+    /// Reads and checks every record.
+    pub(super) fn verify(&self) -> Result<()> {
+        self.replay_payloads(1, self.last(), &mut |seq, payload, _| Ok(Txn::decode(&payload)?.seq == seq))
+    }
+
     /// The error for a damaged record. Makes the next open check every record.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
-        checked_segments::forget(&self.directory);
+        if !self.read_only {
+            checked_segments::forget(&self.directory);
+        }
         LogError::Damaged { path: path.to_owned(), offset }.into()
     }
 }

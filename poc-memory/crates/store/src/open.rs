@@ -1,6 +1,7 @@
 //! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the
 //! followers open in the background, and callers that need them wait.
 
+pub(crate) mod read_only;
 mod records;
 
 use super::catch_up::Sources;
@@ -17,7 +18,7 @@ use super::overlay::Overlay;
 use super::quarantine::Quarantine;
 use super::shared::Shared;
 use super::shared::WriterState;
-use super::{view_file, watchdog};
+use super::{repair, view_file, watchdog};
 use parking_lot::{Mutex, ReentrantMutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
@@ -73,9 +74,10 @@ pub(super) fn open(
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
     let Parts { disk, limits, engine, buffer, patience } = parts;
-    let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
-    made.map_err(|source| OpenError::CreateDirectory { directory: directory.to_owned(), source })?;
+    let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
+    std::fs::create_dir_all(directory).map_err(failed)?;
     let lock = Lock::take(&directory.join("lock"))?;
+    repair::complete(directory)?;
     let saved = watchdog::spawn("view", {
         let directory = directory.to_owned();
         move || {
@@ -85,11 +87,21 @@ pub(super) fn open(
             })
         }
     })?;
-    let quarantine = Quarantine::new(directory, disk.clone());
     let folder = directory.join("records");
     // Without records the whole log is replayed anyway, so all of it is checked.
-    let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
+    let (log, cut) = log::inspect(&log_directory, !folder.exists())?;
+    let suspect = read_only::Suspect { directory, cut: cut.as_ref(), last: log.last(), patience };
+    if suspect.is_damaged()? {
+        let saved = saved.join().ok().flatten();
+        let damaged = read_only::DamagedStore { directory, embedder, patience, saved, lock };
+        return damaged.open(followers);
+    }
+    std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
+    let quarantine = Quarantine::new(directory, disk.clone());
+    let notes = cut.map(|cut| cut.make(&quarantine, disk.as_ref())).transpose()?.into_iter().collect();
     let log = Arc::new(log);
+    // Before the records follow the log: what a killed process had not synced is synced here.
+    let appender = Appender::new(log.clone(), disk, limits).map_err(LogError::Append)?;
     let records = RecordFolder { folder, log: log.clone(), engine, buffer, patience };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
@@ -114,7 +126,6 @@ pub(super) fn open(
             (views, unsaved, 0)
         }
     };
-    let appender = Appender::new(log.clone(), disk, limits).map_err(LogError::Append)?;
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();
     let commits = Arc::new(CommitQueue::new(seq, views.clone()));
@@ -123,6 +134,7 @@ pub(super) fn open(
         engine: engine.clone(),
         embedder: embedder.to_owned(),
         tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
+        read_only: false,
     });
     let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
     let committer = Committer {
@@ -142,9 +154,11 @@ pub(super) fn open(
         index_workers,
         embedder: embedder.to_owned(),
         notes,
+        damage: None,
         recovery: OnceLock::new(),
         saved: Mutex::new(saved_seq),
         _opener: opener,
+        _copy: None,
         _lock: lock,
     })
 }

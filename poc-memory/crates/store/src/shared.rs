@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use tempfile::TempDir;
 
 /// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
 /// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
@@ -37,11 +38,15 @@ pub(super) struct Shared {
     pub(super) directory: PathBuf,
     // What recovery of the log did.
     pub(super) notes: Vec<String>,
+    /// Why the store is read-only, if its files are damaged.
+    pub(super) damage: Option<String>,
     pub(super) recovery: OnceLock<Recovery>,
     // The last transaction in the saved views, 0 when none are saved. The lock is held while a
     // checkpoint is written, so that there is one at a time.
     pub(super) saved: Mutex<u64>,
     pub(super) _opener: EngineOpener,
+    /// The copy of the records of a damaged store.
+    pub(super) _copy: Option<TempDir>,
     // The last field: fields drop in order, and the lock is released after everything else is closed.
     pub(super) _lock: Lock,
 }
@@ -55,6 +60,9 @@ pub(super) struct WriterState {
 
 impl Shared {
     pub(super) fn checkpoint(&self) -> Result<()> {
+        if self.damage.is_some() {
+            return Ok(());
+        }
         let mut saved_seq = self.saved.lock();
         let unsaved = self.index_workers.take_unsaved();
         let saved = self.save(&mut saved_seq);
@@ -83,6 +91,9 @@ impl Drop for Shared {
             let _ = committer.join();
         }
         self.index_workers.finish();
+        if self.damage.is_some() {
+            return;
+        }
         let buffered = self.engine.buffered() >= WORTH_WRITING;
         let worth = buffered || self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };

@@ -113,7 +113,6 @@ impl Table {
     }
 
     /// The inverse of [`Table::engine_key`].
-    #[cfg(test)]
     pub(super) fn split_engine_key(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
         let (tenant, rest) = match full.split_first()? {
             (&TENANT_PREFIX, rest) => {

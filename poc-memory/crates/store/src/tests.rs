@@ -29,6 +29,7 @@ mod followers;
 mod opening;
 mod past;
 mod power_cut;
+mod read_only;
 mod tenants;
 mod transactions;
 mod view_file;

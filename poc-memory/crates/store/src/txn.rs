@@ -15,6 +15,9 @@ const MAX_DEPTH: usize = 64;
 /// The first byte of a packed transaction: no MessagePack begins with it.
 const PACKED: u8 = 0xC1;
 
+/// The first byte of the MessagePack of a transaction: a map of three, or of four with a tenant.
+const PLAIN: [u8; 2] = [0x83, 0x84];
+
 /// Bytes from which on compression is tried. A recall changes hundreds of weights and a message creates
 /// dozens of records, whose names, keys and times repeat.
 const WORTH_PACKING: usize = 2048;
@@ -87,6 +90,11 @@ impl Txn {
         let mut packed = vec![PACKED];
         packed.extend(lz4_flex::block::compress_prepend_size(&plain));
         Ok(if packed.len() < plain.len() { packed } else { plain })
+    }
+
+    /// Whether an encoded transaction may begin with a byte.
+    pub(super) fn may_begin_with(byte: u8) -> bool {
+        byte == PACKED || PLAIN.contains(&byte)
     }
 
     /// The transaction in a record of the log.
@@ -180,6 +188,7 @@ mod tests {
             let tenant = tenant.map_or(Tenant::default(), Tenant);
             let txn = Txn { seq, tenant, cause, writes: writes.collect() };
             let bytes = txn.encode().unwrap();
+            prop_assert!(Txn::may_begin_with(bytes[0]));
             for write in &txn.writes {
                 let found = Txn::decode_write(&bytes, txn.tenant, write.table, &write.key).unwrap().unwrap();
                 let first = txn.writes.iter().find(|other| (other.table, &other.key) == (write.table, &write.key));

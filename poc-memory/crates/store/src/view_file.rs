@@ -45,10 +45,23 @@ pub(super) fn read(store: &Path) -> Option<SavedViews> {
     bytes.is_empty().then_some(SavedViews { views, seq, checksum: u32::from_le_bytes(*checksum) })
 }
 
+/// The number of the last transaction in the views saved in a store's folder, by the header of the file, which is
+/// not checked; 0 when there is none.
+pub(super) fn claimed_seq(store: &Path) -> u64 {
+    atomic_file::claimed_seq(&file(store), fingerprint()).unwrap_or(0)
+}
+
 impl SavedViews {
     /// The last transaction in it.
     pub(super) fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// Brings the views to the end of a damaged log, from whatever sound records it has.
+    pub(super) fn salvage(self, log: &Log) -> Result<Views> {
+        let mut views = self.views;
+        catch_up::saved_views(&mut views, self.seq, log)?;
+        Ok(views)
     }
 
     /// Brings the views to the end of the log; returns them and the number of changes applied. `None` when

@@ -8,6 +8,8 @@ use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
+use poc_notes::freshness::READ_ONLY;
+use poc_store::{DAMAGED_HINT, Store};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -22,7 +24,7 @@ pub(super) fn check(
     let mut findings = check_quarantine(&paths.store().join("quarantine"));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
-        None if !paths.store().join("log").exists() => {
+        None if !Store::exists(&paths.store()) => {
             findings.push(CheckResult::new(CHECK, CheckState::Note, "it is made with the first note"));
             return (findings, None);
         }
@@ -96,11 +98,12 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     };
     let mut findings =
         vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
-    findings.extend(
-        degraded
-            .filter_map(Value::as_str)
-            .map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())),
-    );
+    findings.extend(degraded.filter_map(Value::as_str).map(|problem| {
+        if problem.starts_with(READ_ONLY) {
+            return CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(DAMAGED_HINT);
+        }
+        CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())
+    }));
     findings.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     findings
 }
@@ -136,8 +139,8 @@ fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
         return Vec::new();
     }
     let message = format!("damaged parts were put aside: {}", names.join(", "));
-    vec![CheckResult::new(CHECK, CheckState::Warning, message).hint(format!(
-        "nothing reads them any more; delete `{}` when you do not miss anything",
-        quarantine.display()
-    ))]
+    vec![
+        CheckResult::new(CHECK, CheckState::Warning, message)
+            .hint(format!("they may be the only copy of what they contain: keep `{}`", quarantine.display())),
+    ]
 }

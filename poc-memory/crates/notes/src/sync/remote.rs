@@ -94,7 +94,7 @@ impl RemoteStore {
 }
 
 fn is_store(folder: &Path) -> bool {
-    folder.join("log").is_dir()
+    Store::exists(folder)
 }
 
 /// Refuses a remote that is this store, also through a link or another mount. A copy is another store, even

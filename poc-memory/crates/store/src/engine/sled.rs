@@ -6,6 +6,7 @@
 
 mod block;
 mod block_cache;
+pub(crate) mod last_mark;
 mod session;
 
 use super::{Engine, EngineError, Mark, Put, Visitor};
@@ -45,13 +46,19 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// A file of this name in the directory tells the next open that the records are damaged.
 const DAMAGED: &str = "damaged";
 
+/// Whether the files in a directory can be trusted: they were not found damaged, and the machine has not stopped
+/// while they were open.
+pub(crate) fn is_trusted(directory: &Path) -> bool {
+    directory.is_dir() && !directory.join(DAMAGED).exists() && session::survived(directory)
+}
+
 /// An open sled directory.
 pub(crate) struct SledEngine {
     db: sled::Db,
     cache: BlockCache,
     directory: PathBuf,
-    // The last field, so that it drops after sled is closed.
-    _session: Session,
+    // `None` for a copy. The last field, so that it drops after sled is closed.
+    _session: Option<Session>,
 }
 
 impl SledEngine {
@@ -61,24 +68,40 @@ impl SledEngine {
         if directory.join(DAMAGED).exists() {
             return Err(EngineError::FoundDamaged.into());
         }
-        let engine = SledEngine::open_any_layout(directory)?;
+        let session = || Session::start(directory).map_err(|source| directory_error(directory, source));
+        let engine = SledEngine::open_any_layout(directory, Some(session()?))?;
         if !engine.holds_earlier_layout()? {
+            if last_mark::read(directory).is_none() {
+                last_mark::write(directory, engine.newest_seq()?)?;
+            }
             return Ok(engine);
         }
         // Written by an earlier release. The log has everything.
         drop(engine);
         tracing::info!("the records have an earlier layout: they are written again from the log");
         std::fs::remove_dir_all(directory).map_err(|source| directory_error(directory, source))?;
-        SledEngine::open_any_layout(directory)
+        let engine = SledEngine::open_any_layout(directory, Some(session()?))?;
+        last_mark::write(directory, 0)?;
+        Ok(engine)
     }
 
-    fn open_any_layout(directory: &Path) -> Result<SledEngine> {
-        let session = Session::start(directory).map_err(|source| directory_error(directory, source))?;
+    /// Opens a directory that may be deleted afterwards, such as a copy: nothing is synced when it is closed.
+    pub(crate) fn open_copy(directory: &Path) -> Result<SledEngine> {
+        SledEngine::open_any_layout(directory, None)
+    }
+
+    fn open_any_layout(directory: &Path, session: Option<Session>) -> Result<SledEngine> {
         // Without the thread that flushes twice a second: what a killed process had not flushed is in the log.
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
         Ok(SledEngine { db, cache, directory: directory.to_owned(), _session: session })
+    }
+
+    /// The greatest number of a transaction of which it may have changes, in any layout.
+    pub(crate) fn newest_seq(&self) -> Result<u64> {
+        let marks = [MARK_KEY, UNFINISHED_KEY, EARLIER_MARK_KEY].map(|key| self.read_mark(key));
+        marks.into_iter().try_fold(0, |newest, mark| Ok(newest.max(mark?.map_or(0, |mark| mark.seq))))
     }
 
     /// Whether a release without blocks wrote it.
@@ -171,6 +194,9 @@ impl SledEngine {
         size: usize,
         most: usize,
     ) -> Result<bool> {
+        if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
+            last_mark::write(&self.directory, mark.seq)?;
+        }
         self.cache.clear();
         let applied = self.write_batches(changes, mark, size, most);
         self.cache.clear();

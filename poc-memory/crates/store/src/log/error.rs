@@ -31,7 +31,7 @@ impl From<LogError> for Error {
             LogError::NewerFormat(_) => Error::conflict(message)
                 .hint("use the release that wrote it, or a newer one; nothing was changed"),
             LogError::Damaged { .. } => Error::internal(message)
-                .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`"),
+                .hint("open the store again: it is then read from what is whole, and `poc-memory repair` repairs it"),
             _ => Error::internal(message),
         }
     }

@@ -1,7 +1,9 @@
-//! Opens the log. Every record is checked, except in segments that an earlier open has checked. The
-//! longest valid prefix is kept; whatever follows it is moved to the quarantine and counted.
+//! Opens the log. Every record is checked, except in segments that an earlier open has checked. An end that
+//! is not valid is moved to the quarantine. Damage before sound records is left as it is: see [`salvage`].
+//!
+//! [`salvage`]: super::salvage
 
-use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records};
+use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, sound_records};
 use super::{
     Log, LogError, LogIndex, RecordPosition, checked_segments, modified_at, segment_path, unreadable,
 };
@@ -11,7 +13,7 @@ use parking_lot::RwLock;
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Fails when a newer release wrote the log. Changes nothing.
 pub(crate) fn check_format(directory: &Path) -> Result<()> {
@@ -25,18 +27,13 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the log of a directory and returns a message for everything that was cut off. `all` checks every
-/// record, otherwise only those that no earlier open has checked.
-pub(crate) fn recover(
-    directory: &Path,
-    all: bool,
-    quarantine: &Quarantine,
-    disk: &dyn Disk,
-) -> Result<(Log, Vec<String>)> {
+/// Reads the log of a directory: its longest valid prefix, and where that ends if something follows it. `all`
+/// checks every record, otherwise only those that no earlier open has checked. Changes nothing.
+pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)> {
     let numbers = segments(directory)?;
     let mut checked = if all { Default::default() } else { checked_segments::read(directory) };
     let mut index = LogIndex::default();
-    let mut notes = Vec::new();
+    let mut cut = None;
     for (at, &number) in numbers.iter().enumerate() {
         let path = segment_path(directory, number);
         let is_last = at + 1 == numbers.len();
@@ -48,17 +45,15 @@ pub(crate) fn recover(
         let changed = modified_at(&path);
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
-            let later = numbers.get(at + 1..).unwrap_or_default();
-            let cut = Truncation { directory, number, offset, later, last: index.last };
-            let note = cut.make(quarantine, disk).map_err(LogError::Truncate)?;
-            notes.push(note);
+            let later = numbers.get(at + 1..).unwrap_or_default().to_vec();
+            cut = Some(Cut { directory: directory.to_owned(), number, offset, later, last: index.last });
             break;
         }
         if !is_last {
             index.complete_segment(changed);
         }
     }
-    Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))
+    Ok((Log { directory: directory.to_owned(), index: RwLock::new(index), read_only: false }, cut))
 }
 
 /// The first sequence numbers of the segments, from the names of their files, sorted.
@@ -100,33 +95,62 @@ fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64
     }
 }
 
-/// Where the valid prefix of the log ends.
-struct Truncation<'a> {
-    directory: &'a Path,
+/// Where the valid prefix of a log ends that has more bytes.
+pub(crate) struct Cut {
+    pub(super) directory: PathBuf,
     /// The segment it ends in.
-    number: u64,
+    pub(super) number: u64,
     /// The byte it ends at; 0 when the segment's header is not valid.
-    offset: u64,
+    pub(super) offset: u64,
     /// The segments after it.
-    later: &'a [u64],
+    pub(super) later: Vec<u64>,
     /// The last valid transaction.
     last: u64,
 }
 
-impl Truncation<'_> {
-    /// Moves everything after the cut to the quarantine and returns a message about it. The damaged segment
-    /// is cut last, so that after an interruption the next open finds the same damage and continues.
-    fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
-        let path = segment_path(self.directory, self.number);
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "log segment `{:020}.log` is damaged at byte {}", self.number, self.offset)
+    }
+}
+
+impl Cut {
+    /// Whether records follow the cut that are whole and newer.
+    pub(crate) fn precedes_sound_records(&self) -> io::Result<bool> {
+        if !sound_records(&self.tail()?, self.last).is_empty() {
+            return Ok(true);
+        }
+        for &segment in &self.later {
+            if !sound_records(&fs::read(segment_path(&self.directory, segment))?, self.last).is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The bytes of the segment from the cut on.
+    pub(super) fn tail(&self) -> io::Result<Vec<u8>> {
         let mut tail = Vec::new();
-        let mut file = File::open(&path)?;
+        let mut file = File::open(segment_path(&self.directory, self.number))?;
         file.seek(SeekFrom::Start(self.offset))?;
         file.read_to_end(&mut tail)?;
+        Ok(tail)
+    }
+
+    /// Moves everything after the cut to the quarantine and returns a message about it. The damaged segment
+    /// is cut last, so that after an interruption the next open finds the same damage and continues.
+    pub(crate) fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> Result<String> {
+        Ok(self.move_tail(quarantine, disk).map_err(LogError::Truncate)?)
+    }
+
+    fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
+        let path = segment_path(&self.directory, self.number);
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let tail = self.tail()?;
         let mut intact = count_records(&tail);
         let mut put_away = Vec::new();
         for &segment in self.later.iter().rev() {
-            let path = segment_path(self.directory, segment);
+            let path = segment_path(&self.directory, segment);
             intact += count_records(&fs::read(&path)?);
             put_away.push(quarantine.move_in(&path)?);
         }
@@ -136,7 +160,7 @@ impl Truncation<'_> {
             put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
             disk.truncate(&path, self.offset)?;
         }
-        disk.sync_directory(self.directory)?;
+        disk.sync_directory(&self.directory)?;
         put_away.reverse();
         let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
         Ok(if intact == 0 && self.later.is_empty() {

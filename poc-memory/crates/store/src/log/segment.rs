@@ -6,6 +6,7 @@
 //! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
 //! sequence number (u64), payload (MessagePack of a `Txn`).
 
+use crate::txn::Txn;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -163,21 +164,45 @@ impl SegmentReader {
 }
 
 /// The number of intact records anywhere in damaged bytes.
-pub(super) fn count_records(mut bytes: &[u8]) -> usize {
-    /// The MessagePack of a `Txn` is a map of three.
-    const FIRST: u8 = 0x83;
-    let mut count = 0;
-    while let Some((frame, rest)) = Frame::split(bytes) {
+pub(super) fn count_records(bytes: &[u8]) -> usize {
+    sound_records(bytes, 0).len()
+}
+
+/// An intact record among damaged bytes.
+pub(super) struct SoundRecord<'a> {
+    pub(super) seq: u64,
+    /// Of its first byte.
+    pub(super) offset: u64,
+    /// Bytes of the whole record.
+    pub(super) length: u64,
+    pub(super) payload: &'a [u8],
+}
+
+/// The intact records anywhere in damaged bytes whose sequence numbers are greater than `after`.
+pub(super) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
+    /// No log has as many. Without the bound, checksums of random bytes would be computed.
+    const MOST_RECORDS: u64 = 1 << 40;
+    let mut found = Vec::new();
+    let mut offset = 0;
+    while let Some((frame, rest)) = bytes.get(offset..).and_then(Frame::split) {
+        let seq = u64::from_le_bytes(frame.seq);
         let payload = rest.get(..frame.length()).filter(|payload| {
             frame.is_plausible(rest.len() as u64)
-                && payload.first() == Some(&FIRST)
+                && seq > after
+                && seq - after < MOST_RECORDS
+                && payload.first().is_some_and(|&first| Txn::may_begin_with(first))
                 && checksum(frame.length, frame.seq, payload) == frame.checksum
         });
-        let step = payload.map_or(1, |payload| FRAME + payload.len());
-        count += usize::from(payload.is_some());
-        bytes = bytes.get(step..).unwrap_or_default();
+        let length = payload.map_or(1, |payload| FRAME + payload.len());
+        found.extend(payload.map(|payload| SoundRecord {
+            seq,
+            offset: offset as u64,
+            length: length as u64,
+            payload,
+        }));
+        offset += length;
     }
-    count
+    found
 }
 
 #[cfg(test)]
@@ -201,14 +226,22 @@ mod tests {
         #[test]
         fn records_are_found_among_garbage(
             before in proptest::collection::vec(any::<u8>(), 0..40),
-            payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..4),
+            payloads in proptest::collection::vec(
+                (prop_oneof![Just(0x83), Just(0x84), Just(0xC1)], proptest::collection::vec(any::<u8>(), 0..40)),
+                1..4,
+            ),
         ) {
             let mut bytes = before;
-            for (seq, payload) in payloads.iter().enumerate() {
-                let payload = [&[0x83], payload.as_slice()].concat();
-                bytes.extend(frame(seq as u64, &payload).0);
+            let mut offsets = Vec::new();
+            for (seq, (first, payload)) in payloads.iter().enumerate() {
+                let payload = [&[*first], payload.as_slice()].concat();
+                offsets.push(bytes.len() as u64);
+                bytes.extend(frame(seq as u64 + 1, &payload).0);
             }
             prop_assert_eq!(count_records(&bytes), payloads.len());
+            let found = sound_records(&bytes, 0);
+            prop_assert_eq!(found.iter().map(|record| record.offset).collect::<Vec<_>>(), offsets);
+            prop_assert_eq!(sound_records(&bytes, 1).len(), payloads.len() - 1);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct RecordFolder {
 impl RecordFolder {
     /// Opens the engine, brings it to the end of the log, and builds the views from it if `wanted` says
     /// so. On any failure, a panic or a hang included, its files are moved to the quarantine and it is
-    /// rebuilt from the log, once.
+    /// rebuilt from the log, once, if the log is whole.
     pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         // Called once, and only after the engine is open: it may block.
         let mut known = None;
@@ -39,6 +39,8 @@ impl RecordFolder {
             Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
+        // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
+        self.log.verify()?;
         let mut notes = Vec::new();
         if self.folder.exists() {
             let name = quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;

@@ -1,4 +1,5 @@
-//! Damaged files: recovery keeps the longest valid prefix of the log and rebuilds everything else from it.
+//! Damaged files: a torn end of the log is cut off, and what is derived is rebuilt from a whole log. A log that is
+//! damaged otherwise is left as it is.
 
 use super::*;
 
@@ -54,8 +55,9 @@ fn zeros_after_the_last_record_are_not_records() {
     insta::assert_snapshot!(store.recovery().notes[0], @"log segment `00000000000000000001.log` ended at byte 806 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
 }
 
+/// In the last record it looks like a write that was interrupted. Before others nothing is changed.
 #[test]
-fn a_flipped_byte_anywhere_keeps_exactly_the_prefix_before_it() {
+fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
     let (folder, ends) = made(5, Limits::default());
     let path = only_segment(&folder);
     let whole = fs::read(&path).unwrap();
@@ -65,18 +67,20 @@ fn a_flipped_byte_anywhere_keeps_exactly_the_prefix_before_it() {
         flipped[at] ^= 0x10;
         fs::write(&path, &flipped).unwrap();
         let store = open_in(&folder, in_memory()).unwrap();
-        let kept = ends.iter().filter(|&&end| end <= at as u64).count().saturating_sub(1) as u64;
-        assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>(), "byte {at}");
-        assert_eq!(store.recovery().notes.len(), 1, "byte {at}");
-        let kept_bytes = if at < 24 { 0 } else { ends[kept as usize] as usize };
-        assert_eq!(quarantined(&folder), &flipped[kept_bytes..], "byte {at}");
+        let hit = ends.iter().filter(|&&end| end <= at as u64).count() as u64;
+        let kept: Vec<u64> = (1..=5).filter(|&number| number != hit).collect();
+        assert_eq!(numbers(&store), kept, "byte {at}");
+        let torn = at as u64 >= ends[4];
+        assert_eq!(store.recovery().notes.len(), usize::from(torn), "byte {at}");
+        assert_eq!(store.damage().is_none(), torn, "byte {at}");
+        assert_eq!(quarantined(&folder), if torn { &flipped[ends[4] as usize..] } else { &[] }, "byte {at}");
         drop(store);
-        fs::remove_file(&path).ok();
+        assert_eq!(fs::read(&path).unwrap() == flipped, !torn, "byte {at}");
     }
 }
 
 #[test]
-fn damage_in_the_middle_is_reported_with_place_and_count() {
+fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
     let (folder, _) = made(9, Limits { segment: 1500 });
     let files = segment_files(&folder);
     assert!(files.len() >= 3, "{files:?}");
@@ -84,13 +88,13 @@ fn damage_in_the_middle_is_reported_with_place_and_count() {
     bytes[60] ^= 1;
     fs::write(&files[1], bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    insta::assert_snapshot!(store.recovery().notes.join("\n"), @"log segment `00000000000000000005.log` is damaged at byte 24: the log was cut back to transaction 4, and what followed, with 4 intact records, was moved to `quarantine/00000000000000000005.log-24`, `quarantine/00000000000000000009.log`");
-    let kept = numbers(&store);
-    assert_eq!(kept, (1..=kept.len() as u64).collect::<Vec<_>>());
-    drop(store);
-    let again = open_in(&folder, in_memory()).unwrap();
-    assert!(again.recovery().notes.is_empty());
-    assert_eq!(numbers(&again), kept);
+    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000005.log` is damaged at byte 24 and lacks change 5, which no other sound part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
+    assert_eq!(numbers(&store), [1, 2, 3, 4, 6, 7, 8, 9]);
+    let error = store.transact(cause(), |tx| tx.put_node(&node(10))).unwrap_err();
+    assert_eq!(error.code, Code::ReadOnly);
+    assert_eq!(error.hint.as_deref(), Some(DAMAGED_HINT));
+    assert_eq!(store.txn(6).unwrap().unwrap().seq, 6);
+    assert!(store.txn(5).unwrap().is_none());
 }
 
 #[test]
@@ -99,10 +103,9 @@ fn a_missing_segment_is_damage() {
     let files = segment_files(&folder);
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    let kept = numbers(&store);
-    assert!(!kept.is_empty() && kept.len() < 9);
-    assert_eq!(store.recovery().notes.len(), 1);
-    assert_eq!(segment_files(&folder).len(), 1);
+    assert_eq!(numbers(&store), [1, 2, 3, 4, 9]);
+    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000009.log` is damaged at byte 0 and lacks changes 5 to 8, which no other sound part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
+    assert_eq!(segment_files(&folder).len(), 2);
 }
 
 #[test]
@@ -220,8 +223,9 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     }
 }
 
+/// A record that the records know was acknowledged, so its torn end is no interrupted write.
 #[test]
-fn a_record_engine_ahead_of_the_log_is_rebuilt() {
+fn records_ahead_of_the_log_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
     for number in 1..=3 {
@@ -231,10 +235,26 @@ fn a_record_engine_ahead_of_the_log_is_rebuilt() {
     drop(store);
     let path = only_segment(&folder);
     let bytes = fs::read(&path).unwrap();
-    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    for (kept, view, mark) in
+        [(1, true, true), (1, false, true), (1, false, false), (bytes.len(), true, true)]
+    {
+        fs::write(&path, &bytes[..bytes.len() - kept]).unwrap();
+        if !view {
+            fs::remove_file(folder.path().join("view")).ok();
+        }
+        if !mark {
+            // As an earlier release left it.
+            fs::remove_file(folder.path().join("records/last")).unwrap();
+        }
+        let store = open_in(&folder, Parts::default()).unwrap();
+        assert_eq!(numbers(&store), [1, 2, 3]);
+        assert!(store.damage().is_some());
+    }
+    fs::remove_dir_all(folder.path().join("log")).unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
-    assert_eq!(numbers(&store), [1, 2]);
-    insta::assert_snapshot!(store.recovery().notes[1], @"the record engine could not be used (it is ahead of the log): it was moved to `quarantine/records` and rebuilt from the log");
+    assert_eq!(numbers(&store), [1, 2, 3]);
+    insta::assert_snapshot!(store.damage().unwrap(), @"the log is lost and lacks changes 1 to 3; answers show the records up to change 3");
+    assert!(!folder.path().join("log").exists() && !folder.path().join("quarantine").exists());
 }
 
 /// An open with a saved view does not read all records, so damage is found when a record is read.

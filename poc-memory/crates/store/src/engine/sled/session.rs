@@ -13,6 +13,12 @@ const MARK: &str = "open-since-boot";
 /// Linux's name for the current boot; elsewhere the file is missing and no mark is set.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
+/// Whether the machine has not stopped while the directory was open.
+pub(super) fn survived(directory: &Path) -> bool {
+    let since = fs::read_to_string(directory.join(MARK)).ok();
+    since.is_none_or(|since| fs::read_to_string(BOOT_ID).is_ok_and(|boot| boot == since))
+}
+
 /// The time from open to close.
 pub(super) struct Session {
     directory: PathBuf,

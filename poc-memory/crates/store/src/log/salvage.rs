@@ -1,0 +1,88 @@
+//! Finds the sound records of a damaged log, those after the damage included. Nothing on disk changes.
+
+use super::recover::Cut;
+use super::segment::sound_records;
+use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
+use crate::txn::Txn;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use std::fs;
+
+/// The valid prefix of a log, and the sound records after the place where it ends.
+pub(crate) fn salvage(prefix: Log, cut: Option<&Cut>) -> Result<Log> {
+    let mut index = prefix.index.into_inner();
+    let first = index.positions.first().map(|position| position.seq);
+    let mut sound: Vec<(u64, u64)> = first.map(|first| (first, index.last)).into_iter().collect();
+    if let Some(cut) = cut {
+        let path = segment_path(&cut.directory, cut.number);
+        let tail = cut.tail().map_err(|error| unreadable(&path, error))?;
+        add(&mut index, &mut sound, (cut.number, cut.offset), &tail);
+        for &number in &cut.later {
+            let path = segment_path(&cut.directory, number);
+            let bytes = fs::read(&path).map_err(|error| unreadable(&path, error))?;
+            add(&mut index, &mut sound, (number, 0), &bytes);
+        }
+    }
+    index.sound = Some(sound);
+    Ok(Log { directory: prefix.directory, index: index.into(), read_only: true })
+}
+
+/// Adds the sound records among the bytes of a segment, given by its number, from a byte on.
+fn add(index: &mut LogIndex, sound: &mut Vec<(u64, u64)>, (number, from): (u64, u64), bytes: &[u8]) {
+    let mut end = None;
+    if index.segments.last().is_none_or(|last| last.first != number) {
+        index.segments.push(Segment { first: number, bytes: from, changed: None });
+    }
+    for record in sound_records(bytes, index.last) {
+        // The numbers must ascend, also if a segment was copied.
+        let fits =
+            record.seq > index.last && Txn::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
+        if !fits {
+            continue;
+        }
+        let position = RecordPosition { seq: record.seq, segment: number, offset: from + record.offset };
+        match sound.last_mut() {
+            Some((_, last)) if end == Some(record.offset) && *last + 1 == record.seq => *last = record.seq,
+            _ => {
+                sound.push((record.seq, record.seq));
+                index.positions.push(position);
+            }
+        }
+        index.last = record.seq;
+        end = Some(record.offset + record.length);
+    }
+    if let Some(segment) = index.segments.last_mut() {
+        segment.bytes += bytes.len() as u64;
+    }
+}
+
+impl Log {
+    /// Raises the number of the last transaction of a damaged log to one that another part of the store knows.
+    pub(crate) fn raise_last(&self, seq: u64) {
+        let mut index = self.index.write();
+        index.last = index.last.max(seq);
+    }
+
+    /// The sound parts of a damaged log up to a transaction: their first and last numbers, ascending.
+    pub(crate) fn sound_parts(&self, last: u64) -> Vec<(u64, u64)> {
+        let index = self.index.read();
+        if index.sound.is_none() { Vec::new() } else { index.parts(0, last) }
+    }
+
+    /// The last transaction up to `last` that the log holds; 0 when there is none.
+    pub(crate) fn last_held(&self, last: u64) -> u64 {
+        self.sound_parts(last).last().map_or(0, |(_, to)| *to)
+    }
+
+    /// When the last transaction up to `last` was made that the log holds.
+    pub(crate) fn time_of_last(&self, last: u64) -> Result<Option<Timestamp>> {
+        Ok(self.read(self.last_held(last))?.map(|(txn, _)| txn.cause.at))
+    }
+
+    /// When the first transaction after `seq` was made that the log holds.
+    pub(crate) fn time_of_next(&self, seq: u64) -> Result<Option<Timestamp>> {
+        let later = self.index.read().parts(seq + 1, u64::MAX);
+        let Some((first, _)) = later.first() else { return Ok(None) };
+        Ok(self.read(*first)?.map(|(txn, _)| txn.cause.at))
+    }
+}

@@ -1,0 +1,309 @@
+//! Opens a store whose log is damaged. Nothing on disk changes, apart from the lock: a person decides with
+//! `poc-memory repair`.
+//!
+//! The state is put together from everything that is sound: the records or the log's prefix, whichever is newer, and
+//! then every sound transaction of the log after it. The records are read from a copy, because sled changes its files
+//! when it opens them.
+
+use super::OpenError;
+use crate::DAMAGED_HINT;
+use crate::catch_up::{self, Sources};
+use crate::commit::CommitQueue;
+use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
+use crate::engine::lazy::{EngineOpener, OpenedEngine};
+use crate::engine::sled::{self, SledEngine, last_mark};
+use crate::engine::{Engine, EngineError, Mark, changes};
+use crate::follower::Follower;
+use crate::index_workers::IndexWorkers;
+use crate::lock::Lock;
+use crate::log::{self, Cut, Log};
+use crate::overlay::Overlay;
+use crate::shared::{Shared, WriterState};
+use crate::view_file::{self, SavedViews};
+use crate::views::Views;
+use crate::watchdog::run_watched;
+use parking_lot::{Mutex, ReentrantMutex};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::{Tenant, View};
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A log whose valid prefix ends with transaction `last`, and what else may know of later ones.
+pub(crate) struct Suspect<'a> {
+    pub(crate) directory: &'a Path,
+    /// Where the prefix ends, if bytes follow it.
+    pub(crate) cut: Option<&'a Cut>,
+    pub(crate) last: u64,
+    /// How long sled may go without an answer.
+    pub(crate) patience: Duration,
+}
+
+impl Suspect<'_> {
+    /// Whether something sound is newer than the prefix. Otherwise the bytes after it are the end of a write that was
+    /// interrupted.
+    pub(crate) fn is_damaged(&self) -> Result<bool> {
+        if view_file::claimed_seq(self.directory) > self.last {
+            let saved = view_file::read(self.directory);
+            if saved.is_some_and(|saved| saved.seq() > self.last) {
+                return Ok(true);
+            }
+        }
+        let newest = newest_of_records(&self.directory.join("records"), self.patience);
+        Ok(newest > self.last || self.cut.is_some_and(|cut| cut.precedes_sound_records().unwrap_or(true)))
+    }
+}
+
+/// The greatest number of a transaction that the records may contain; 0 when they contain none or cannot be read.
+pub(crate) fn newest_of_records(folder: &Path, patience: Duration) -> u64 {
+    if let Some(last) = last_mark::read(folder) {
+        return last;
+    }
+    if !folder.join("db").exists() || !sled::is_trusted(folder) {
+        return 0;
+    }
+    // Written by an earlier release: only sled knows. Opening them saves the number.
+    let directory = folder.to_owned();
+    let newest = run_watched(patience, move |_| SledEngine::open_copy(&directory)?.newest_seq());
+    newest.unwrap_or_else(|error| {
+        tracing::warn!("the last transaction of the records cannot be read: {error}");
+        0
+    })
+}
+
+/// A damaged store that is about to be opened.
+pub(super) struct DamagedStore<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) embedder: &'a str,
+    pub(super) patience: Duration,
+    pub(super) saved: Option<SavedViews>,
+    pub(super) lock: Lock,
+}
+
+impl DamagedStore<'_> {
+    /// Opens the store for reading.
+    pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<Shared> {
+        let DamagedStore { directory, embedder, patience, saved, lock } = self;
+        let log_directory = directory.join("log");
+        // All of it, also what an earlier open has checked.
+        let (prefix, cut) = log::inspect(&log_directory, true)?;
+        let prefix_last = prefix.last();
+        let log = Arc::new(log::salvage(prefix, cut.as_ref())?);
+        let last_record = log.last();
+        let records = directory.join("records");
+        log.raise_last(newest_of_records(&records, patience));
+        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), patience) {
+            Ok(salvaged) => (salvaged, None),
+            Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), patience)?, Some(error)),
+        };
+        let SalvagedRecords { engine, copy, base } = salvaged;
+        let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
+        log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
+        let seq = log.last();
+        let state = SalvagedState {
+            cut: cut.map(|cut| cut.to_string()),
+            prefix: prefix_last,
+            last_record,
+            base,
+            problem: problem.filter(|_| records.exists()).map(|error| error.message),
+            view: saved.as_ref().map(SavedViews::seq),
+            missing: log.missing(),
+        };
+        let damage = state.to_string();
+        tracing::error!("{damage}");
+        let mut views: Views = match saved {
+            Some(saved) => saved.salvage(&log)?,
+            None => catch_up::views(engine.as_ref(), seq, &|| {})?,
+        };
+        views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+        let opened = OpenedEngine { engine, views: Mutex::new(None), notes: Vec::new() };
+        let opener = EngineOpener::start(move || Ok(opened))?;
+        let engine = opener.engine();
+        let failure =
+            Error::new(Code::ReadOnly, format!("the store takes no writes: {damage}")).hint(DAMAGED_HINT);
+        let sources = Arc::new(Sources {
+            log: log.clone(),
+            engine: engine.clone(),
+            embedder: embedder.to_owned(),
+            tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
+            read_only: true,
+        });
+        let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
+        Ok(Shared {
+            directory: directory.to_owned(),
+            commits: Arc::new(CommitQueue::read_only(seq, views.clone(), failure)),
+            writer: ReentrantMutex::new(RefCell::new(WriterState {
+                seq,
+                views,
+                overlay: Overlay::default(),
+            })),
+            committer: None,
+            engine,
+            log,
+            index_workers,
+            embedder: embedder.to_owned(),
+            notes: Vec::new(),
+            damage: Some(damage),
+            recovery: OnceLock::new(),
+            saved: Mutex::new(seq),
+            _opener: opener,
+            _copy: Some(copy),
+            _lock: lock,
+        })
+    }
+}
+
+/// Records that contain everything sound, in a folder of their own.
+pub(crate) struct SalvagedRecords {
+    pub(crate) engine: Arc<dyn Engine>,
+    /// The last transaction in the store's records; 0 when they could not be used.
+    pub(crate) base: u64,
+    /// Deletes the folder when it is dropped.
+    copy: TempDir,
+}
+
+impl SalvagedRecords {
+    /// A copy of the records in a folder, with every sound transaction of the log after them.
+    pub(crate) fn of(folder: &Path, log: Arc<Log>, patience: Duration) -> Result<SalvagedRecords> {
+        if !sled::is_trusted(folder) {
+            return Err(EngineError::NotTrusted.into());
+        }
+        let copy = temporary()?;
+        copy_files(folder, copy.path())
+            .map_err(|source| EngineError::Copy { directory: copy.path().to_owned(), source })?;
+        let last = log.last();
+        SalvagedRecords::in_copy(copy, log, last, patience)
+    }
+
+    /// What the log alone gives, up to a transaction.
+    pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
+        SalvagedRecords::in_copy(temporary()?, log, last, patience)
+    }
+
+    fn in_copy(copy: TempDir, log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
+        let folder = copy.path().to_owned();
+        let (engine, base) = run_watched(patience, move |heartbeat| {
+            let beat = || heartbeat.beat();
+            let engine = SledEngine::open_copy(&folder)?;
+            if engine.holds_earlier_layout()? {
+                return Err(EngineError::EarlierLayout.into());
+            }
+            let mark = engine.mark()?;
+            check(&engine, mark, &log)?;
+            // sled notices damage only when it reads.
+            engine.scan(&[], &mut |_, _| {
+                beat();
+                Ok(())
+            })?;
+            let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
+            log.replay(mark.seq + 1, last, &mut |txn, checksum| {
+                beat();
+                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+            })?;
+            Ok((engine, mark.seq))
+        })?;
+        Ok(SalvagedRecords { engine: Arc::new(engine), copy, base })
+    }
+}
+
+/// Fails when records followed another log, or a change of them was interrupted and cannot be completed.
+fn check(engine: &SledEngine, mark: Mark, log: &Log) -> Result<()> {
+    let unfinished = engine.unfinished()?;
+    for mark in [mark].into_iter().chain(unfinished) {
+        if log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum != mark.checksum) {
+            return Err(EngineError::OtherLog.into());
+        }
+    }
+    let lacks = |unfinished: Mark| !log.holds_all(mark.seq + 1, unfinished.seq);
+    if unfinished.is_some_and(lacks) {
+        return Err(EngineError::Interrupted.into());
+    }
+    Ok(())
+}
+
+/// A folder that is deleted when it is dropped.
+pub(crate) fn temporary() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("poc-memory-records-").tempdir();
+    Ok(made.map_err(|source| OpenError::CreateDirectory { directory: std::env::temp_dir(), source })?)
+}
+
+/// Copies the files of a folder and of the folders in it.
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_files(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is damaged, and which state is shown instead.
+struct SalvagedState {
+    /// Where the valid prefix of the log ends in a segment.
+    cut: Option<String>,
+    /// The last transaction of the valid prefix.
+    prefix: u64,
+    /// The last sound record of the log.
+    last_record: u64,
+    /// The last transaction in the records.
+    base: u64,
+    /// Why the records cannot be used.
+    problem: Option<String>,
+    /// The last transaction of the saved view, if it is shown.
+    view: Option<u64>,
+    /// What the log does not hold.
+    missing: Vec<(u64, u64)>,
+}
+
+impl std::fmt::Display for SalvagedState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.cut {
+            Some(cut) => f.write_str(cut)?,
+            None if self.prefix == 0 => f.write_str("the log is lost")?,
+            None => {
+                write!(f, "the log ends at change {}, before the records or the saved view do", self.prefix)?
+            }
+        }
+        let shown = self.view.unwrap_or(self.base).max(self.prefix);
+        let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
+        let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
+        if !self.missing.is_empty() {
+            write!(f, " and lacks {}", ranges(&self.missing))?;
+        }
+        if lost == self.missing && !lost.is_empty() {
+            f.write_str(", which no other sound part of the store has")?;
+        } else if !lost.is_empty() {
+            write!(f, "; no other sound part of the store has {}", ranges(&lost))?;
+        }
+        f.write_str("; answers show ")?;
+        match (self.view, self.base > self.prefix) {
+            (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
+            (None, true) => write!(f, "the records up to change {}", self.base)?,
+            (None, false) => write!(f, "the log up to change {}", self.prefix)?,
+        }
+        if self.last_record > shown {
+            write!(f, " and what the log holds after it, up to {}", self.last_record)?;
+        }
+        if let Some(problem) = &self.problem {
+            write!(f, "; the records cannot be used: {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+fn ranges(all: &[(u64, u64)]) -> String {
+    let range =
+        |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
+    let named: Vec<String> = all.iter().map(range).collect();
+    let is_one = matches!(all, [(from, to)] if from == to);
+    format!("{} {}", if is_one { "change" } else { "changes" }, named.join(", "))
+}

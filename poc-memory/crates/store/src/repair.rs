@@ -1,0 +1,235 @@
+//! Repairs a damaged store, as a person chooses, and takes a repair back.
+//!
+//! A repair writes a new log beside the old one and then exchanges them. What it replaces is moved into a folder of
+//! its own in the quarantine. The moves are saved in a journal first, so that one that was interrupted is completed by
+//! the next open.
+
+mod journal;
+mod new_log;
+
+pub(crate) use journal::complete;
+
+use crate::catch_up;
+use crate::engine::Engine;
+use crate::lock::Lock;
+use crate::log::{self, Log};
+use crate::open::read_only::{SalvagedRecords, Suspect, newest_of_records};
+use crate::view_file;
+use journal::Journal;
+use new_log::NewLog;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long sled may go without an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a repaired store is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairSource {
+    /// The records and every sound record of the log. Nothing that is sound is lost.
+    Records,
+    /// Every sound record of the log, without what is damaged between them.
+    SoundLog,
+    /// The log up to the damage.
+    Log,
+}
+
+/// What a repair would keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepairOption {
+    /// What the store would be made from.
+    pub source: RepairSource,
+    /// Notes of all tenants in every state.
+    pub notes: u64,
+    /// Links of all tenants.
+    pub links: u64,
+    /// The sequence number of the last change.
+    pub last_seq: u64,
+    /// When the last change was made whose time is known.
+    pub until: Option<Timestamp>,
+    /// The first and last sequence numbers of changes whose content is lost.
+    pub lost: Vec<(u64, u64)>,
+}
+
+/// A damaged store that nobody else has open.
+pub struct Repair {
+    directory: PathBuf,
+    /// What is damaged.
+    damage: String,
+    log: Arc<Log>,
+    /// The last transaction of the log's sound prefix.
+    prefix: u64,
+    /// The last transaction that any part of the store knows of.
+    known: u64,
+    /// `None` when the records cannot be used.
+    records: Option<SalvagedRecords>,
+    sound_log: SalvagedRecords,
+    _lock: Lock,
+}
+
+impl Repair {
+    /// Reads what is left of the store in a directory. Changes nothing.
+    ///
+    /// # Errors
+    /// `locked` when a process has the store open, `not_found` when there is none, and `conflict` when it is not damaged.
+    pub fn of(directory: &Path) -> Result<Repair> {
+        check_exists(directory)?;
+        let log_directory = directory.join("log");
+        log::check_format(&log_directory)?;
+        let lock = Lock::take(&directory.join("lock"))?;
+        complete(directory)?;
+        let (prefix, cut) = log::inspect(&log_directory, true)?;
+        let last = prefix.last();
+        let suspect = Suspect { directory, cut: cut.as_ref(), last, patience: PATIENCE };
+        if !suspect.is_damaged()? {
+            return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
+        }
+        let log = Arc::new(log::salvage(prefix, cut.as_ref())?);
+        let folder = directory.join("records");
+        let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), PATIENCE)?;
+        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), PATIENCE) {
+            Ok(records) => (Some(records).filter(|records| records.base > last), None),
+            Err(error) => (None, folder.exists().then_some(error.message)),
+        };
+        log.raise_last(records.as_ref().map_or(0, |records| records.base));
+        let view = view_file::read(directory).map_or(0, |saved| saved.seq());
+        let known = log.last().max(newest_of_records(&folder, PATIENCE)).max(view);
+        let mut damage = cut.map_or_else(
+            || match last {
+                0 => "the log is lost".to_owned(),
+                _ => format!("the log ends at change {last}, before the records or the saved view do"),
+            },
+            |cut| cut.to_string(),
+        );
+        if let Some(problem) = problem {
+            damage.push_str(&format!("; the records cannot be used: {problem}"));
+        }
+        Ok(Repair {
+            directory: directory.to_owned(),
+            damage,
+            log,
+            prefix: last,
+            known,
+            records,
+            sound_log,
+            _lock: lock,
+        })
+    }
+
+    /// What is damaged, as a sentence for people.
+    pub fn damage(&self) -> &str {
+        &self.damage
+    }
+
+    /// What can be chosen, the most complete first.
+    pub fn options(&self) -> Result<Vec<RepairOption>> {
+        let sources = [RepairSource::Records, RepairSource::SoundLog, RepairSource::Log];
+        sources
+            .into_iter()
+            .filter(|source| self.is_possible(*source))
+            .map(|source| self.option(source))
+            .collect()
+    }
+
+    fn is_possible(&self, source: RepairSource) -> bool {
+        match source {
+            RepairSource::Records => self.records.is_some(),
+            RepairSource::SoundLog => self.log.last_held(u64::MAX) > self.prefix,
+            RepairSource::Log => self.prefix > 0,
+        }
+    }
+
+    /// The last transaction of the store when it is made from a source.
+    fn last(&self, source: RepairSource) -> u64 {
+        match source {
+            RepairSource::Records => self.log.last(),
+            RepairSource::SoundLog => self.log.last_held(u64::MAX),
+            RepairSource::Log => self.prefix,
+        }
+    }
+
+    fn option(&self, source: RepairSource) -> Result<RepairOption> {
+        let last = self.last(source);
+        let known = match (&self.records, source) {
+            (Some(records), RepairSource::Records) => records.base,
+            _ => self.prefix,
+        };
+        let views = match (&self.records, source) {
+            (Some(records), RepairSource::Records) => catch_up::views(records.engine.as_ref(), last, &|| {})?,
+            (_, RepairSource::Log) => {
+                let prefix = SalvagedRecords::of_log(self.log.clone(), last, PATIENCE)?;
+                catch_up::views(prefix.engine.as_ref(), last, &|| {})?
+            }
+            _ => catch_up::views(self.sound_log.engine.as_ref(), last, &|| {})?,
+        };
+        let mut lost: Vec<(u64, u64)> = match source {
+            RepairSource::Log => Vec::new(),
+            _ => self.log.missing().into_iter().map(|(from, to)| (from.max(known + 1), to)).collect(),
+        };
+        lost.retain(|(from, to)| from <= to && *from <= last);
+        if last < self.known {
+            lost.push((last + 1, self.known));
+        }
+        Ok(RepairOption {
+            source,
+            notes: views.values().map(|view| view.node_count() as u64).sum(),
+            links: views.values().map(|view| view.edge_count() as u64).sum(),
+            last_seq: last,
+            until: self.log.time_of_last(last)?,
+            lost,
+        })
+    }
+
+    /// Makes the store whole from a source. Returns the name of the folder in the quarantine that has what was
+    /// replaced. `now` is the time of changes that stand for lost ones at the end.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the source is none of the [`Repair::options`].
+    pub fn run(self, source: RepairSource, now: Timestamp) -> Result<String> {
+        if !self.is_possible(source) {
+            return Err(Error::invalid("the store cannot be made whole from this source"));
+        }
+        let folder = self.directory.join(NEW_LOG);
+        let last = self.last(source);
+        let target: Option<&dyn Engine> = match (source, &self.records) {
+            (RepairSource::Records, Some(records)) => Some(records.engine.as_ref()),
+            (RepairSource::SoundLog, _) => Some(self.sound_log.engine.as_ref()),
+            _ => None,
+        };
+        NewLog { folder: &folder, log: &self.log, last, now }.write(target)?;
+        Journal::exchange(&self.directory, NEW_LOG, source_name(source))?.run(&self.directory)
+    }
+}
+
+/// The folder of a new log until it takes the place of the old one.
+const NEW_LOG: &str = "log.repaired";
+
+fn source_name(source: RepairSource) -> &'static str {
+    match source {
+        RepairSource::Records => "records",
+        RepairSource::SoundLog => "sound log",
+        RepairSource::Log => "log",
+    }
+}
+
+fn check_exists(directory: &Path) -> Result<()> {
+    if crate::Store::exists(directory) || directory.join("quarantine").exists() {
+        return Ok(());
+    }
+    Err(Error::not_found(format!("there is no store in `{}`", directory.display())))
+}
+
+/// Brings back what the last repair of the store in a directory replaced, and returns the name of the folder in the
+/// quarantine that now has what the repair made.
+///
+/// # Errors
+/// `locked` when a process has the store open, `not_found` when there is no repair to undo.
+pub fn undo_repair(directory: &Path) -> Result<String> {
+    check_exists(directory)?;
+    let _lock = Lock::take(&directory.join("lock"))?;
+    complete(directory)?;
+    Journal::undo(directory)?.run(directory)
+}

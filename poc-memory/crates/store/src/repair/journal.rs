@@ -1,0 +1,141 @@
+//! The moves of a repair. They are saved before the first is made, and made again until all are done.
+
+use crate::atomic_file;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The journal of an unfinished repair, in the folder of the store.
+const JOURNAL: &str = "repair.json";
+/// What a finished repair has moved, in its folder in the quarantine.
+const MANIFEST: &str = "manifest.json";
+/// What a repair replaces.
+const PARTS: [&str; 3] = ["log", "records", "view"];
+
+/// The moves of a repair, or of its undoing.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Journal {
+    /// What the store is made from, or `undo`.
+    source: String,
+    /// The folder in the quarantine.
+    folder: String,
+    /// For an undoing, the folder of the repair that it takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undoes: Option<String>,
+    /// From and to, relative to the store's folder. Each is a rename.
+    moves: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Journal {
+    /// Puts a new log in the place of the log, and everything that was made from the old one away.
+    pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
+        let folder = free_name(store, "repair");
+        let mut moves = put_away(store, &folder);
+        moves.push((new_log.into(), "log".into()));
+        Ok(Journal { source: source.to_owned(), folder, undoes: None, moves })
+    }
+
+    /// Takes the last repair back that has not been.
+    pub(super) fn undo(store: &Path) -> Result<Journal> {
+        let manifests = manifests(store);
+        let is_undone = |name: &str| manifests.iter().any(|other| other.undoes.as_deref() == Some(name));
+        let last =
+            manifests.iter().rev().find(|journal| journal.undoes.is_none() && !is_undone(&journal.folder));
+        let Some(last) = last else {
+            return Err(Error::not_found("no repair of this store can be undone"));
+        };
+        let folder = free_name(store, "undone");
+        let mut moves = put_away(store, &folder);
+        let replaced = place(&last.folder);
+        moves.extend(
+            PARTS
+                .map(PathBuf::from)
+                .into_iter()
+                .filter(|part| store.join(&replaced).join(part).exists())
+                .map(|part| (replaced.join(&part), part)),
+        );
+        Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
+    }
+
+    /// Saves the journal, makes its moves, and returns the name of the folder in the quarantine.
+    pub(super) fn run(&self, store: &Path) -> Result<String> {
+        let bytes = serde_json::to_vec_pretty(self).map_err(|error| {
+            Error::internal(format!("the journal of a repair cannot be encoded: {error}"))
+        })?;
+        atomic_file::write_plain(&store.join(JOURNAL), &[&bytes])?;
+        self.make_moves(store).map_err(|error| {
+            Error::internal(format!("the repair was interrupted: {error}"))
+                .hint("run the command again: what was begun is completed first")
+        })?;
+        Ok(self.folder.clone())
+    }
+
+    fn make_moves(&self, store: &Path) -> io::Result<()> {
+        let folder = store.join(place(&self.folder));
+        fs::create_dir_all(&folder)?;
+        for (from, to) in &self.moves {
+            let (from, to) = (store.join(from), store.join(to));
+            // A move that was made before an interruption has its target, and perhaps something new in its origin.
+            if from.exists() && !to.exists() {
+                fs::rename(from, to)?;
+            }
+        }
+        for directory in [folder.as_path(), &store.join("quarantine"), store] {
+            File::open(directory)?.sync_all()?;
+        }
+        fs::rename(store.join(JOURNAL), folder.join(MANIFEST))?;
+        File::open(&folder)?.sync_all()?;
+        File::open(store)?.sync_all()
+    }
+}
+
+/// Completes a repair of the store in a directory that was interrupted.
+pub(crate) fn complete(store: &Path) -> Result<()> {
+    let bytes = match fs::read(store.join(JOURNAL)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unreadable(&error)),
+    };
+    let journal: Journal = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+    tracing::warn!("an interrupted repair is completed");
+    journal.make_moves(store).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("the interrupted repair in `{JOURNAL}` cannot be completed: {error}"))
+}
+
+/// The folder of a repair, relative to the store's.
+fn place(folder: &str) -> PathBuf {
+    Path::new("quarantine").join(folder)
+}
+
+/// The moves that put the parts of a store away that it has.
+fn put_away(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
+    let parts = PARTS.map(PathBuf::from).into_iter().filter(|part| store.join(part).exists());
+    parts.map(|part| (part.clone(), place(folder).join(part))).collect()
+}
+
+/// A name that no folder in the quarantine has: with the next number after all.
+fn free_name(store: &Path, kind: &str) -> String {
+    let next = manifests(store).iter().filter_map(|journal| number(&journal.folder)).max().unwrap_or(0) + 1;
+    let mut numbers = next..;
+    let free = numbers.find(|number| !store.join(place(&format!("{kind}-{number}"))).exists());
+    format!("{kind}-{}", free.unwrap_or(next))
+}
+
+fn number(folder: &str) -> Option<u64> {
+    folder.rsplit('-').next()?.parse().ok()
+}
+
+/// The finished repairs and undoings of a store, the earliest first.
+fn manifests(store: &Path) -> Vec<Journal> {
+    let entries = fs::read_dir(store.join("quarantine")).into_iter().flatten().flatten();
+    let read =
+        |entry: fs::DirEntry| serde_json::from_slice(&fs::read(entry.path().join(MANIFEST)).ok()?).ok();
+    let mut found: Vec<Journal> = entries.filter_map(read).collect();
+    found.sort_by_key(|journal| number(&journal.folder));
+    found
+}

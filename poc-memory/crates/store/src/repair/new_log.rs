@@ -1,0 +1,242 @@
+//! Writes a log without gaps from a damaged one.
+//!
+//! Sound records are copied byte for byte, so that their numbers and checksums stay. The transactions of a gap are
+//! replaced by as many others. The last of them write what the gap must have changed: records whose before-image in a
+//! later transaction differs from what precedes the gap, and whatever else the repaired state needs. The history of
+//! what is in between is lost.
+
+use crate::disk::SystemDisk;
+use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
+use crate::engine::sled::SledEngine;
+use crate::engine::{Engine, Mark, changes};
+use crate::log::{Appender, Limits, Log, MAX_RECORD, frame};
+use crate::open::read_only::temporary;
+use crate::table::Table;
+use crate::txn::{Cause, Txn, Write};
+use poc_graph::Tenant;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// The op of the transactions that stand for lost ones.
+const OP: &str = "repair";
+/// Bytes of records that are written with one sync.
+const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of changes from which on they are divided among the transactions of a gap.
+const TXN_BYTES: usize = 8 << 20;
+
+/// The log to write.
+pub(super) struct NewLog<'a> {
+    /// Its folder; what an interrupted repair left there is deleted.
+    pub(super) folder: &'a Path,
+    /// The damaged one.
+    pub(super) log: &'a Log,
+    /// The last transaction it gets.
+    pub(super) last: u64,
+    /// The time of transactions that no other time is known of.
+    pub(super) now: Timestamp,
+}
+
+impl NewLog<'_> {
+    /// Writes it. `target` is the state that it must lead to; without one, the log must have no gap up to its end.
+    pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
+        let made = match fs::remove_dir_all(self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => fs::create_dir_all(self.folder),
+        };
+        made.map_err(|error| failed("its folder cannot be created", &error))?;
+        let mut writer = Writer::new(self.folder)?;
+        for (first, last) in self.log.sound_parts(self.last) {
+            self.fill(&mut writer, first - 1, target)?;
+            self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
+                let txn = Txn::decode(&payload)?;
+                writer.add(&txn, &payload, Some(checksum))?;
+                Ok(txn.seq == seq)
+            })?;
+        }
+        self.fill(&mut writer, self.last, target)?;
+        if !writer.finish(self.last, target)? {
+            return Err(failed(
+                "it does not lead to the state that it was made from",
+                &"nothing was changed",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Replaces the transactions that are missing before number `last`, and that one.
+    fn fill(&self, writer: &mut Writer, last: u64, target: Option<&dyn Engine>) -> Result<()> {
+        let first = writer.next;
+        if last < first {
+            return Ok(());
+        }
+        let mut writes: Vec<(Tenant, Write)> = Vec::new();
+        let mut touched: FxHashSet<Vec<u8>> = FxHashSet::default();
+        self.log.replay(last + 1, self.last, &mut |txn, _| {
+            for write in txn.writes {
+                let key = write.table.engine_key(txn.tenant, &write.key);
+                if !touched.contains(&key) {
+                    let before = writer.state.get(&key)?;
+                    if before != write.before {
+                        writes.push((txn.tenant, Write { before, after: write.before, ..write }));
+                    }
+                    touched.insert(key);
+                }
+            }
+            Ok(())
+        })?;
+        let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
+        if let Some(target) = target.filter(|_| is_last_gap) {
+            let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
+                let place = Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
+                if let Some((tenant, table, key)) = place {
+                    writes.push((tenant, Write { table, key: key.to_vec(), before, after }));
+                }
+            };
+            target.scan(&[], &mut |key, value| {
+                let before = if touched.contains(key) { return Ok(()) } else { writer.state.get(key)? };
+                if before.as_deref() != Some(value) {
+                    add(key, before, Some(value.to_vec()));
+                }
+                Ok(())
+            })?;
+            writer.state.scan(&[], &mut |key, value| {
+                if !touched.contains(key) && target.get(key)?.is_none() {
+                    add(key, Some(value.to_vec()), None);
+                }
+                Ok(())
+            })?;
+        }
+        let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
+        let places = last - first + 1;
+        let divided = divide(writes, places)?;
+        // At the end of the gap: an index that was saved in the middle of it reads them all.
+        let empty = places - divided.len() as u64;
+        let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
+        for (seq, (tenant, writes)) in (first..).zip(txns) {
+            let cause = Cause { at, actor: "manual".into(), run: None, op: OP.into() };
+            let txn = Txn { seq, tenant, cause, writes };
+            let payload = txn.encode()?;
+            if payload.len() > MAX_RECORD {
+                return Err(failed("a gap in the log changed more than one transaction can hold", &seq));
+            }
+            writer.add(&txn, &payload, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// Divides writes into at most `places` transactions, each of one tenant, nodes first.
+fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
+    let mut by_tenant: BTreeMap<Tenant, Vec<Write>> = BTreeMap::new();
+    let (shared, own): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, write)| write.table.is_shared());
+    for (tenant, write) in own {
+        by_tenant.entry(tenant).or_default().push(write);
+    }
+    if !shared.is_empty() {
+        // A table that all tenants share is written by a transaction of any.
+        let tenant = by_tenant.keys().next().copied().unwrap_or_default();
+        by_tenant.entry(tenant).or_default().extend(shared.into_iter().map(|(_, write)| write));
+    }
+    if by_tenant.len() as u64 > places {
+        return Err(failed("a gap in the log changed more tenants than it has transactions", &places));
+    }
+    for writes in by_tenant.values_mut() {
+        writes.sort_by(|a, b| (u8::from(a.table), &a.key).cmp(&(u8::from(b.table), &b.key)));
+    }
+    let mut parts = Vec::new();
+    for (tenant, writes) in &by_tenant {
+        let mut bytes = TXN_BYTES;
+        for write in writes {
+            let length = [&write.before, &write.after].into_iter().flatten().map(Vec::len).sum::<usize>();
+            if bytes + length > TXN_BYTES {
+                parts.push((*tenant, Vec::new()));
+                bytes = 0;
+            }
+            bytes += write.key.len() + length;
+            if let Some((_, part)) = parts.last_mut() {
+                part.push(write.clone());
+            }
+        }
+    }
+    Ok(if parts.len() as u64 <= places { parts } else { by_tenant.into_iter().collect() })
+}
+
+/// Whether two engines hold the same records, except those that are derived from the numbers of transactions.
+fn equals(a: &dyn Engine, b: &dyn Engine) -> bool {
+    let is_derived =
+        |key: &[u8]| Table::split_engine_key(key).is_some_and(|(_, table, _)| table == Table::Changes);
+    let is_within = |a: &dyn Engine, b: &dyn Engine| {
+        let checked = a.scan(&[], &mut |key, value| {
+            if is_derived(key) || b.get(key)?.as_deref() == Some(value) {
+                return Ok(());
+            }
+            Err(failed("a record differs", &""))
+        });
+        checked.is_ok()
+    };
+    is_within(a, b) && is_within(b, a)
+}
+
+/// The new log while it is written, and the state after its last transaction.
+struct Writer {
+    log: Arc<Log>,
+    appender: Appender,
+    state: BufferedEngine,
+    next: u64,
+    waiting: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+    // The last field, so that it is deleted after the engine is closed.
+    _scratch: TempDir,
+}
+
+impl Writer {
+    fn new(folder: &Path) -> Result<Writer> {
+        let log = Arc::new(Log::empty(folder));
+        let appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default())
+            .map_err(|error| failed("it cannot be opened", &error))?;
+        let scratch = temporary()?;
+        let state = BufferedEngine::new(Arc::new(SledEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
+        Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
+    }
+
+    /// Adds a transaction. With `expected`, the checksum of its record must be that.
+    fn add(&mut self, txn: &Txn, payload: &[u8], expected: Option<u32>) -> Result<()> {
+        let (record, checksum) = frame(txn.seq, payload);
+        if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
+            return Err(failed("a record changed while it was copied", &txn.seq));
+        }
+        self.state.apply(changes(txn)?.into(), Mark { seq: txn.seq, checksum })?;
+        self.next += 1;
+        self.bytes += record.len();
+        self.waiting.push((txn.seq, record));
+        if self.bytes >= BATCH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let records: Vec<(u64, &[u8])> =
+            self.waiting.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
+        self.appender.append(&records).map_err(|error| failed("it cannot be written", &error))?;
+        self.waiting.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Writes what is waiting and checks the whole log. Returns whether it ends with transaction `last` and leads to a
+    /// state.
+    fn finish(mut self, last: u64, target: Option<&dyn Engine>) -> Result<bool> {
+        self.flush()?;
+        self.log.verify()?;
+        Ok(self.log.last() == last && target.is_none_or(|target| equals(&self.state, target)))
+    }
+}
+
+fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("the new log cannot be used: {what} ({why})"))
+}

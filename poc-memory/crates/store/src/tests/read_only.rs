@@ -1,0 +1,391 @@
+//! A store with random damage loses no note that any sound part of it has, and no file of a store that is opened
+//! read-only changes.
+
+use super::changes::op;
+use super::*;
+use proptest::prelude::*;
+
+/// Notes, one for each transaction.
+const COUNT: u64 = 40;
+const SEGMENT: u64 = 2000;
+
+/// A closed store. Its records and its view contain the first `checkpoint` transactions.
+struct Made {
+    folder: TempDir,
+    checkpoint: u64,
+    /// Segment, first byte and last byte of each record of the log.
+    places: Vec<(PathBuf, u64, u64)>,
+}
+
+fn made(checkpoint: u64) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = Parts { limits: Limits { segment: SEGMENT }, ..Parts::default() };
+    let store = open_in(&folder, parts).unwrap();
+    let mut places = Vec::new();
+    for number in 1..=COUNT {
+        put(&store, number);
+        let newest = segment_files(&folder).pop().unwrap();
+        let begin = places.last().filter(|(path, _, _)| *path == newest).map_or(24, |(_, _, end)| *end);
+        let end = fs::metadata(&newest).unwrap().len();
+        places.push((newest, begin, end));
+        if number == checkpoint {
+            store.checkpoint().unwrap();
+        }
+    }
+    drop(store);
+    Made { folder, checkpoint, places }
+}
+
+/// Every file of a store except its lock, with its bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.file_name().unwrap() != "lock" {
+            let bytes = fs::read(&path).unwrap();
+            all.insert(path, bytes);
+        }
+    }
+    all
+}
+
+/// One thing that happens to a store.
+#[derive(Clone, Debug)]
+enum Harm {
+    /// A byte of a segment changes.
+    Flip(prop::sample::Index, prop::sample::Index),
+    /// A segment loses its end.
+    Truncate(prop::sample::Index, prop::sample::Index),
+    DeleteSegment(prop::sample::Index),
+    DeleteLog,
+    FlipView(prop::sample::Index),
+    DeleteView,
+    FlipRecords(prop::sample::Index),
+    DeleteRecords,
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        5 => (index(), index()).prop_map(|(segment, at)| Harm::Flip(segment, at)),
+        3 => (index(), index()).prop_map(|(segment, at)| Harm::Truncate(segment, at)),
+        2 => index().prop_map(Harm::DeleteSegment),
+        1 => Just(Harm::DeleteLog),
+        1 => index().prop_map(Harm::FlipView),
+        1 => Just(Harm::DeleteView),
+        1 => index().prop_map(Harm::FlipRecords),
+        1 => Just(Harm::DeleteRecords),
+    ]
+}
+
+/// What is left untouched.
+struct Sound {
+    records: bool,
+    view: bool,
+}
+
+fn apply(harm: &Harm, made: &Made, sound: &mut Sound) {
+    let folder = made.folder.path();
+    let flip = |path: &Path, at: &prop::sample::Index, used: fn(&[u8]) -> usize| {
+        let Ok(mut bytes) = fs::read(path) else { return };
+        if !bytes.is_empty() {
+            let at = at.index(used(&bytes).max(1));
+            bytes[at] ^= 0x10;
+            fs::write(path, bytes).unwrap();
+        }
+    };
+    let segments = || if folder.join("log").exists() { segment_files(&made.folder) } else { Vec::new() };
+    match harm {
+        Harm::Flip(segment, at) => {
+            if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
+                flip(path, at, <[u8]>::len);
+            }
+        }
+        Harm::Truncate(segment, at) => {
+            if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
+                let bytes = fs::read(path).unwrap();
+                fs::write(path, &bytes[..at.index(bytes.len() + 1)]).unwrap();
+            }
+        }
+        Harm::DeleteSegment(segment) => {
+            if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        Harm::DeleteLog => drop(fs::remove_dir_all(folder.join("log"))),
+        Harm::FlipView(at) => {
+            flip(&folder.join("view"), at, <[u8]>::len);
+            sound.view = false;
+        }
+        Harm::DeleteView => {
+            fs::remove_file(folder.join("view")).ok();
+            sound.view = false;
+        }
+        Harm::FlipRecords(at) => {
+            // Most of the file is zeros.
+            flip(&folder.join("records/db"), at, |bytes| {
+                bytes.iter().rposition(|&byte| byte != 0).unwrap_or(0)
+            });
+            sound.records = false;
+        }
+        Harm::DeleteRecords => {
+            fs::remove_dir_all(folder.join("records")).ok();
+            sound.records = false;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_note_that_a_sound_copy_has_is_missing_and_nothing_changes_on_disk(
+        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+    ) {
+        let made = made(checkpoint);
+        let original = files(made.folder.path());
+        let mut sound = Sound { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        for harm in &harms {
+            apply(harm, &made, &mut sound);
+        }
+        let before = files(made.folder.path());
+        // A record of the log whose bytes are as they were, wherever the damage is.
+        let is_logged = |number: u64| {
+            let (path, begin, end) = &made.places[number as usize - 1];
+            let part = |bytes: &Vec<u8>| bytes.get(*begin as usize..*end as usize).map(<[u8]>::to_vec);
+            before.get(path).and_then(part) == part(&original[path])
+        };
+        let logged: Vec<u64> = (1..=COUNT).filter(|&number| is_logged(number)).collect();
+        let in_records = |number: u64| sound.records && number <= made.checkpoint;
+        let in_view = |number: u64| sound.view && number <= made.checkpoint;
+        let mut shown = Vec::new();
+        for _ in 0..2 {
+            let parts = Parts { patience: std::time::Duration::from_secs(5), ..Parts::default() };
+            let store = open_in(&made.folder, parts).unwrap();
+            let view = store.view();
+            for number in 1..=COUNT {
+                let id = node(number).id;
+                let is_listed = view.find(id).is_some();
+                if logged.contains(&number) || in_records(number) {
+                    prop_assert!(is_listed, "note {} is not listed: {:?}", number, store.damage());
+                    prop_assert_eq!(store.node(id).unwrap(), Some(node(number)), "{:?}", store.damage());
+                } else if in_view(number) {
+                    prop_assert!(is_listed, "note {} is not listed: {:?}", number, store.damage());
+                }
+            }
+            let listed: Vec<u64> = (1..=COUNT).filter(|&number| view.find(node(number).id).is_some()).collect();
+            if store.damage().is_some() {
+                let error = store.transact(cause(), |tx| tx.put_node(&node(99))).unwrap_err();
+                prop_assert_eq!(error.code, Code::ReadOnly);
+                store.checkpoint().unwrap();
+                drop(store);
+                prop_assert!(files(made.folder.path()) == before, "{:?}", harms);
+            } else {
+                // Then nothing is known of anything that is not shown.
+                prop_assert_eq!(&numbers(&store), &listed);
+                prop_assert_eq!(listed.len() as u64, store.last_seq());
+            }
+            if !shown.is_empty() {
+                prop_assert_eq!(&shown, &listed, "the second open shows the same");
+            }
+            shown = listed;
+        }
+    }
+}
+
+/// A copy of a store's files.
+fn copied(folder: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for (path, bytes) in files(folder) {
+        let target = copy.path().join(path.strip_prefix(folder).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::write(target, bytes).unwrap();
+    }
+    copy
+}
+
+/// The bytes of the log, the records and the view, by their paths within the store.
+fn parts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = files(folder).into_iter();
+    let all = all.map(|(path, bytes)| (path.strip_prefix(folder).unwrap().to_owned(), bytes));
+    all.filter(|(path, _)| ["log", "records", "view"].iter().any(|part| path.starts_with(part))).collect()
+}
+
+/// The records of a tenant, without those that are derived from the numbers of transactions.
+fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut all = contents(store);
+    all.retain(|key, _| Table::split_engine_key(key).unwrap().1 != Table::Changes);
+    all
+}
+
+fn repaired(folder: &TempDir, source: RepairSource) -> String {
+    Repair::of(folder.path()).unwrap().run(source, Timestamp(9)).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_repair_keeps_what_it_says_and_is_undone_byte_for_byte(
+        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+    ) {
+        let made = made(checkpoint);
+        let mut sound = Sound { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        for harm in &harms {
+            apply(harm, &made, &mut sound);
+        }
+        let shown = {
+            let store = open_in(&made.folder, Parts::default()).unwrap();
+            if store.damage().is_none() {
+                return Ok(());
+            }
+            let has_text = |number: &u64| store.node(node(*number).id).unwrap().is_some();
+            (1..=COUNT).filter(has_text).collect::<Vec<_>>()
+        };
+        let before = parts(made.folder.path());
+        let options = Repair::of(made.folder.path()).unwrap().options().unwrap();
+        prop_assert!(files(made.folder.path()).keys().all(|path| !path.ends_with("repair.json")));
+        for (at, option) in options.iter().enumerate() {
+            let copy = copied(made.folder.path());
+            repaired(&copy, option.source);
+            let kept = {
+                let store = open_in(&copy, Parts::default()).unwrap();
+                prop_assert_eq!(store.damage(), None);
+                prop_assert_eq!(store.last_seq(), option.last_seq);
+                let kept = numbers(&store);
+                prop_assert_eq!(kept.len() as u64, option.notes, "{:?}", option);
+                put(&store, 99);
+                kept
+            };
+            if at == 0 {
+                prop_assert_eq!(&kept, &shown, "the most complete choice keeps what was shown");
+            }
+            if option.source == RepairSource::Log {
+                prop_assert_eq!(&kept, &(1..=option.last_seq).collect::<Vec<_>>());
+            }
+            prop_assert!(kept.iter().all(|number| shown.contains(number)));
+            undo_repair(copy.path()).unwrap();
+            prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, harms);
+            prop_assert_eq!(undo_repair(copy.path()).unwrap_err().code, Code::NotFound);
+        }
+    }
+
+    /// Any changes of two tenants, and a byte of the log that the records have outlived.
+    #[test]
+    fn a_log_that_is_repaired_from_the_records_leads_to_the_state_before_the_damage(
+        txns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(op(), 1..6)), 4..30),
+        saved in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), from_zero: bool,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |store: &Store| {
+            let tenant = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+            // Without the last transaction, which for a view of the records is that of all tenants.
+            let without_seq = |line: String| match line.split_once(", ") {
+                Some((seq, rest)) if seq.starts_with('(') => rest.to_owned(),
+                _ => line,
+            };
+            let lines = |store: &Store| poc_graph::testing::contents(&store.view()).into_iter();
+            let view = |store: &Store| lines(store).map(without_seq).collect::<Vec<_>>();
+            (stated(store), stated(&tenant), view(store), view(&tenant))
+        };
+        let saved = txns.len() / 2 + saved.index(txns.len() - txns.len() / 2);
+        let (before, last, bytes) = {
+            let store = open_in(&folder, Parts::default()).unwrap();
+            let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+            let mut bytes = 24;
+            for (number, (is_other, ops)) in txns.iter().enumerate() {
+                let writer = if *is_other { &other } else { &store };
+                let done = writer.transact(cause(), |tx| {
+                    // Changes that fail are skipped.
+                    ops.iter().for_each(|op| drop(super::changes::apply_for(tx, op, writer.tenant())));
+                    Ok(())
+                });
+                prop_assert!(done.is_ok());
+                if number == saved {
+                    store.checkpoint().unwrap();
+                    bytes = store.sizes().unwrap().0;
+                }
+            }
+            (of(&store), store.last_seq(), bytes as usize)
+        };
+        if last == 0 {
+            return Ok(());
+        }
+        let path = segment_files(&folder).remove(0);
+        let mut log = fs::read(&path).unwrap();
+        let at = if from_zero { at.index(24) } else { 24 + at.index((bytes - 24).max(1)) };
+        if at >= bytes {
+            return Ok(());
+        }
+        log[at] ^= 0x10;
+        fs::write(&path, log).unwrap();
+        let store = open_in(&folder, Parts::default()).unwrap();
+        prop_assert!(store.damage().is_some());
+        let shown = of(&store);
+        prop_assert_eq!((&shown.2, &shown.3), (&before.2, &before.3));
+        prop_assert_eq!((&shown.0, &shown.1), (&before.0, &before.1));
+        drop(store);
+        repaired(&folder, RepairSource::Records);
+        for _ in 0..2 {
+            let store = open_in(&folder, Parts::default()).unwrap();
+            prop_assert_eq!(store.damage(), None);
+            prop_assert!(of(&store) == before);
+            prop_assert_eq!(store.last_seq(), last);
+            drop(store);
+            fs::remove_dir_all(folder.path().join("records")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_repair_is_completed_by_the_next_open() {
+    let made = made(COUNT);
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let before = files(made.folder.path());
+    repaired(&made.folder, RepairSource::Records);
+    let after = parts(made.folder.path());
+    let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");
+    let journal: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
+    assert_eq!(moves.len(), 4);
+    for done in 0..=moves.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &Path, bytes: &[u8]| {
+            let target = folder.path().join(path);
+            fs::create_dir_all(target.parent().unwrap()).unwrap();
+            fs::write(target, bytes).unwrap();
+        };
+        for (path, bytes) in &before {
+            write(path.strip_prefix(made.folder.path()).unwrap(), bytes);
+        }
+        for (path, bytes) in &after {
+            write(&Path::new("log.repaired").join(path.strip_prefix("log").unwrap()), bytes);
+        }
+        write(Path::new("repair.json"), &fs::read(&manifest).unwrap());
+        fs::create_dir_all(folder.path().join("quarantine/repair-1")).unwrap();
+        for (from, to) in moves.iter().take(done) {
+            fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
+        }
+        let store = open_in(&folder, Parts::default()).unwrap();
+        assert_eq!((store.damage(), numbers(&store).len() as u64), (None, COUNT), "{done} moves");
+        assert!(!folder.path().join("repair.json").exists());
+        drop(store);
+        undo_repair(folder.path()).unwrap();
+        assert!(open_in(&folder, Parts::default()).unwrap().damage().is_some());
+    }
+}
+
+#[test]
+fn a_whole_store_is_not_repaired() {
+    let made = made(3);
+    let error = Repair::of(made.folder.path()).err().unwrap();
+    assert_eq!(error.code, Code::Conflict);
+    let store = open_in(&made.folder, Parts::default()).unwrap();
+    assert_eq!(Repair::of(made.folder.path()).err().unwrap().code, Code::Locked);
+    drop(store);
+    assert_eq!(undo_repair(made.folder.path()).unwrap_err().code, Code::NotFound);
+    let nothing = tempfile::tempdir().unwrap();
+    assert_eq!(Repair::of(nothing.path()).err().unwrap().code, Code::NotFound);
+}

@@ -1,0 +1,218 @@
+//! `repair`
+
+use super::local::LocalCommand;
+use super::session::Session;
+use crate::ops::plural;
+use clap::ValueEnum;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Clock as _, SystemClock, Timestamp};
+use poc_store::{Repair, RepairOption, RepairSource, undo_repair};
+use serde::Serialize;
+
+/// Repair a damaged store
+///
+/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what each
+/// choice keeps and loses, and changes nothing. With a choice and `--yes`, the store is made whole from it. What is
+/// replaced is moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings it back. No daemon
+/// may run.
+#[derive(Debug, clap::Args)]
+#[group(id = "repair")]
+pub(super) struct RepairStore {
+    /// What the store is made from: see the list that is shown without it
+    #[arg(long, value_enum, conflicts_with = "undo")]
+    from: Option<Source>,
+    /// Bring back what the last repair replaced
+    #[arg(long)]
+    undo: bool,
+    /// Change the store
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// What a store can be made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Source {
+    /// The records, and every change of the log that can be read
+    Records,
+    /// Every change of the log that can be read, without those that cannot
+    SoundLog,
+    /// The log up to the damage
+    Log,
+}
+
+impl Source {
+    const ALL: [(Source, RepairSource); 3] = [
+        (Source::Records, RepairSource::Records),
+        (Source::SoundLog, RepairSource::SoundLog),
+        (Source::Log, RepairSource::Log),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Source::Records => "records",
+            Source::SoundLog => "sound-log",
+            Source::Log => "log",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Source::Records => "the records, and every change of the log that can be read",
+            Source::SoundLog => "every change of the log that can be read, without those that cannot",
+            Source::Log => "the log up to the damage",
+        }
+    }
+}
+
+/// What one choice keeps and loses.
+#[derive(Debug, Serialize)]
+pub(super) struct RepairChoice {
+    from: Source,
+    /// Notes and links of all tenants that are kept.
+    notes: u64,
+    links: u64,
+    /// How many the most complete choice keeps beyond that.
+    fewer_notes: u64,
+    fewer_links: u64,
+    /// The number of the last change that is kept.
+    last_change: u64,
+    /// When the last change was made whose time is known.
+    until: Option<Timestamp>,
+    /// First and last numbers of the changes that are lost.
+    lost_changes: Vec<(u64, u64)>,
+}
+
+/// What `repair` answers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RepairOutput {
+    /// Nothing was changed.
+    Choices {
+        /// What is damaged.
+        damage: String,
+        choices: Vec<RepairChoice>,
+    },
+    /// The store was made whole.
+    Repaired {
+        choice: RepairChoice,
+        /// The folder in `quarantine/` with what was replaced.
+        replaced: String,
+    },
+    /// A repair was taken back.
+    Undone {
+        /// The folder in `quarantine/` with what the repair had made.
+        replaced: String,
+    },
+}
+
+impl LocalCommand for RepairStore {
+    const NAME: &'static str = "repair";
+    type Output = RepairOutput;
+
+    fn run(self, session: &Session) -> Result<RepairOutput> {
+        let directory = session.paths.store();
+        if self.undo {
+            if !self.yes {
+                return Err(Error::invalid("the last repair was not undone")
+                    .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")
+                    .field("yes"));
+            }
+            return Ok(RepairOutput::Undone { replaced: undo_repair(&directory)? });
+        }
+        if self.yes && self.from.is_none() {
+            return Err(Error::invalid("nothing was chosen")
+                .hint("without `--yes`, `poc-memory repair` shows what can be chosen with `--from`")
+                .field("from"));
+        }
+        let repair = Repair::of(&directory)?;
+        let mut choices = choices(&repair.options()?);
+        let Some(from) = self.from else {
+            return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices });
+        };
+        choices.retain(|choice| choice.from == from);
+        let source = Source::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
+        let (Some(choice), Some(source)) = (choices.pop(), source) else {
+            return Err(Error::invalid(format!("the store cannot be made whole from `{}`", from.name()))
+                .hint("`poc-memory repair` shows what can be chosen")
+                .field("from"));
+        };
+        if !self.yes {
+            return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices: vec![choice] });
+        }
+        Ok(RepairOutput::Repaired { replaced: repair.run(source, SystemClock.now())?, choice })
+    }
+
+    fn show(output: &RepairOutput) -> String {
+        match output {
+            RepairOutput::Choices { damage, choices } => {
+                let lines: String = choices.iter().map(line).collect();
+                let rest = if choices.is_empty() {
+                    "nothing of the log or the records can be read: restore a backup\n"
+                } else {
+                    "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
+                     `poc-memory repair --undo --yes` takes that back\n"
+                };
+                format!("{damage}\n\n{lines}\n{rest}")
+            }
+            RepairOutput::Repaired { choice, replaced } => format!(
+                "the store is whole again:\n{}what was replaced is in `quarantine/{replaced}`\n",
+                line(choice)
+            ),
+            RepairOutput::Undone { replaced } => {
+                format!("the repair was undone; what it had made is in `quarantine/{replaced}`\n")
+            }
+        }
+    }
+}
+
+fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
+    let most = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
+    let (notes, links) = (most(|option| option.notes), most(|option| option.links));
+    let choice = |option: &RepairOption| {
+        let (from, _) = Source::ALL.into_iter().find(|(_, source)| *source == option.source)?;
+        Some(RepairChoice {
+            from,
+            notes: option.notes,
+            links: option.links,
+            fewer_notes: notes - option.notes,
+            fewer_links: links - option.links,
+            last_change: option.last_seq,
+            until: option.until,
+            lost_changes: option.lost.clone(),
+        })
+    };
+    options.iter().filter_map(choice).collect()
+}
+
+fn line(choice: &RepairChoice) -> String {
+    let kept = format!(
+        "keeps {} and {}, up to change {}{}",
+        plural(choice.notes, "note"),
+        plural(choice.links, "link"),
+        choice.last_change,
+        choice.until.map_or_else(String::new, |until| format!(" of {until}")),
+    );
+    let ranges: Vec<String> = choice
+        .lost_changes
+        .iter()
+        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from} to {to}") })
+        .collect();
+    let lost = if ranges.is_empty() {
+        "loses nothing but the history of what is damaged".to_owned()
+    } else {
+        let fewer = match (choice.fewer_notes, choice.fewer_links) {
+            (0, 0) => String::new(),
+            (notes, links) => format!(", {} and {} fewer", plural(notes, "note"), plural(links, "link")),
+        };
+        let one = matches!(choice.lost_changes.as_slice(), [(from, to)] if from == to);
+        format!("loses {} {}{fewer}", if one { "change" } else { "changes" }, ranges.join(", "))
+    };
+    format!(
+        "{:<10} {}\n{:<10} {kept}\n{:<10} {lost}\n",
+        choice.from.name(),
+        choice.from.description(),
+        "",
+        ""
+    )
+}

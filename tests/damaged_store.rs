@@ -1,0 +1,158 @@
+//! A store with damage in the middle of its log: every answer says so, nothing is written, and no file changes.
+
+use crate::support::World;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every file below a folder except the lock, with its bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.file_name().unwrap() != "lock" {
+            all.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+/// A memory of `count` notes, `note-1` and so on, each of which links to the one before.
+fn filled(count: usize) -> World {
+    let world = World::new();
+    for number in 1..=count {
+        let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
+        world.json(&["insert", "--key", &key, "--title", &title, "--body", "Ships at anchor"]);
+        if number > 1 {
+            world.json(&["link", &key, &format!("note-{}", number - 1)]);
+        }
+    }
+    world
+}
+
+/// Changes a byte of one of the first records of the log.
+fn damage(world: &World) {
+    let path = world.home().join("store/log/00000000000000000001.log");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[2000] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+fn degraded(answer: &Value) -> Vec<&str> {
+    answer["degraded"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect()
+}
+
+#[test]
+fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
+    let mut world = filled(6);
+    damage(&world);
+    let store = world.home().join("store");
+    let before = files(&store);
+    let is_told = |answer: &Value| degraded(answer)[0].starts_with("read-only: log segment `");
+    // Without a daemon and with one.
+    for is_served in [false, true] {
+        if is_served {
+            world.start_daemon();
+            let status = world.json(&["daemon", "status"]);
+            assert!(
+                status["problems"][0].as_str().unwrap().starts_with("read-only: log segment `"),
+                "{status}"
+            );
+        }
+        let stats = world.json(&["stats"]);
+        assert!(is_told(&stats), "{stats}");
+        // At most one change is lost, whether it is of a note or a link.
+        assert!(stats["nodes"].as_u64().unwrap() >= 5, "{stats}");
+        for command in [vec!["get", "note-6"], vec!["search", "-p", "all"], vec!["list"]] {
+            let answer = world.json(&command);
+            assert!(is_told(&answer), "{answer}");
+        }
+        let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
+        assert_ne!(error.status, 0);
+        assert!(error.stderr.contains("the store takes no writes: log segment"), "{}", error.stderr);
+        let report = world.json_with_status(&["doctor"], 1);
+        let findings = report["findings"].as_array().unwrap();
+        let failed = findings.iter().find(|finding| finding["state"] == "failed").unwrap();
+        assert!(failed["message"].as_str().unwrap().starts_with("read-only: "), "{report}");
+        assert!(failed["hint"].is_string());
+    }
+    world.stop_daemon();
+    assert!(files(&store) == before);
+}
+
+#[test]
+fn a_lost_log_beside_a_saved_view_is_no_fresh_store() {
+    let mut world = filled(3);
+    // A daemon saves a checkpoint when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    let store = world.home().join("store");
+    assert!(store.join("view").exists());
+    fs::remove_dir_all(store.join("log")).unwrap();
+    let before = files(&store);
+    let note = world.json(&["get", "note-2"]);
+    assert_eq!(note["title"], "Harbour 2");
+    assert!(degraded(&note)[0].starts_with("read-only: the log is lost"), "{note}");
+    // Only names and links are left.
+    fs::remove_dir_all(store.join("records")).unwrap();
+    let stats = world.json(&["stats"]);
+    assert_eq!(stats["nodes"], 3);
+    assert!(degraded(&stats)[0].contains("the names and links of the saved view"), "{stats}");
+    let lost = world.run(&["get", "note-2"]);
+    assert_ne!(lost.status, 0);
+    assert!(!store.join("log").exists());
+    assert!(
+        before
+            .iter()
+            .filter(|(path, _)| !path.starts_with(store.join("records")))
+            .all(|(path, bytes)| { fs::read(path).unwrap() == *bytes })
+    );
+}
+
+#[test]
+fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
+    let mut world = filled(6);
+    let repair = |world: &World, options: &[&str]| world.json(&[&["repair"], options].concat());
+    let whole = world.run(&["repair"]);
+    assert!(whole.status != 0 && whole.stderr.contains("the store is not damaged"), "{}", whole.stderr);
+    world.start_daemon();
+    let held = world.run(&["repair"]);
+    assert!(held.status == 5 && held.stderr.contains("the store is held by process"), "{}", held.stderr);
+    // A checkpoint, so that the records have everything.
+    world.stop_daemon();
+    damage(&world);
+    let store = world.home().join("store");
+    let before = files(&store);
+    let choices = &repair(&world, &[])["choices"]["choices"];
+    let names: Vec<&str> =
+        choices.as_array().unwrap().iter().map(|choice| choice["from"].as_str().unwrap()).collect();
+    assert_eq!(names, ["records", "sound-log", "log"]);
+    let [records, _, log] = [0, 1, 2].map(|at| &choices[at]);
+    assert_eq!(
+        (&records["notes"], &records["links"], &records["fewer_notes"]),
+        (&6.into(), &5.into(), &0.into())
+    );
+    assert_eq!(records["lost_changes"].as_array().unwrap().len(), 0);
+    assert!(log["fewer_notes"].as_u64().unwrap() > 0, "{log}");
+    // A choice without `--yes` only shows itself.
+    repair(&world, &["--from", "records"]);
+    assert!(files(&store) == before);
+    let done = &repair(&world, &["--from", "records", "--yes"])["repaired"];
+    assert_eq!(done["replaced"], "repair-1");
+    let stats = world.json(&["stats"]);
+    assert_eq!((&stats["nodes"], &stats["edges"], degraded(&stats).len()), (&6.into(), &5.into(), 0));
+    world.json(&["insert", "--title", "New", "--body", "Accepted"]);
+    assert_eq!(repair(&world, &["--undo", "--yes"])["undone"]["replaced"], "undone-2");
+    assert_eq!(degraded(&world.json(&["stats"])).len(), 1);
+    let is_part =
+        |path: &Path| ["log", "records", "view"].iter().any(|part| path.starts_with(store.join(part)));
+    let parts = |files: BTreeMap<PathBuf, Vec<u8>>| {
+        files.into_iter().filter(|(path, _)| is_part(path)).collect::<BTreeMap<_, _>>()
+    };
+    assert!(parts(files(&store)) == parts(before));
+    // What was written after the repair is kept too.
+    assert!(store.join("quarantine/undone-2/log").exists());
+}
