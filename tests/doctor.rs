@@ -83,9 +83,9 @@ fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
     let near =
         |report: &Value| found(report, "models").into_iter().find(|line| line.contains("`near`")).unwrap();
     settings("good");
-    assert_eq!(near(&world.json(&["doctor"])), "ok: `near` of `near` has what it needs");
+    assert_eq!(near(&world.json(&["doctor"])), "ok: `near` (provider `near`) is ready");
     assert!(server.requests().is_empty());
-    assert_eq!(near(&world.json(&["doctor", "--online"])), "ok: `near` of `near` answers");
+    assert_eq!(near(&world.json(&["doctor", "--online"])), "ok: `near` (provider `near`) answers");
     assert!(
         server
             .requests()

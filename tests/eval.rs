@@ -179,11 +179,7 @@ fn calibration_weights_each_folder_equally() {
         twice.stderr
     );
     let alone = world.run(&["calibrate", "--from", "north"]);
-    assert!(
-        alone.stdout.ends_with("a second `--from` shows how much of that would be STRONG\n"),
-        "{}",
-        alone.stdout
-    );
+    assert!(alone.stdout.ends_with("a second `--from` supplies them\n"), "{}", alone.stdout);
     let few = world.run(&["calibrate"]);
     assert_eq!(few.status, 2);
     assert_eq!(
@@ -300,7 +296,7 @@ fn errors_in_a_file_of_live_questions_are_reported_with_file_and_line() {
         (
             "{\"text\": \"where?\", \"keys\": [\"lunc\"]}",
             ":1",
-            "there is no node `lunc`\nhint: did you mean `lunch`?",
+            "there is no note `lunc`\nhint: did you mean `lunch`?",
         ),
         ("\n{\"text\": \"where?\"}", ":2", "the question has no `keys`\nhint: write {\"text\""),
         ("{\"keys\": [\"lunch\"]}", ":1", "the question has no `text`\nhint: write {\"text\""),

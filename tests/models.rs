@@ -116,7 +116,7 @@ fn a_local_model_replies_within_its_permit() {
     }
     world.write("agents/asker.toml", &agent("", "on-demand").replace("\"first\"", "\"local\""));
     let report = world.json(&["doctor"]);
-    assert!(report.to_string().contains("`local` of `candle` has what it needs"), "{report:#}");
+    assert!(report.to_string().contains("`local` (provider `candle`) is ready"), "{report:#}");
     for daemon in [false, true] {
         if daemon {
             world.start_daemon();

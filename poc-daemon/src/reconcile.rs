@@ -17,7 +17,7 @@ const NO_AGENT: &str = "";
 /// Remembers between scans which errors are unconfirmed.
 #[derive(Debug, Default)]
 pub(crate) struct Reconciler {
-    /// When an unconfirmed error was first seen, by agent. [`NO_AGENT`] stands for other problems.
+    /// When an unconfirmed error was first seen, by agent. [`NO_AGENT`] is the key of other problems.
     unconfirmed: BTreeMap<String, Instant>,
 }
 

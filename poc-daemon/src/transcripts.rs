@@ -1,8 +1,8 @@
 //! Captures the sessions of assistants from their transcripts.
 //!
 //! A session whose hook called, and with `[transcripts] follow` every session in the folders of the assistants, is
-//! captured when its transcript has changed and then was quiet. The transcripts are the truth: what was missed while no
-//! daemon ran, or because an assistant was killed, is captured at the next scan. A capture goes on where the last one
+//! captured when its transcript has changed and then stayed the same for a while. What was missed while no
+//! daemon ran, or because an assistant was killed, is captured at the next scan. A capture continues where the last one
 //! of the same transcript ended, so one without anything new is cheap.
 
 mod changes;

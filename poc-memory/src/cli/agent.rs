@@ -83,8 +83,8 @@ impl LocalCommand for AgentNew {
         let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
         let name = &made.agent;
         format!(
-            "{wrote}\nNext: edit them, then `poc-memory agent check {name}` says whether they are good and\n\
-             `poc-memory agent run {name} --dry-run` what it would do. With a `schedule` it runs by itself.\n"
+            "{wrote}\nNext, edit them. `poc-memory agent check {name}` reports mistakes, and `poc-memory agent run {name} --dry-run`\n\
+             shows what the agent would do. With a `schedule`, the daemon runs it.\n"
         )
     }
 }

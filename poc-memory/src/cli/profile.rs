@@ -93,7 +93,7 @@ impl LocalCommand for ProfileList {
     }
 }
 
-/// Show where a profile lives, and whether its daemon runs
+/// Show the paths of a profile, and whether its daemon runs
 #[derive(Debug, clap::Args)]
 pub(super) struct ProfileShow {
     /// The profile; the one in use when none is given

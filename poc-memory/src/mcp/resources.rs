@@ -17,7 +17,7 @@ pub(super) fn template() -> ResourceTemplate {
         .with_title("A note")
         .with_description(
             "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded; `tenant` \
-             are the pairs of the tenant whose it is, none for the default tenant",
+             has the keys and values of its tenant, none for the default tenant",
         )
         .with_mime_type("text/markdown")
 }
@@ -32,7 +32,7 @@ const PAGE: usize = 100;
 /// `invalid_argument` for an unknown cursor, and the errors of the op `search`.
 pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
     let start: usize = cursor.map_or(Ok(0), str::parse).map_err(|_| {
-        Error::invalid("the cursor is none of this server's").hint("begin again without one").field("cursor")
+        Error::invalid("the cursor is not one of this server").hint("begin without a cursor").field("cursor")
     })?;
     let op = ops::find("search").ok_or_else(|| Error::internal("there is no op `search`"))?;
     let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);

@@ -132,10 +132,10 @@ impl Op for Calibrate {
         text.push_str(&table(&rows));
         text.push_str(match mean.elsewhere {
             Some(elsewhere) if elsewhere.strong > calibrate::FALSE_STRONG_RATE => {
-                "more than one in ten questions about something else would be STRONG: no threshold tells them apart\n"
+                "more than one in ten foreign questions would be STRONG: no threshold tells them apart\n"
             }
             None if mean.known.is_some() => {
-                "nothing was asked about something else: a second `--from` shows how much of that would be STRONG\n"
+                "no foreign questions were asked: a second `--from` supplies them\n"
             }
             _ => "",
         });
@@ -143,7 +143,7 @@ impl Op for Calibrate {
     }
 }
 
-const HEAD: [&str; 5] = ["", "with their notes", "STRONG and right", "without", "asked elsewhere"];
+const HEAD: [&str; 5] = ["", "answerable", "of these right", "notes removed", "foreign"];
 
 impl CalibrationResult {
     /// The means of the answers under a gate.

@@ -6,9 +6,9 @@ use poc_notes::consolidate::{self, ConsolidationReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Consolidate: expire notes past their date, delete long-expired notes, remove dangling and decayed edges and unused
+/// Clean up: expire notes past their date, delete long-expired notes, remove dangling and decayed edges and unused
 /// keywords, and rewrite the indexes. Nothing in use changes. Covers one tenant, by default the default tenant. The
-/// daemon does the same by schedule for all tenants: `[consolidate] schedule`.
+/// daemon does the same on schedule for all tenants: `[consolidate] schedule`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Consolidate {

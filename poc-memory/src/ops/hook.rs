@@ -53,7 +53,7 @@ pub(crate) struct Hook {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HookEvent {
-    /// A session starts or goes on: adds what matters in its project
+    /// A session starts or continues: adds what matters in its project
     #[default]
     SessionStart,
     /// A person has typed a prompt: adds notes on it
@@ -138,7 +138,7 @@ impl Hook {
     fn start(&self, ctx: &Ctx<'_>) -> Result<HookOutput> {
         let memory = ctx.memory;
         sessions::forget_old(memory)?;
-        // Only a session that goes on still has what it was given.
+        // Only a session that continues still has what it was given.
         let mut session = match self.source.as_deref() {
             Some("resume") => HookSession::load(memory, &self.session),
             _ => HookSession::default(),

@@ -139,7 +139,7 @@ impl Op for Insert {
         }
         let key = output.key.as_deref().unwrap_or_default();
         if output.duplicate == Some(true) {
-            return format!("known already as `{key}`\n");
+            return format!("already stored as `{key}`\n");
         }
         let done = if output.updated == Some(true) { "updated" } else { "inserted" };
         let edges = [(output.keyword_edges, "keyword edge"), (output.semantic_edges, "semantic edge")];

@@ -32,7 +32,7 @@ pub(crate) struct ReinforceOutput {
     weight: f64,
     /// Uses so far, including this one.
     accesses: u64,
-    /// Whether the note was judged so shortly before that the weight only decayed.
+    /// Whether the note was rated within the last minute, so that this rating did not change its weight.
     skipped_refractory: bool,
     /// The key of the question that now leads to the note, if one was given and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

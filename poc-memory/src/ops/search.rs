@@ -68,7 +68,7 @@ fn wrapped(signature: &str) -> String {
 }
 
 /// Find notes by words, by a pipeline such as `all | type:episodic | sort:priority | limit:20`, or by both:
-/// the pipeline then goes on from the notes that the words find.
+/// the pipeline then continues from the notes that the words find.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[command(

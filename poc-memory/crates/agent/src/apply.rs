@@ -284,7 +284,7 @@ impl ReplyApplication<'_> {
     ) -> Result<Vec<std::result::Result<Option<AppliedAction>, Refusal>>> {
         let stale = |action: &PlannedAction| {
             let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
-            let name = self.selection.by_id(id).map_or("a node", |handle| handle.name.as_str());
+            let name = self.selection.by_id(id).map_or("a note", |handle| handle.name.as_str());
             let why = format!("{name} was edited, superseded or deleted during the call");
             Some(Rejection::ChangedSinceRead.because(why))
         };

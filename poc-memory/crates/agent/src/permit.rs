@@ -156,7 +156,7 @@ impl<'a> Permit<'a> {
         }
         if from.node.id == to.node.id {
             return Err(
-                Rejection::SelfLink.because(format!("{} and {} are the same node", action.from, action.to))
+                Rejection::SelfLink.because(format!("{} and {} are the same note", action.from, action.to))
             );
         }
         if !(action.strength > 0.0 && action.strength <= 1.0) {
@@ -233,7 +233,7 @@ impl<'a> Permit<'a> {
             return Err(Rejection::OutOfScope.because(why));
         }
         if self.replaced.contains(&old.node.id) {
-            return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
+            return Err(Rejection::AlreadyPresent.because("the reply replaces this note twice"));
         }
         let reason = action.reason.clone();
         let has_new = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
@@ -279,7 +279,7 @@ impl<'a> Permit<'a> {
                 };
                 Ok(PermittedAction::Rewrite { old: id, draft: Box::new(draft) })
             }
-            _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new node")),
+            _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new note")),
         }
     }
 
@@ -302,7 +302,7 @@ impl<'a> Permit<'a> {
 
     fn draft(&self, key: &str, title: &str, body: String) -> Verdict<Draft> {
         if title.trim().is_empty() {
-            return Err(Rejection::InvalidValue.because("a new node needs a title"));
+            return Err(Rejection::InvalidValue.because("a new note needs a title"));
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let mut draft = Draft::new(self.definition.provenance(), self.trust);
@@ -336,7 +336,7 @@ impl<'a> Permit<'a> {
         match self.definition.limits.targets {
             Targets::Results => "among the results",
             Targets::Neighborhood => "among the results or their neighbors",
-            Targets::Any => "a node of the prompt",
+            Targets::Any => "a note of the prompt",
         }
     }
 

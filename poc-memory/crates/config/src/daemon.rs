@@ -10,7 +10,7 @@ section!(
     McpConfig {
         /// Which tools models see.
         tools: ToolSet,
-        /// Whether a model may delete notes for good.
+        /// Whether a model may permanently delete notes.
         delete: bool,
         /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
         http: bool,
@@ -48,15 +48,15 @@ section!(
         keep_bodies: usize,
         /// Runs per agent whose record is kept.
         keep_rows: usize,
-        /// Link candidates shown with each node of a prompt.
+        /// Link candidates shown with each note of a prompt.
         candidates: usize,
         /// Characters of a candidate's text in a prompt.
         candidate_chars: usize,
         /// A model with at most this many tokens of context counts as small.
         small_context: usize,
-        /// The most nodes in a prompt for a small model.
+        /// The most notes in a prompt for a small model.
         small_nodes: usize,
-        /// Link candidates shown with each node of such a prompt.
+        /// Link candidates shown with each note of such a prompt.
         small_candidates: usize,
         /// How long rendering a prompt may take.
         render_timeout: Span,

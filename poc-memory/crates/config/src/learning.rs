@@ -71,11 +71,11 @@ pub struct WriteConfig {
     pub language: String,
     /// Weight of the edges between neighbouring chunks.
     pub structural_weight: f64,
-    /// Weight of the edges to nodes written just before.
+    /// Weight of the edges to notes written just before.
     pub temporal_weight: f64,
     /// Greatest number of those edges of a message.
     pub temporal_nodes: usize,
-    /// How long before the message those nodes may have been written.
+    /// How long before the message those notes may have been written.
     pub temporal_within: Span,
     /// Bytes a message may have.
     pub max_message_bytes: usize,
@@ -113,13 +113,13 @@ pub struct RecallConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReinforceConfig {
-    /// Amount a use adds to the weight of a node.
+    /// Amount a use adds to the weight of a note.
     pub delta: f64,
     /// How long after a use further uses have no effect.
     pub refractory: Span,
     /// Whether gains shrink as a weight approaches the cap.
     pub log_dampening: bool,
-    /// Greatest number of nodes that a mark reaches.
+    /// Greatest number of notes that a mark reaches.
     pub mark_nodes: usize,
     /// Greatest number of confirmed questions that are kept for a note; 0 for none.
     pub questions: usize,

@@ -31,11 +31,11 @@ section!(
         link_names: usize,
         /// Strength of its links.
         link_strength: f64,
-        /// Greatest number of new links of a node in one run.
+        /// Greatest number of new links of a note in one run.
         links_per_node: usize,
         /// Greatest number of new links in one run.
         max_links: usize,
-        /// A node with this many neighbours is a hub and gets no further links.
+        /// A note with this many neighbours is a hub and gets no further links.
         hub_degree: u32,
         /// Least similarity of two notes of which one repeats the other.
         twin_min_similarity: f64,

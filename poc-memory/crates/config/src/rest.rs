@@ -18,7 +18,7 @@ pub struct RestConfig {
     pub allow_remote: bool,
     /// Names of ops that are disabled.
     pub disabled: Vec<String>,
-    /// Whether ops that delete for good are enabled.
+    /// Whether ops that delete permanently are enabled.
     pub delete: bool,
     /// Values of `Host` allowed besides this machine, with or without a port: `memory.example.org`.
     pub allowed_hosts: Vec<String>,

@@ -145,7 +145,7 @@ section!(
         link: f64,
         /// Least cosine of `interference-pairs` when the call gives none.
         interference: f64,
-        /// From this cosine on, it also pairs nodes of the same community.
+        /// From this cosine on, it also pairs notes of the same community.
         twin: f64,
     }
 );
@@ -197,7 +197,7 @@ section!(
     StructureConfig {
         /// Dimensions of the spectral embedding, 1–64.
         dimensions: usize,
-        /// Up to this many live nodes and edges together, derived structure is always computed for the current
+        /// Up to this many live notes and edges together, derived structure is always computed for the current
         /// graph.
         exact_below: usize,
         /// Share of the edges of a larger graph that may have changed before its structure is recomputed, 0–1.
@@ -220,11 +220,11 @@ section!(
     InsertConfig {
         /// Keyword edges per keyword.
         keyword_edges: usize,
-        /// Nearest nodes considered for semantic edges.
+        /// Nearest notes considered for semantic edges.
         semantic_pool: usize,
         /// MMR's λ when choosing among them, 0–1.
         semantic_lambda: f64,
-        /// Bytes of title, body and keywords a node may have.
+        /// Bytes of title, body and keywords a note may have.
         max_node_bytes: usize,
         /// Notes one call may store.
         max_notes: usize,
@@ -260,7 +260,7 @@ section!(
     ConsolidateConfig {
         /// When the daemon consolidates all tenants, as the schedule of an agent; `on-demand` disables it.
         schedule: String,
-        /// How long expired notes are kept before they are deleted for good.
+        /// How long expired notes are kept before they are permanently deleted.
         keep_expired: Span,
     }
 );

@@ -40,7 +40,7 @@ const PIECE: usize = 1 << 16;
 enum FetchError {
     #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
-    #[error("`{hub}` gives no model: {problem}")]
+    #[error("no model can be downloaded from `{hub}`: {problem}")]
     NoModel { hub: Url, problem: String },
     #[error("the model `{model}` has no `{file}`")]
     MissingFile { model: HubName, file: &'static str },

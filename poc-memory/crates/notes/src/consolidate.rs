@@ -1,7 +1,7 @@
 //! Consolidation: expires notes, deletes long-expired ones, and removes dangling and decayed edges.
 //!
 //! A note that is past `expires` first gets the state `expired`: no search returns it, but it can be read with
-//! its history. It is deleted for good when `[consolidate] keep-expired` has passed after that date.
+//! its history. It is permanently deleted when `[consolidate] keep-expired` has passed after that date.
 //!
 //! Candidates are found in the current view and checked again in the transaction that changes them.
 //! Transactions are small; an interrupted run is completed by the next one.
@@ -26,7 +26,7 @@ const RECORDS_PER_TXN: usize = 100;
 pub struct ConsolidationReport {
     /// Notes that expired.
     pub pruned_nodes: u64,
-    /// Notes deleted for good after their retention time.
+    /// Notes permanently deleted after their retention time.
     pub deleted_nodes: u64,
     /// Removed edges: those with a missing end, those of deleted notes, and learned edges below the floor.
     pub removed_edges: u64,

@@ -1,4 +1,4 @@
-//! Deletes nodes for good.
+//! Permanently deletes nodes.
 
 use super::{derivation, resolve};
 use poc_graph::error::Result;

@@ -131,7 +131,7 @@ impl Draft {
                 .field("key"));
         }
         if self.update && self.supersedes.is_some() {
-            return Err(Error::invalid("a note cannot update one node and supersede another at once")
+            return Err(Error::invalid("a note cannot update one note and supersede another at once")
                 .hint("leave out `update` or `supersedes`")
                 .field("update"));
         }
@@ -154,7 +154,7 @@ pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: us
     let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
     if bytes > limit {
         let field = if title.len() > body.len() { "title" } else { "body" };
-        return Err(Error::invalid(format!("the note has {bytes} bytes of text, a node may have {limit}"))
+        return Err(Error::invalid(format!("the note has {bytes} bytes of text, a note may have {limit}"))
             .hint("split it into several notes, one idea each")
             .field(field));
     }

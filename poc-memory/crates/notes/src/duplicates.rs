@@ -11,8 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The maximum number of differing words listed for each note.
 const MAX_DIFFERENT_WORDS: usize = 20;
 
-/// Notes with the same title are compared only if there are at most this many: titles of more notes are names of
-/// series, such as `Standup`.
+/// At most this many notes with the same title are compared. A more frequent title names a series, such as `Standup`.
 const MAX_SAME_TITLE: usize = 16;
 
 /// Two notes that may say the same.

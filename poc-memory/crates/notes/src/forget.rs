@@ -1,4 +1,4 @@
-//! Deletes messages for good, with their chunks.
+//! Permanently deletes messages, with their chunks.
 
 use super::{Memory, derivation};
 use poc_graph::error::{Error, Result};

@@ -172,7 +172,7 @@ fn apply_duplicate(
     now: Timestamp,
 ) -> Result<InsertReport> {
     let node = tx.node(id)?.ok_or_else(|| {
-        Error::conflict(format!("the node `{id}` with the same text was deleted in between"))
+        Error::conflict(format!("the note `{id}` with the same text was deleted in between"))
             .hint("try again")
     })?;
     if let Some(old) = prepared.supersedes {

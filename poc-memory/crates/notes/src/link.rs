@@ -48,8 +48,8 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> 
             .field("strength"));
     }
     if src == dst {
-        return Err(Error::invalid("a node cannot be linked to itself")
-            .hint("name two different nodes")
+        return Err(Error::invalid("a note cannot be linked to itself")
+            .hint("name two different notes")
             .field("to"));
     }
     resolve::expect(tx, src)?;

@@ -8,9 +8,9 @@ use poc_store::{Records, Tx};
 /// The least number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
 
-/// The node with an id or a key in `records`, in any state. If there is none: the node in `view` that the name stands
-/// for in a question, with other capitals, as a file or without its folder ([`notes_of_name`]), or whose id begins with
-/// the name.
+/// The node with an id or a key in `records`, in any state. If there is none, the name is matched less strictly in
+/// `view`: as questions match names, with other capitals, as a file or without its folder ([`notes_of_name`]), and then
+/// as the beginning of an id.
 ///
 /// # Errors
 /// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name.
@@ -67,7 +67,7 @@ pub fn seen(node: Node, visibility: Visibility) -> Result<Node> {
     if visibility.admits(node.trust) {
         return Ok(node);
     }
-    Err(quarantined().hint("a person may look at it; set `quarantined` to see it all the same"))
+    Err(quarantined().hint("`quarantined` shows it; a person can approve it"))
 }
 
 /// The error for a node that is not visible.
@@ -77,7 +77,7 @@ pub fn quarantined() -> Error {
 
 /// The node with an id, or `not_found`.
 pub fn expect(tx: &Tx<'_>, id: NodeId) -> Result<Node> {
-    tx.node(id)?.ok_or_else(|| Error::not_found(format!("there is no node `{id}`")))
+    tx.node(id)?.ok_or_else(|| Error::not_found(format!("there is no note `{id}`")))
 }
 
 /// The error for an unknown name, with the most similar key as a hint.
@@ -86,7 +86,7 @@ pub fn unknown(name: &str, view: &View) -> Error {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`poc-memory search {}` looks for it", quoted(name)),
     };
-    Error::not_found(format!("there is no node `{name}`")).hint(hint)
+    Error::not_found(format!("there is no note `{name}`")).hint(hint)
 }
 
 /// A text quoted as one word of a shell command line.

@@ -18,7 +18,7 @@ use poc_graph::Node;
 pub struct SessionScope<'a> {
     /// The name of the project of its folder ([`crate::project::Project::name`]); `None` for a folder of no project.
     pub project: Option<&'a str>,
-    /// What the keys of its own notes begin with. They are in the conversation already.
+    /// The prefixes of the keys of its own notes, which are in the conversation already.
     pub own_notes: &'a [String],
 }
 

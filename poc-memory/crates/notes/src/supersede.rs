@@ -29,15 +29,15 @@ pub fn apply(
     let retired = check(tx, old)?;
     if old == new {
         return Err(Error::invalid(format!("`{}` cannot supersede itself", retired.key))
-            .hint("name two different nodes")
+            .hint("name two different notes")
             .field("new"));
     }
     if !successor.state.is_live() {
         return Err(Error::conflict(format!(
-            "`{}` is {} and cannot take the place of another node",
+            "`{}` is {} and cannot take the place of another note",
             successor.key, successor.state
         ))
-        .hint("name a node that is in use")
+        .hint("name a note that is in use")
         .field("new"));
     }
     retire(tx, retired.clone(), now)?;

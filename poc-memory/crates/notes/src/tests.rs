@@ -67,7 +67,7 @@ fn a_note_without_text_or_too_much_of_it_is_refused() {
     give a title, a body or both
     ");
     insta::assert_snapshot!(describe(memory.insert(draft(&"x".repeat(120))).unwrap_err()), @r"
-    invalid_argument: `body`: the note has 202 bytes of text, a node may have 100
+    invalid_argument: `body`: the note has 202 bytes of text, a note may have 100
     split it into several notes, one idea each
     ");
     assert_eq!(memory.store.view().node_count(), 0);
@@ -375,11 +375,11 @@ fn an_unknown_name_gets_a_suggestion() {
     let memory = TestMemory::new();
     memory.note("journal-replay", "one");
     insta::assert_snapshot!(describe(memory.find("jurnal-replay").unwrap_err()), @r"
-    not_found: there is no node `jurnal-replay`
+    not_found: there is no note `jurnal-replay`
     did you mean `journal-replay`?
     ");
     insta::assert_snapshot!(describe(memory.find("what's this").unwrap_err()), @r"
-    not_found: there is no node `what's this`
+    not_found: there is no note `what's this`
     `poc-memory search 'what'\''s this'` looks for it
     ");
     let id = memory.find("journal-replay").unwrap().id;

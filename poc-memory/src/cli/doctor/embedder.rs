@@ -15,11 +15,7 @@ pub(super) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
     let theirs = recorded_embedder(store).ok().flatten();
     vec![match tried {
         Ok((name, dimensions)) => match theirs.filter(|theirs| *theirs != name) {
-            None => CheckResult::new(
-                CHECK,
-                CheckState::Ok,
-                format!("`{name}` makes vectors of {dimensions} numbers"),
-            ),
+            None => CheckResult::new(CHECK, CheckState::Ok, format!("`{name}`, {dimensions} dimensions")),
             Some(theirs) => CheckResult::new(
                 CHECK,
                 CheckState::Warning,

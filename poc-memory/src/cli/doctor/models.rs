@@ -30,9 +30,9 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
 
 fn check_model(config: &Config, name: &str, online: bool) -> CheckResult {
     let provider = config.models.get(name).map_or("", |model| model.provider.as_str());
-    let named = format!("`{name}` of `{provider}`");
+    let named = format!("`{name}` (provider `{provider}`)");
     if !online {
-        return CheckResult::new(CHECK, CheckState::Ok, format!("{named} has what it needs"));
+        return CheckResult::new(CHECK, CheckState::Ok, format!("{named} is ready"));
     }
     let reached = poc_models::registry()
         .open(config, name)

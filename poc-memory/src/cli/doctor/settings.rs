@@ -26,9 +26,9 @@ pub(super) fn check(session: &Session) -> (Vec<CheckResult>, Option<Config>) {
     let message = if file.exists() {
         format!("`{name}` is good; settings that differ from the defaults: {changed}")
     } else if changed == 0 {
-        format!("there is no `{name}`: the defaults are in force")
+        format!("there is no `{name}`: the defaults apply")
     } else {
-        format!("there is no `{name}`: the defaults are in force; settings from the environment: {changed}")
+        format!("there is no `{name}`: the defaults apply; settings from the environment: {changed}")
     };
     (vec![CheckResult::new(CHECK, CheckState::Ok, message)], Some(config))
 }

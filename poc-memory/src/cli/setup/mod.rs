@@ -30,8 +30,9 @@ use std::path::PathBuf;
 
 /// Let assistants remember by themselves: registers tools, hooks and the daemon
 ///
-/// Without a name it sets up every assistant that is installed. It shows how each settings file would change, asks, and
-/// keeps a copy; comments and other settings stay as they are. Then it calls the memory as the assistants will.
+/// Without a name it sets up every assistant that is installed. It shows the changes to each settings file, asks for
+/// your approval, and keeps a copy; comments and other settings stay as they are. Then it tests the new settings by
+/// calling the memory as the assistants will.
 /// `setup remove` undoes it.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -144,7 +145,7 @@ impl LocalCommand for Setup {
 /// Shows the changes and asks whether to write them.
 ///
 /// # Errors
-/// `rejected` when the answer is no, or when nobody can be asked.
+/// `rejected` when the answer is no, or when there is no terminal to ask on.
 fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
     for change in changes {
         session.say(&change.diff)?;
@@ -166,8 +167,8 @@ fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
     }
 }
 
-/// Lets the daemon run: as a service if there is a service manager, else as a process. `changed` says that it must
-/// read its settings again.
+/// Starts the daemon: as a service if there is a service manager, else as a process. With `changed`, a running daemon
+/// is restarted, so that it reads its settings.
 fn run_daemon(session: &Session, record: &mut SetupRecord, changed: bool) -> Result<String> {
     match daemon::install(session) {
         Ok(installed) => {

@@ -9,8 +9,8 @@ use crate::cli::{daemon, files};
 use poc_graph::error::Result;
 use serde::Serialize;
 
-/// Undo what `setup` wrote: files that nobody else has changed become what they were, and from others only the
-/// settings of the memory are removed
+/// Undo what `setup` wrote: files that have not changed since are restored; from other files, only the settings of
+/// the memory are removed
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SetupRemove {
     /// Do not ask

@@ -123,7 +123,7 @@ fn no_hint_tells_a_model_an_option_or_a_shell_command() {
 #[test]
 fn every_message_of_an_error_is_rewritten_and_notes_are_not() {
     let tools = offered(Access::Write, ToolSet::Default);
-    let error = Error::not_found("there is no node `x`").hint("`poc-memory search x` looks for it");
+    let error = Error::not_found("there is no note `x`").hint("`poc-memory search x` looks for it");
     assert_eq!(hints::for_models(&error, &tools)["hint"], "`memory_search` with `x` looks for it");
     let command = "`poc-memory get x`";
     let mut answer = json!({

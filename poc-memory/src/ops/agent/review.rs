@@ -101,7 +101,7 @@ impl Op for AgentReview {
                 }
             }
         }
-        text + "\n`poc-memory agent apply RUN [--only 1,3]` does it, `poc-memory agent reject RUN` turns it down\n"
+        text + "\n`poc-memory agent apply RUN` applies them, `poc-memory agent reject RUN` rejects them; `--only 1,3` selects some\n"
     }
 }
 

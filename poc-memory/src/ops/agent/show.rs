@@ -263,7 +263,7 @@ impl Op for AgentShow {
             if !definition.params.is_empty() {
                 line("with", &assigned(&definition.params));
             }
-            line("fresh for", definition.window.as_deref().unwrap_or("as long as the node stays as it is"));
+            line("fresh for", definition.window.as_deref().unwrap_or("as long as the note stays as it is"));
             line("template", definition.template.as_deref().unwrap_or("in the agent file"));
         }
         if let (Some(error), true) = (&agent.error, agent.errors.is_empty()) {

@@ -48,7 +48,7 @@ fn a_batch_reports_the_outcome_of_each_note() {
     2 inserted, 1 updated, 1 duplicate, 3 failed, 1 edge
     failed note 2: the key `btree` is taken; give `update` to store it as a new version, `supersedes` with `btree` to retire the old note, or another key to keep both
     failed note 4: unknown type `semantics`; did you mean `semantic`?
-    failed note 6: there is no node `nothing-like-it`; `poc-memory search nothing-like-it` looks for it
+    failed note 6: there is no note `nothing-like-it`; `poc-memory search nothing-like-it` looks for it
     ");
 }
 

@@ -88,7 +88,7 @@ fn recall_as_text() {
     `btree` weighs 1.990 (before: 1.000)
     `btree` weighs 1.990 (before: 1.990): it was rated within the last minute, so its weight does not change
     `journal` weighs 0.010 (before: 1.000)
-    not_found: `node`: there is no node `nothing`
+    not_found: `node`: there is no note `nothing`
     `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped (rated within the last minute)
     invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past
     give an earlier time, or how long ago: `30m`

@@ -167,7 +167,7 @@ fn times_without_a_past_state_are_refused() {
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(say(&memory, "get jurnal --at 30m"), @r"
-    not_found: `node`: there is no node `jurnal`
+    not_found: `node`: there is no note `jurnal`
     did you mean `journal`?
     ");
 }

@@ -33,7 +33,7 @@ fn text_answers_of_ops_that_write() {
     $ insert -t Soup --weight 2
     inserted `soup` (0 keyword edges, 0 semantic edges)
     $ insert -t Soup
-    known already as `soup`
+    already stored as `soup`
     $ insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01
     inserted `lentil-soup` (0 keyword edges, 0 semantic edges)
     $ link btree journal
@@ -66,13 +66,13 @@ fn text_answers_of_ops_that_write() {
     $ delete btree
     deleted `btree` and 3 edges; its history stays under its id, ID
     $ delete btree
-    not_found: `node`: there is no node `btree`
+    not_found: `node`: there is no note `btree`
     `poc-memory search btree` looks for it
     $ history btree
-    not_found: `node`: there is no node `btree`
+    not_found: `node`: there is no note `btree`
     `poc-memory search btree` looks for it; a note that was deleted has its history under its id
     $ get jurnal
-    not_found: `node`: there is no node `jurnal`
+    not_found: `node`: there is no note `jurnal`
     did you mean `journal`?
     $ search
     invalid_argument: `text`: there is nothing to search for

@@ -145,7 +145,7 @@ fn redirects_to_unlisted_hosts_are_rejected() {
     let (address, _) = serve(sent_on);
     insta::assert_snapshot!(
         world.report(&address, "o/m"),
-        @"`HUB/` gives no model: it redirects too many times"
+        @"no model can be downloaded from `HUB/`: it redirects too many times"
     );
 }
 
@@ -208,12 +208,12 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     ];
     insta::assert_snapshot!(report.join("\n"), @r"
     `HUB/` does not give access to `/api/models/o/unknown/revision/main` (404 Not Found)
-    `HUB/` gives no model: its description of `o/n` cannot be read: expected value at line 1 column 1
-    `HUB/` gives no model: it calls a revision `../..`
+    no model can be downloaded from `HUB/`: its description of `o/n` cannot be read: expected value at line 1 column 1
+    no model can be downloaded from `HUB/`: it calls a revision `../..`
     the model `o/n` has no `config.json`
-    `HUB/` gives no model: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
-    `HUB/` gives no model: `vocab.txt` stopped early: request or response body error
-    `HUB/` gives no model: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
+    no model can be downloaded from `HUB/`: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
+    no model can be downloaded from `HUB/`: `vocab.txt` stopped early: request or response body error
+    no model can be downloaded from `HUB/`: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, but the hub announced abababababababababababababababababababababababababababababababab
     ");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = world.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();

@@ -1,4 +1,4 @@
-//! Takes a transcript in while its session goes on, each time from where the last call ended.
+//! Takes a transcript in while its session continues, each time from where the last call ended.
 //!
 //! The position of a transcript is a small file below the data directory. It is written after the notes are stored: a
 //! process that is killed in between repeats some turns, which are recognised by their ids. A position that is

@@ -160,7 +160,7 @@ pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
             return Err(Error::not_found(format!("an edge leads to `{id}`, which does not exist"))
-                .hint("import the file that holds this node, too"));
+                .hint("import the file that holds this note, too"));
         }
     }
     if tx.edge(edge.src, edge.kind, edge.dst)?.is_some() || edge.src == edge.dst {

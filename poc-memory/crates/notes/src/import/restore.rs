@@ -145,7 +145,7 @@ fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
 fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
     match rename::other_owner(tx, &node.key, node.id)? {
         Some(owner) if owner.key == node.key => {
-            Err(Error::conflict(format!("the key `{}` belongs to another node, `{}`", node.key, owner.id))
+            Err(Error::conflict(format!("the key `{}` belongs to another note, `{}`", node.key, owner.id))
                 .hint("change the key here or in the import")
                 .field("key"))
         }

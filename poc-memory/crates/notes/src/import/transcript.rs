@@ -1,4 +1,4 @@
-//! Transcripts of assistants: files of JSON Lines that grow while a session goes on.
+//! Transcripts of assistants: files of JSON Lines that grow while a session continues.
 //!
 //! A transcript is read from a position on. The position lies at the beginning of the last turn, because an answer may
 //! still grow: the next read sees the whole turn again, and its note becomes a new version.
@@ -33,7 +33,7 @@ impl Assistant {
     }
 }
 
-/// Where the reading of a transcript goes on.
+/// Where the reading of a transcript continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub assistant: Assistant,

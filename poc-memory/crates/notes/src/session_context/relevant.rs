@@ -12,8 +12,8 @@ use poc_rank::gate::Verdict;
 /// A hit is shown beside the best one if it has at least this share of the score of the first.
 const MIN_SCORE_SHARE: f64 = 0.5;
 
-/// Characters of a prompt that are looked up. A longer one is pasted text, of which the beginning and the end say what
-/// is wanted.
+/// Characters of a prompt that are searched for. Longer prompts contain pasted text, and their beginning and end say
+/// what is wanted.
 const MOST_ASKED: usize = 2000;
 
 /// What there is on a prompt.

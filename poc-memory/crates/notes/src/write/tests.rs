@@ -192,7 +192,7 @@ fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
     ];
     insta::assert_snapshot!(reported.join("\n"), @r"
     invalid_argument: `text`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
-    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, a node may have 120; end its sentences sooner: a chunk has a few whole ones
+    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, a note may have 120; end its sentences sooner: a chunk has a few whole ones
     ");
     assert_eq!(memory.store.view().seq, seq);
 }

@@ -89,8 +89,8 @@ impl Call {
     pub(super) fn description(&self) -> String {
         let about = (self.def.describe)(&self.arguments);
         match (self.def.kind(), self.negated) {
-            (Kind::Filter, false) => format!("keeps nodes {about}"),
-            (Kind::Filter, true) => format!("drops nodes {about}"),
+            (Kind::Filter, false) => format!("keeps notes {about}"),
+            (Kind::Filter, true) => format!("drops notes {about}"),
             _ => about,
         }
     }

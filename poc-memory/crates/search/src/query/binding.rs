@@ -251,7 +251,7 @@ impl Binder<'_> {
     }
 
     fn unknown_type(&self, name: &str, span: Range<usize>) -> SourceDiagnostic {
-        let problem = SourceDiagnostic::new(span, format!("unknown node type `{}`", short(name)));
+        let problem = SourceDiagnostic::new(span, format!("unknown note type `{}`", short(name)));
         match similar::closest(name, self.names.types()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => {

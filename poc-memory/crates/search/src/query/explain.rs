@@ -103,11 +103,11 @@ mod tests {
             };
         let explanation = Explanation {
             stages: vec![
-                report("all", "generator", "every live node, by id", 0, 13000, 41.26, None),
+                report("all", "generator", "every live note, by id", 0, 13000, 41.26, None),
                 report(
                     "community:3",
                     "filter",
-                    "keeps nodes of community 3",
+                    "keeps notes of community 3",
                     13000,
                     6,
                     2.0,
@@ -119,8 +119,8 @@ mod tests {
         };
         insta::assert_snapshot!(explanation, @r"
         stage        kind          in    out     time  what it does
-        all          generator      –  13000    41 µs  every live node, by id
-        community:3  filter     13000      6   2.0 µs  keeps nodes of community 3 (communities computed now)
+        all          generator      –  13000    41 µs  every live note, by id
+        community:3  filter     13000      6   2.0 µs  keeps notes of community 3 (communities computed now)
         total                                 12.3 ms
         ");
         let json = serde_json::to_value(&explanation).unwrap();

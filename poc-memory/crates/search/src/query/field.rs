@@ -69,15 +69,15 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "priority",
         unit: Unit::Number,
-        doc: "How much a node would gain from a replay now, 0 to 30",
+        doc: "How much a note would gain from a replay now, 0 to 30",
         more: "The product of three factors:\n\n\
-               - displacement, 0–3: `min(outlier / 3, 3)` if the node has an outlier score, else `1 − clustering \
-               coefficient`. In communities of three or more nodes, the outlier score is the distance to the \
+               - displacement, 0–3: `min(outlier / 3, 3)` if the note has an outlier score, else `1 − clustering \
+               coefficient`. In communities of three or more notes, the outlier score is the distance to the \
                centre of the community in the spectral embedding, divided by the median distance in the \
                community;\n\
                - overdue, 0–5: `min(days since the last replay / interval, 5)`. The interval is the current step \
-               of the schedule 1, 3, 7, 14, 30 days, and 1 day if the node has none yet. The factor is 3 for a \
-               node that was never replayed;\n\
+               of the schedule 1, 3, 7, 14, 30 days, and 1 day if the note has none yet. The factor is 3 for a \
+               note that was never replayed;\n\
                - emotion, 1–2: `1 + emotion / 10`.\n\n\
                Worked example: a note with a clustering coefficient of 0.25, an emotion of 5 and an interval of \
                3 days, last replayed 6 days ago, has a priority of 0.75 · 2 · 1.5 = 2.25.",
@@ -141,7 +141,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "created",
         unit: Unit::Instant,
-        doc: "The time since the node was first stored; a sort uses the instant itself",
+        doc: "The time since the note was first stored; a sort uses the instant itself",
         more: "",
         filter: Some(Example { pipeline: "created:<=1d", output: &["day#2026-11-21"] }),
         sort: Some("created"),
@@ -154,8 +154,8 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "degree",
         unit: Unit::Neighbors,
-        doc: "The number of live nodes that the node has edges to",
-        more: "All edges between two nodes count once. Nodes out of use have a degree too. A node past its `expires` counts until consolidation has \
+        doc: "The number of live notes that the note has edges to",
+        more: "All edges between two notes count once. Notes out of use have a degree too. A note past its `expires` counts until consolidation has \
                recorded that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", output: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
@@ -194,7 +194,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "score",
         unit: Unit::Number,
-        doc: "The score of the node in the current set",
+        doc: "The score of the note in the current set",
         more: "",
         filter: None,
         sort: Some("score"),
@@ -204,7 +204,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "visited",
         unit: Unit::Instant,
-        doc: "The time of the agent's last visit; a node without a visit counts as visited before all others",
+        doc: "The time of the agent's last visit; a note without a visit counts as visited before all others",
         more: "",
         filter: None,
         sort: Some("visited:AGENT"),

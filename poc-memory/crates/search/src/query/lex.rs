@@ -113,7 +113,7 @@ impl Lexer<'_, '_> {
             let end = self.offset();
             self.problems.push(
                 SourceDiagnostic::new(start..end, "this `${` is not followed by a name and a `}`")
-                    .hint("write `${NAME}`; `$${` stands for `${` itself"),
+                    .hint("write `${NAME}`; `$${` is the text `${`"),
             );
             return true;
         }

@@ -53,7 +53,7 @@ impl Names {
     ) -> SourceDiagnostic {
         if name.is_empty() {
             return diagnostic("a name is missing after this `@`".into())
-                .hint("`@NAME` stands for the pipeline saved as NAME");
+                .hint("`@NAME` is the pipeline saved as NAME");
         }
         if self.saved.contains_key(name) {
             return diagnostic(invalid_name(name)).hint(NAMING_HINT);

@@ -100,7 +100,7 @@ impl ParamType {
             ParamType::Text => "a text".into(),
             ParamType::Name => "a name".into(),
             ParamType::Key => "a key".into(),
-            ParamType::NodeType => "a node type".into(),
+            ParamType::NodeType => "a note type".into(),
             ParamType::SortField => "a field".into(),
             ParamType::Direction => "`asc` or `desc`".into(),
             ParamType::Glob => "a glob such as `journal#*`".into(),

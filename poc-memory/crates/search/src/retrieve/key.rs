@@ -17,9 +17,8 @@ pub struct KeyMatch<'a> {
 
 /// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the
 /// text and has the form of a name (`people/lin`, `chat-013`); each note once. A former key of a note counts
-/// like its key. Other keys count only as the
-/// whole text, because keys are derived from titles, and many texts contain words such as `follow-up` or
-/// `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file
+/// like its key. Other keys count only as the whole text, because keys are derived from titles, and many texts
+/// contain words such as `follow-up` or `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file
 /// (`notes/people/lin.md`) or at the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
     let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
@@ -41,9 +40,12 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
-/// The notes that a name stands for: the note with this key or former key; otherwise those whose key is spelled in
-/// another way, as in [`notes_named`]; otherwise those in use whose key ends with the name after a `/`, as `people/lin`
-/// for `lin`. Ascending. More than one means that the name is ambiguous.
+/// The notes that a name may mean, ascending; several if the name is ambiguous. The first of these rules that finds any
+/// note decides:
+///
+/// 1. The note has this key or former key.
+/// 2. Its key is another spelling of the name, as in [`notes_named`].
+/// 3. It is live, and its key ends with the name after a `/`, as `people/lin` for `lin`.
 pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
     let found = owners(view, name, &|_, _| true);
     if !found.is_empty() {

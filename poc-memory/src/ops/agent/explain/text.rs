@@ -55,15 +55,15 @@ impl SelectionSummary {
         );
         let window = match &self.window {
             Some(window) => format!("for {window}"),
-            None => "until it changes".to_owned(),
+            None => "until the note changes".to_owned(),
         };
-        let _ = writeln!(text, "           {} fresh (a visit counts {window})", self.fresh);
+        let _ = writeln!(text, "           {} fresh (a visit is valid {window})", self.fresh);
         if self.kept_away > 0 {
             let _ = writeln!(text, "           {} hidden from agents", self.kept_away);
         }
         let _ = writeln!(
             text,
-            "           a run takes {} at most, and needs {} of which {} stale",
+            "           a run takes at most {}; it starts with at least {}, of which {} stale",
             self.max_results,
             plural(self.min_results as u64, "result"),
             if self.min_stale == 1 { "1 is".to_owned() } else { format!("{} are", self.min_stale) },
@@ -104,11 +104,9 @@ impl CostEstimate {
         let models: Vec<String> = self.models.iter().map(describe).collect();
         let _ = writeln!(text, "model      {}", models.join(", else "));
         let most = self.most_usd.filter(|most| *most > 0.0);
-        let most = most.map_or_else(
-            || "its price is not known or zero".to_owned(),
-            |most| format!("at most ${most:.4} a call"),
-        );
-        let cut = if self.cut > 0 { format!(", {} cut", self.cut) } else { String::new() };
+        let most = most
+            .map_or_else(|| "price unknown or zero".to_owned(), |most| format!("at most ${most:.4} a call"));
+        let cut = if self.cut > 0 { format!(", {} shortened", self.cut) } else { String::new() };
         let _ = match self.notes {
             0 => writeln!(text, "next run   no notes to work on"),
             notes => writeln!(

@@ -118,7 +118,7 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
                  ^^^^
          → did you mean `type`?
     "all | type:episodc"
-      4:24: unknown node type `episodc`
+      4:24: unknown note type `episodc`
            all | type:episodc
                       ^^^^^^^
          → did you mean `episodic`?

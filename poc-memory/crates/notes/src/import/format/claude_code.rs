@@ -4,7 +4,7 @@
 //! Each line is a JSON object; those of the conversation form a tree by `parentUuid`. A turn begins with what a person
 //! typed, and all lines below it belong to it until the next prompt. The turns on the way from the last line to the
 //! root are the conversation, the others were abandoned. After a compaction, the tree begins anew, and
-//! `logicalParentUuid` says where it goes on.
+//! `logicalParentUuid` says where it continues.
 
 use crate::import::conversation::{Conversation, Message, Turn};
 use crate::import::skipped::SkippedCounts;
@@ -116,16 +116,11 @@ pub(in crate::import) struct Lines {
 }
 
 impl Lines {
-    /// `conversation` is what earlier lines said, if these are not the first.
-    pub(in crate::import) fn new(conversation: Option<Conversation>) -> Lines {
+    /// `conversation` is what is known about the session. `continues` means that these are not its first lines.
+    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
         Lines {
-            continues: conversation.is_some(),
-            conversation: conversation.unwrap_or_else(|| Conversation {
-                format: "claude-code".into(),
-                asker: "User".into(),
-                answerer: "Claude".into(),
-                ..Conversation::default()
-            }),
+            continues,
+            conversation,
             turns: Vec::new(),
             turn_of: FxHashMap::default(),
             leaf: None,
@@ -154,7 +149,7 @@ impl Lines {
             }
         };
         first(&mut conversation.folder, &line.cwd);
-        // `HEAD` stands for a folder that is on no branch.
+        // Claude Code writes `HEAD` for a folder that is on no branch.
         first(&mut conversation.branch, &line.git_branch.clone().filter(|branch| branch != "HEAD"));
         if line.kind == "custom-title" {
             conversation.title.clone_from(&line.custom_title);

@@ -45,16 +45,11 @@ pub(in crate::import) struct Lines {
 }
 
 impl Lines {
-    /// `conversation` is what earlier lines said, if these are not the first.
-    pub(in crate::import) fn new(conversation: Option<Conversation>) -> Lines {
+    /// `conversation` is what is known about the session. `continues` means that these are not its first lines.
+    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
         Lines {
-            continues: conversation.is_some(),
-            conversation: conversation.unwrap_or_else(|| Conversation {
-                format: "codex".into(),
-                asker: "User".into(),
-                answerer: "Codex".into(),
-                ..Conversation::default()
-            }),
+            continues,
+            conversation,
             turns: Vec::new(),
             abandoned: Vec::new(),
             skipped: SkippedCounts::default(),

@@ -1,6 +1,7 @@
 //! Transcripts of assistants as formats of import.
 
 use super::{Class, Format, claude_code, codex};
+use crate::import::conversation::Conversation;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::import::transcript::{self, Assistant, Position, Transcript, TranscriptLines};
@@ -50,12 +51,27 @@ pub(in crate::import) fn read_from(
     from: Option<&Position>,
     input: impl BufRead,
 ) -> Result<Option<Transcript>> {
-    let known = from.map(|position| position.conversation.clone());
+    let continues = from.is_some();
+    let conversation = from.map_or_else(|| unread(assistant), |position| position.conversation.clone());
     let lines: Box<dyn TranscriptLines> = match assistant {
-        Assistant::ClaudeCode => Box::new(claude_code::Lines::new(known)),
-        Assistant::Codex => Box::new(codex::Lines::new(known)),
+        Assistant::ClaudeCode => Box::new(claude_code::Lines::new(conversation, continues)),
+        Assistant::Codex => Box::new(codex::Lines::new(conversation, continues)),
     };
     transcript::read_from(assistant, lines, from, input)
+}
+
+/// A conversation with an assistant of which no line has been read yet.
+fn unread(assistant: Assistant) -> Conversation {
+    let answerer = match assistant {
+        Assistant::ClaudeCode => "Claude",
+        Assistant::Codex => "Codex",
+    };
+    Conversation {
+        format: assistant.name().into(),
+        asker: "User".into(),
+        answerer: answerer.into(),
+        ..Conversation::default()
+    }
 }
 
 /// The assistant that wrote a file: Claude Code writes `sessionId` on each line of the conversation, Codex begins with

@@ -13,10 +13,10 @@ const BLOCK: Ix = poc_graph::Column::<u8>::CHUNK as Ix;
 pub(super) const STAGE: StageDef = StageDef {
     word: "all",
     params: &[],
-    doc: "Every live node with score 1, by id; a `state:` filter adds the nodes in that state",
-    more: "A pipeline that does not start with a generator starts with `all`. A node is live when it is \
+    doc: "Every live note with score 1, by id; a `state:` filter adds the notes in that state",
+    more: "A pipeline that does not start with a generator starts with `all`. A note is live when it is \
            active or stale and not past its `expires`. A `state:NAME` anywhere in the pipeline (but not \
-           `!state:NAME`) adds the nodes in that state.",
+           `!state:NAME`) adds the notes in that state.",
     example: Example {
         pipeline: "all",
         output: &[
@@ -30,7 +30,7 @@ pub(super) const STAGE: StageDef = StageDef {
             "todo/benchmarks",
         ],
     },
-    describe: |_| "every live node, by id".into(),
+    describe: |_| "every live note, by id".into(),
     work: Work::Scan(|ctx| Box::new(All::new(ctx))),
     hints: Hints::NONE,
 };

@@ -16,7 +16,7 @@ pub(super) const STAGE: StageDef = StageDef {
     doc: "Keeps the members of a community; community 0 is the largest",
     more: "Communities are found by the Leiden algorithm (Traag, Waltman and van Eck 2019), which maximizes \
            modularity over edges with a strength of at least 0.3. Every community is connected. In a graph of up \
-           to `exact-below` nodes and edges (`[structure]`), communities depend only on the graph. In a larger one \
+           to `exact-below` notes and edges (`[structure]`), communities depend only on the graph. In a larger one \
            that has changed little, the search starts from the earlier communities, so that most of them stay. \
            They are numbered by size, so a number may denote another community after the graph has changed.",
     example: Example { pipeline: "community:0", output: &["b-tree", "wal", "crash-notes"] },

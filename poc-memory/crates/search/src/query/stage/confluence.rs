@@ -22,20 +22,20 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, MOST_SOURCES),
             presence: Presence::Default("2"),
-            doc: "the number of nodes of the set that must reach a node",
+            doc: "the number of notes of the set that must reach a note",
         },
         MIN_ACTIVATION,
     ],
-    doc: "Nodes that activation from several nodes of the set reaches, scored by its sum times their weight",
-    more: "Activation spreads from each node of the set separately, as in `spread`: from node s, which emits \
-           its score, `a(s, i)` arrives at node i. For each source, sums under `min_activation` are dropped. \
-           A node reached from at least `min_sources` sources scores `weight(i) · Σ a(s, i)`. A node of the \
-           set counts as reached from itself, so for a single node with `min_sources=1` this is `spread`. Of \
-           more than 10,000 nodes only the best spread, and after 100 million steps no further source \
+    doc: "Notes that activation from several notes of the set reaches, scored by its sum times their weight",
+    more: "Activation spreads from each note of the set separately, as in `spread`: from note s, which emits \
+           its score, `a(s, i)` arrives at note i. For each source, sums under `min_activation` are dropped. \
+           A note reached from at least `min_sources` sources scores `weight(i) · Σ a(s, i)`. A note of the \
+           set counts as reached from itself, so for a single note with `min_sources=1` this is `spread`. Of \
+           more than 10,000 notes only the best spread, and after 100 million steps no further source \
            starts. The algorithm follows the intersection search of Quillian (1968, \"Semantic memory\"), \
            with the graded activation of Collins and Loftus (1975).\n\n\
            Worked example: the edges are a — m with strength 1 and m — b with 0.5, `edge_decay=0.5`, one \
-           hop, and a and b have score 1. Then m gets 0.5 from a and 0.25 from b. It is the only node \
+           hop, and a and b have score 1. Then m gets 0.5 from a and 0.25 from b. It is the only note \
            reached from both and scores 0.75.",
     example: Example {
         pipeline: "key:[bw]* | confluence,max_hops=1",
@@ -45,7 +45,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let least = call.count("min_sources").unwrap_or_default();
         let hops = call.count("max_hops").unwrap_or_default();
         format!(
-            "spreads activation from each node of the set over {hops} hops and keeps what {least} or more reach"
+            "spreads activation from each note of the set over {hops} hops and keeps what {least} or more reach"
         )
     },
     work: Work::Algorithm(|call, ctx, items, wanted| {
@@ -53,7 +53,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let min_sources = call.count("min_sources")?;
         let sources = best(ctx, items, MOST_SOURCES);
         if sources.len() < min_sources {
-            ctx.note(format!("{} in the set, {min_sources} must reach a node", sources.len()));
+            ctx.note(format!("{} in the set, {min_sources} must reach a note", sources.len()));
         }
         let is_live = visible_at(view, ctx.sources.visibility());
         let (found, started) = confluence(view, &sources, rules, min_sources, is_live);

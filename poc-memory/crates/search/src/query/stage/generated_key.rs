@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Default("60"),
         doc: "the length in characters from which on every key counts as generated",
     }],
-    doc: "Keeps nodes whose key looks generated: an id, a placeholder, or very long",
+    doc: "Keeps notes whose key looks generated: an id, a placeholder, or very long",
     more: "A key counts as generated in three cases: it has `len` characters or more; one of its parts, \
            separated by `- _ . : / #`, is an id (8 or more hexadecimal characters that include both digits \
            and letters; 16 or more letters and digits, mixed; or 8 or more digits); or it consists only of \

@@ -22,10 +22,10 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, MOST),
             presence: Presence::Default("50"),
-            doc: "the number of nodes to return",
+            doc: "the number of notes to return",
         },
     ],
-    doc: "The best nodes by meaning and words together, and nodes that they mention or that are next to them in a session, best first",
+    doc: "The best notes by meaning and words together, and notes that they mention or that are next to them in a session, best first",
     more: "The same search as the op `retrieve`. Every note has two standard scores, the number of standard \
            deviations above the mean of all notes: one by words (BM25 of title and text together, where a \
            word of the title counts three times) and one by meaning (the cosine of its nearest passage). The \
@@ -46,14 +46,14 @@ pub(super) const STAGE: StageDef = StageDef {
            A note whose key occurs in the text as a name (`people/lin`), or is the whole text in any \
            spelling (`https://wiki/People/Lin.md`), comes before all others. The weights are defined in \
            `[retrieve.scores]`; `graph = false` turns the step off.\n\n\
-           With `fusion = \"rrf\"`, three lists of 50 nodes (or `k`, if that is more) are combined by \
-           reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, SIGIR): the nearest nodes, the best by \
-           BM25 of the title, and the best by BM25 of the text. A node then scores `1 / (60 + rank)` for \
+           With `fusion = \"rrf\"`, three lists of 50 notes (or `k`, if that is more) are combined by \
+           reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, SIGIR): the nearest notes, the best by \
+           BM25 of the title, and the best by BM25 of the text. A note then scores `1 / (60 + rank)` for \
            each list that contains it, at most 0.049 in total.",
     example: Example { pipeline: "hybrid:\"slow query\",k=2", output: &["session#1", "session#2"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("the {k} nodes that meaning and words together find for `{text}`")
+        format!("the {k} notes that meaning and words together find for `{text}`")
     },
     work: Work::Generate(|call, ctx| {
         let sources = &ctx.sources;

@@ -29,36 +29,36 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, 100),
             presence: Presence::Default("10"),
-            doc: "the maximum number of partners for each passage of a node",
+            doc: "the maximum number of partners for each passage of a note",
         },
         Param {
             name: "probes",
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, 1_000_000),
             presence: Presence::Default("5000"),
-            doc: "the number of nodes to compare with all others, the last changed first",
+            doc: "the number of notes to compare with all others, the last changed first",
         },
     ],
-    doc: "Pairs of nodes with similar texts in different communities, and near-duplicates anywhere; score = \
+    doc: "Pairs of notes with similar texts in different communities, and near-duplicates anywhere; score = \
            cosine",
     more: "Two notes that say nearly the same but belong to different communities interfere: finding one \
-           hides the other. For each node, the vector index is searched for the nearest nodes, by its \
+           hides the other. For each note, the vector index is searched for the nearest notes, by its \
            passages (by its title if it has no text, because short titles are similar without meaning much). \
            Results in other communities form pairs. Results in the same community form a pair only from the \
            cosine `twin` of the embedder's `[cosines]` on, because notes that say the same are linked when \
            they are stored and so end up in one community. Where such an automatic edge (`semantic`, perhaps \
            with `keyword`) is all that joins two notes, the lower cosine applies. The set contains both members of each pair, and a \
-           node scores as much as its best pair. The pairs stay with the set: a template prints them with \
+           note scores as much as its best pair. The pairs stay with the set: a template prints them with \
            `PAIRS` as long as both members are in it. `not-visited:` keeps a pair with both members if one of \
            them is not visited.\n\n\
-           Each passage names the `k` nodes most similar to it, so in a large group of similar notes not \
-           every pair is named. Stores with up to `probes` nodes are searched for every node. In a larger \
-           store only the nodes changed last are searched for, so that the time grows linearly with the \
-           store; their partners are found among all nodes.",
+           Each passage names the `k` notes most similar to it, so in a large group of similar notes not \
+           every pair is named. Stores with up to `probes` notes are searched for every note. In a larger \
+           store only the notes changed last are searched for, so that the time grows linearly with the \
+           store; their partners are found among all notes.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", output: &["session#1", "session#2"] },
     describe: |call| match call.optional_number("min_sim") {
-        Some(least) => format!("pairs of nodes alike by {least} or more in different communities, and twins"),
-        None => "pairs of nodes alike in different communities, and twins".to_owned(),
+        Some(least) => format!("pairs of notes alike by {least} or more in different communities, and twins"),
+        None => "pairs of notes alike in different communities, and twins".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
         let least = match call.optional_number("min_sim") {
@@ -90,7 +90,7 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
         members.iter().map(|(&id, &(ix, community))| (id, ix, community)).collect();
     probed.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
     if probed.len() > probes {
-        ctx.note(format!("compared the {probes} nodes changed last with all {}", probed.len()));
+        ctx.note(format!("compared the {probes} notes changed last with all {}", probed.len()));
         probed.truncate(probes);
     }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();

@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "a glob for the whole key",
     }],
-    doc: "Keeps nodes whose key matches a glob",
+    doc: "Keeps notes whose key matches a glob",
     more: "A glob without special characters also matches a former key. `*` matches any run of characters, `?` one character, and `[abc]`, `[a-z]` and `[!a]` one \
            character of a set. Letter case matters. A glob with `|`, `,` or spaces needs quotes.",
     example: Example { pipeline: "key:session#*", output: &["session#1", "session#2"] },

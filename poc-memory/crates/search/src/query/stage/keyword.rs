@@ -14,7 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the keyword",
     }],
-    doc: "Keeps nodes with a keyword",
+    doc: "Keeps notes with a keyword",
     more: "Keywords are compared in the form that `insert` stores: trimmed, in lower case, with accents \
            normalized.",
     example: Example { pipeline: "keyword:Storage", output: &["b-tree", "lsm-tree"] },

@@ -12,11 +12,11 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ParamType::Key,
         presence: Presence::Required,
-        doc: "the key of the other node",
+        doc: "the key of the other note",
     }],
-    doc: "Keeps nodes with an edge to the node with a key",
+    doc: "Keeps notes with an edge to the note with a key",
     more: "Edges of all kinds that graph stages see count (`link`, `keyword`, `semantic` and the associative \
-           ones), in both directions. The node with the key may be in any state.",
+           ones), in both directions. The note with the key may be in any state.",
     example: Example { pipeline: "linked-to:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| format!("linked to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -30,16 +30,16 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "words to find in keys, or else in texts",
     }],
-    doc: "Nodes whose key is a term (1), whose key has it as a component (0.5) or whose text contains it (up \
+    doc: "Notes whose key is a term (1), whose key has it as a component (0.5) or whose text contains it (up \
            to 0.2)",
     more: "Terms are separated by spaces; a repeated term counts once. Each term is first looked up in the \
-           keys, ignoring case: a node whose key is the term gets 1, and a node whose key has the term as a \
+           keys, ignoring case: a note whose key is the term gets 1, and a note whose key has the term as a \
            component (keys are split at `-`, `_`, `/`, `.` and `#`) gets 0.5. Only terms found in no key are \
-           searched for in titles and texts: these nodes get 0.2 · BM25 / best BM25 (Robertson and Zaragoza \
+           searched for in titles and texts: these notes get 0.2 · BM25 / best BM25 (Robertson and Zaragoza \
            2009; a term of the title counts three times). The scores for several terms are added up. Best \
            first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
-    describe: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
+    describe: |call| format!("notes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
     hints: Hints::NONE,
 };

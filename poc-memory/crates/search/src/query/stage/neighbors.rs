@@ -16,26 +16,26 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Colon,
             value_type: ParamType::Key,
             presence: Presence::Required,
-            doc: "the key of the node to start from",
+            doc: "the key of the note to start from",
         },
         Param {
             name: "hops",
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, 8),
             presence: Presence::Default("1"),
-            doc: "the maximum number of edges from the node",
+            doc: "the maximum number of edges from the note",
         },
     ],
-    doc: "The nodes around a node, without the node itself; score = strength of the strongest path",
-    more: "The strength of a path is the product of the strengths of its edges. A node scores the strength \
+    doc: "The notes around a note, without the note itself; score = strength of the strongest path",
+    more: "The strength of a path is the product of the strengths of its edges. A note scores the strength \
            of the strongest path of at most `hops` edges from KEY: for one hop, the strength of the edge. \
-           Paths lead over live nodes only. The node KEY itself may be in any state and is not part of the \
+           Paths lead over live notes only. The note KEY itself may be in any state and is not part of the \
            result.",
     example: Example { pipeline: "neighbors:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let (key, hops) = (call.text("KEY").unwrap_or_default(), call.count("hops").unwrap_or_default());
         let edges = if hops == 1 { "edge" } else { "edges" };
-        format!("the nodes within {hops} {edges} of `{key}`")
+        format!("the notes within {hops} {edges} of `{key}`")
     },
     work: Work::Generate(|call, ctx| {
         let view = ctx.sources.view;

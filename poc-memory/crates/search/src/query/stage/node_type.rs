@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],
-    doc: "Keeps nodes of a type",
+    doc: "Keeps notes of a type",
     more: "The built-in types are `episodic` (a session), `daily`, `weekly`, `monthly`, `semantic` and `question` \
            (confirmed questions). `[nodes] types` in the settings adds others.",
     example: Example { pipeline: "type:episodic", output: &["session#1", "session#2"] },

@@ -7,7 +7,7 @@ use crate::query::example::Example;
 pub(super) const STAGE: StageDef = StageDef {
     word: "not-visited",
     params: PARAMS,
-    doc: "Keeps nodes an agent has never visited, or not within a duration",
+    doc: "Keeps notes an agent has never visited, or not within a duration",
     more: "The same as `!visited:AGENT[,DURATION]`. After `interference-pairs`, both notes of a pair stay if one of them \
            passes: a new copy can only be recognized beside the note that it repeats.",
     example: Example { pipeline: "type:episodic | not-visited:linker,7d", output: &["session#2"] },

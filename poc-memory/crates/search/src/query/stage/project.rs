@@ -15,7 +15,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the name of the project or its last components; `*` is every project",
     }],
-    doc: "Keeps nodes of a project",
+    doc: "Keeps notes of a project",
     more: "A note belongs to a project if it has the keyword `project:NAME`. Sessions of assistants get it when they are \
            captured. The name is the remote of the repository (`github.com/ann/proj`), or the folder if there is none. \
            `project:proj` and `project:ann/proj` select it too. `!project:*` keeps the notes of no project.",

@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],
-    doc: "Keeps nodes by their provenance: who or what created them",
+    doc: "Keeps notes by their provenance: who or what created them",
     more: "`import:notes.md` matches the names `import:notes.md` and `import`; `agent:linker` matches \
            `agent:linker`, `agent` and `linker`.",
     example: Example { pipeline: "provenance:linker", output: &["crash-notes"] },

@@ -23,18 +23,18 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(1, 10_000),
             presence: Presence::Default("50"),
-            doc: "the number of nodes to return",
+            doc: "the number of notes to return",
         },
     ],
-    doc: "The nodes nearest to a text in the vector index, score = cosine",
-    more: "The text is embedded as the texts of notes are. A node has one vector for its title and one for \
+    doc: "The notes nearest to a text in the vector index, score = cosine",
+    more: "The text is embedded as the texts of notes are. A note has one vector for its title and one for \
            each passage of its text; the nearest of them counts. Below `[vectors] exact-below` vectors all \
            are compared; above that, an HNSW graph is searched (Malkov and Yashunin 2018). Best first, ties \
            by id.",
     example: Example { pipeline: "similar:\"write ahead log\",k=1", output: &["wal"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("the {k} nodes most like `{text}`")
+        format!("the {k} notes most like `{text}`")
     },
     work: Work::Generate(|call, ctx| similar(&call.text("TEXT")?, call.count("k")?, ctx)),
     hints: Hints::NONE,

@@ -26,8 +26,8 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "Sorts the set by a field, greatest first unless `asc` is given",
-    more: "Ties are ordered by id, so the order is always the same. For `visited:AGENT`, a node that was \
-           never visited counts as visited before all others. With `limit:N` after it only the first N nodes \
+    more: "Ties are ordered by id, so the order is always the same. For `visited:AGENT`, a note that was \
+           never visited counts as visited before all others. With `limit:N` after it only the first N notes \
            are sorted.",
     example: Example {
         pipeline: "sort:content-len asc | limit:2",

@@ -45,12 +45,12 @@ pub(super) const MIN_ACTIVATION: Param = Param {
 pub(super) const STAGE: StageDef = StageDef {
     word: "spread",
     params: &[MAX_HOPS, EDGE_DECAY, MIN_ACTIVATION],
-    doc: "Nodes around the set by spreading activation along edges, times their weight",
-    more: "All nodes of the set emit their score at once. In each hop, the activation that arrives at a node \
+    doc: "Notes around the set by spreading activation along edges, times their weight",
+    more: "All notes of the set emit their score at once. In each hop, the activation that arrives at a note \
            is summed. A sum under `min_activation` is dropped; any other sum counts and is passed on along \
-           every edge, multiplied by `edge_decay · strength`. A node scores `weight · Σ of what arrived in \
-           all hops`; nodes of the set also count what they emitted. The weight does not affect the \
-           spreading itself. Nodes of the set that are not live or score 0 or less emit nothing. The model \
+           every edge, multiplied by `edge_decay · strength`. A note scores `weight · Σ of what arrived in \
+           all hops`; notes of the set also count what they emitted. The weight does not affect the \
+           spreading itself. Notes of the set that are not live or score 0 or less emit nothing. The model \
            follows Collins and Loftus (1975), and the summation of sources follows Anderson (1983). \
            Activation is not normalized: after `hybrid`, whose scores may be small, use a smaller \
            `min_activation`.\n\n\

@@ -13,10 +13,10 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ParamType::State,
         presence: Presence::Required,
-        doc: "the state; `all` then returns nodes in it too",
+        doc: "the state; `all` then returns notes in it too",
     }],
-    doc: "Keeps nodes in a state, and adds that state to `all`",
-    more: "The states are `active`, `stale`, `superseded` and `expired`. A live node past its `expires` \
+    doc: "Keeps notes in a state, and adds that state to `all`",
+    more: "The states are `active`, `stale`, `superseded` and `expired`. A live note past its `expires` \
            counts as expired, even if consolidation has not recorded that yet. Without `!`, the stage adds \
            the state to `all`, wherever it is in the pipeline.",
     example: Example { pipeline: "all | state:superseded", output: &["old-tree"] },

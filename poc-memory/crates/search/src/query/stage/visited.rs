@@ -30,10 +30,10 @@ pub(super) const PARAMS: &[Param] = &[
 pub(super) const STAGE: StageDef = StageDef {
     word: "visited",
     params: PARAMS,
-    doc: "Keeps nodes an agent has visited, ever or within a duration",
+    doc: "Keeps notes an agent has visited, ever or within a duration",
     more: "The duration counts back from the current time. In a search every visit counts, also one of an earlier \
-           version of the node. In the query of an agent with `revisit-on-change`, a visit counts \
-           only for the version that was visited: a node edited since then counts as not visited.",
+           version of the note. In the query of an agent with `revisit-on-change`, a visit counts \
+           only for the version that was visited: a note edited since then counts as not visited.",
     example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
     describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {

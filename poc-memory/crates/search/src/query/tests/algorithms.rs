@@ -108,7 +108,7 @@ fn confluence_keeps_nodes_that_several_reach() {
     let pipeline = "match:\"wal session#1\" | confluence,max_hops=1,edge_decay=0.5";
     close(&scored(&world, pipeline), &[("crash-notes", 0.35 + 0.25)]);
     assert_eq!(world.keys(&format!("{pipeline},min_sources=3")), [""; 0]);
-    insta::assert_snapshot!(note(&world, "match:wal | confluence", 1), @r"1 in the set, 2 must reach a node");
+    insta::assert_snapshot!(note(&world, "match:wal | confluence", 1), @r"1 in the set, 2 must reach a note");
 }
 
 #[test]

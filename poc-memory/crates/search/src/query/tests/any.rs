@@ -88,7 +88,7 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
     };
     let mut seen = std::collections::BTreeSet::new();
     for item in &set.items {
-        prop_assert!(seen.insert(item.ix), "node {} twice", item.ix);
+        prop_assert!(seen.insert(item.ix), "note {} twice", item.ix);
         prop_assert!(item.score.is_finite(), "score {}", item.score);
         let state = state(&graph.records[item.ix as usize]);
         let asked = text.contains(&format!("state:{state}"));

@@ -81,11 +81,11 @@ fn invalid_parameters_are_reported_with_their_place() {
     this `${` is not followed by a name and a `}`
       all | type:${kind
                  ^^^^^^
-      write `${NAME}`; `$${` stands for `${` itself
+      write `${NAME}`; `$${` is the text `${`
     this `${` is not followed by a name and a `}`
       all | type:${ kind }
                  ^^
-      write `${NAME}`; `$${` stands for `${` itself
+      write `${NAME}`; `$${` is the text `${`
     "#);
 }
 

@@ -151,12 +151,12 @@ fn each_kind_of_problem() {
       ^^^^
     hint: did you mean `age`?
 
-    `type` needs a node type
+    `type` needs a note type
       type
       ^^^^
     hint: write `type:NAME`
 
-    `type` needs a node type
+    `type` needs a note type
       type:
           ^
     hint: write `type:NAME`
@@ -166,12 +166,12 @@ fn each_kind_of_problem() {
                  ^
     hint: write `type:NAME`
 
-    unknown node type `episodc`
+    unknown note type `episodc`
       type:episodc
            ^^^^^^^
     hint: did you mean `episodic`?
 
-    unknown node type `saga`
+    unknown note type `saga`
       type:saga
            ^^^^
     hint: types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`, `question`; add others under `[nodes] types`

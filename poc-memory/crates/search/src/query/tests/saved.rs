@@ -82,7 +82,7 @@ fn a_saved_pipeline_behaves_like_its_text() {
             "limit:20: 1 of -",
         ]
     );
-    assert!(explanation.to_string().contains("keeps nodes of type `episodic` (from `@episodes`)"));
+    assert!(explanation.to_string().contains("keeps notes of type `episodic` (from `@episodes`)"));
 }
 
 #[test]
@@ -165,12 +165,12 @@ fn each_kind_of_problem() {
     a name is missing after this `@`
       @
       ^
-    hint: `@NAME` stands for the pipeline saved as NAME
+    hint: `@NAME` is the pipeline saved as NAME
 
     a name is missing after this `@`
       @ episodes
       ^
-    hint: `@NAME` stands for the pipeline saved as NAME
+    hint: `@NAME` is the pipeline saved as NAME
 
     `!` cannot come before `@episodes`, a saved pipeline
       !@episodes
@@ -379,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     /// Whatever is saved, a pipeline is refused or understood; what is understood prints as what it
-    /// stands for, and that reads back without any saved one.
+    /// is saved for, and that reads back without any saved one.
     #[test]
     fn a_parsed_pipeline_prints_its_stages(texts in proptest::collection::vec(text(NAMED, 0), 4), own in text(NAMED, 0)) {
         let pairs: Vec<(&str, &str)> = ["a", "b", "c", "d"].into_iter().zip(texts.iter().map(String::as_str)).collect();

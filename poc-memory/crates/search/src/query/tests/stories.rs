@@ -27,10 +27,10 @@ fn explain_reports_every_stage() {
         })
         .collect();
     insta::assert_snapshot!(told.join("\n"), @r"
-    all [generator] 0 → 8: every live node, by id
-    type:semantic [filter] 8 → 5: keeps nodes of type `semantic`
-    !provenance:linker [filter] 5 → 4: drops nodes made by `linker`
-    weight:>=1 [filter] 4 → 4: keeps nodes whose weight is >= 1
+    all [generator] 0 → 8: every live note, by id
+    type:semantic [filter] 8 → 5: keeps notes of type `semantic`
+    !provenance:linker [filter] 5 → 4: drops notes made by `linker`
+    weight:>=1 [filter] 4 → 4: keeps notes whose weight is >= 1
     sort:priority [transform] 4 → 4: orders by priority, greatest first
     offset:1 [transform] 4 → 3: all but the first 1
     limit:2 [transform] 3 → 2: the first 2
@@ -149,7 +149,7 @@ fn pairs_stay_with_the_set() {
     let last = world.view.find_key("lsm-tree").unwrap();
     assert!(few.pairs.iter().all(|pair| pair.a == last || pair.b == last), "{:?}", few.pairs);
     assert!(
-        explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 nodes changed last"))
+        explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 notes changed last"))
     );
 }
 
