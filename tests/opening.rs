@@ -1,6 +1,10 @@
 //! Opening the store: checkpoints that an idle daemon saves, and concurrent commands.
 
+use crate::support::world::binary;
 use crate::support::{WAIT_LIMIT, World};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn hits(answer: &serde_json::Value) -> usize {
     answer["results"].as_array().unwrap().len()
@@ -48,4 +52,39 @@ fn concurrent_commands_wait_for_each_other() {
         }
     });
     assert_eq!(hits(&world.json(&["search", "-p", "all"])), 6);
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn files_are_private_whatever_the_umask() {
+    let world = World::new();
+    // The folder of the store exists, so it is not created with the mode that would protect what is in it.
+    std::fs::create_dir(world.home().join("store")).unwrap();
+    let run = |arguments: &[&str]| {
+        let status = Command::new("sh")
+            .args(["-c", "umask 000; exec \"$0\" \"$@\""])
+            .arg(binary("poc-memory"))
+            .args(arguments)
+            .env("POC_MEMORY_HOME", world.home())
+            .env("POC_MEMORY__EMBEDDER__KIND", "hash")
+            .current_dir(world.home())
+            .status();
+        assert!(status.unwrap().success(), "{arguments:?}");
+    };
+    run(&["insert", "--key", "one", "--title", "A note", "--body", "about page splits"]);
+    run(&["search", "splits"]);
+    run(&["export", "--vault", "vault"]);
+    let files = files(world.home());
+    for expected in ["store/log", "store/records", "vault"] {
+        assert!(files.iter().any(|path| path.starts_with(world.home().join(expected))), "{files:?}");
+    }
+    for path in files {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{} has the mode {mode:o}", path.display());
+    }
 }

@@ -21,10 +21,11 @@ mod watch;
 
 use clap::Parser;
 use poc_graph::error::Exit;
-use poc_memory::cli::usage_error;
+use poc_memory::cli::{restrict_new_files, usage_error};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    restrict_new_files();
     match arguments::Arguments::try_parse() {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {

@@ -3,9 +3,16 @@
 use poc_agent::definition;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
+use rustix::fs::Mode;
 use std::io::Write;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
+
+/// Makes all files that this process creates accessible to their owner only, whatever the umask was. Programs that it
+/// starts inherit this.
+pub fn restrict_new_files() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
 
 /// Writes a file unless it exists; returns whether it was written.
 pub(super) fn write_new(path: &Path, text: &str) -> Result<bool> {

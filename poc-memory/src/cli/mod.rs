@@ -34,6 +34,8 @@ mod settings;
 mod setup;
 mod usage;
 
+pub use files::restrict_new_files;
+
 use crate::dispatch::{self, Connection};
 use crate::ops::{OpDef, Screen, tenancy};
 use command::SelectedCommand;
@@ -48,6 +50,7 @@ use std::process::ExitCode;
 
 /// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    restrict_new_files();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(exit) = hook::run_early(&arguments) {
         return exit;
