@@ -180,6 +180,10 @@ const SESSION: &[&[&str]] = &[
     &["mark", "--since", "1h", "--strength", "2"],
     &["mark", "--since", "1h", "--strength", "0"],
     &["export"],
+    &["backup", "backups"],
+    &["backup", "backups", "--keep", "1"],
+    &["backup", "backups", "--keep", "0"],
+    &["backup", "store"],
     &["forget", "--message-id", "{message}"],
     &["forget", "--message-id", "{message}"],
     &["forget", "--before", "2020-01-01"],
@@ -333,6 +337,8 @@ impl Names {
             Value::String(lines) if key == "lines" => {
                 *lines = lines.lines().map(|line| self.plain(line)).collect();
             }
+            // Its name has the time and the number of the last transaction.
+            Value::String(name) if key == "generation" => *name = "GENERATION".into(),
             Value::String(text)
                 if key == "source" && (text == "fresh" || text.starts_with("computed now")) =>
             {

@@ -10,6 +10,7 @@
 
 mod agent_files;
 mod agents;
+mod backup;
 mod bad_input;
 mod both_ways;
 mod by_hand;

@@ -3,8 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    agent, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
-    page, plugin, profile, profile_delete, repair, settings, setup,
+    agent, backup, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init,
+    man, mcp, page, plugin, profile, profile_delete, repair, restore, settings, setup,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -22,6 +22,8 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<doctor::Doctor>(),
     LocalCommandDef::of::<repair::RepairStore>(),
     LocalCommandDef::of::<eval::Eval>(),
+    LocalCommandDef::of::<backup::Backup>(),
+    LocalCommandDef::of::<restore::Restore>(),
     LocalCommandDef::of::<completions::Completions>(),
     LocalCommandDef::of::<man::Man>(),
     LocalCommandDef::of::<help::Help>(),

@@ -110,6 +110,8 @@ const GROUPS: &[Group] = &[
             "delete",
             "consolidate",
             "export",
+            "backup",
+            "restore",
         ],
     },
     Group {

@@ -2,6 +2,7 @@
 //! than the memory, it has no logic of its own.
 
 mod agent;
+mod backup;
 mod command;
 mod completions;
 mod config_set;
@@ -28,6 +29,7 @@ mod profile;
 mod profile_delete;
 mod progress;
 mod repair;
+mod restore;
 mod sample_memory;
 mod session;
 mod settings;
@@ -118,9 +120,33 @@ fn asking_agent() -> Option<String> {
 
 /// Runs an op in the daemon or in this process.
 fn call(session: &Session, op: &OpDef, args: serde_json::Value, screen: &Screen) -> Result<RenderedAnswer> {
+    let value = call_value(session, op, args)?;
+    let output = (op.decode)(&value)?;
+    if let Some(notice) = output.notice() {
+        tracing::warn!("{notice}");
+    }
+    Ok(RenderedAnswer {
+        text: output.styled(screen),
+        verbatim: output.verbatim(),
+        exit: output.exit(),
+        value,
+    })
+}
+
+/// Runs an op in the daemon or in this process and returns its answer as JSON.
+fn call_value(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
+    let mut connection = connect(session, op)?;
+    let bar = progress::Bar::new(&session.globals);
+    let value = connection.call(op, args, &|progress| bar.show(&progress))?;
+    bar.clear();
+    Ok(value)
+}
+
+/// The connection for an op.
+fn connect(session: &Session, op: &OpDef) -> Result<Connection> {
     let config = match session.config() {
         Ok(config) => config,
-        Err(error) => return call_running(session, op, args, screen, error),
+        Err(error) => return connect_running(session, error),
     };
     if !op.creates_profile {
         profile::must_exist(session)?;
@@ -132,53 +158,23 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value, screen: &Screen)
             session.paths.profile()
         );
     }
-    let mut connection = if op.needs_daemon {
-        Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?)
-    } else {
-        Connection::open(session.paths.clone(), config)?
-    };
-    answer(session, op, args, screen, &mut connection)
+    if op.needs_daemon {
+        return Ok(Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?));
+    }
+    Connection::open(session.paths.clone(), config)
 }
 
-/// Runs an op although the settings are invalid: a running daemon still has the settings it started with.
+/// The connection for an op although the settings are invalid: a running daemon still has the settings it started with.
 /// Without a daemon this fails with `broken`.
-fn call_running(
-    session: &Session,
-    op: &OpDef,
-    args: serde_json::Value,
-    screen: &Screen,
-    broken: Error,
-) -> Result<RenderedAnswer> {
+fn connect_running(session: &Session, broken: Error) -> Result<Connection> {
     match dispatch::connect(&session.paths, &Config::defaults()?) {
         Ok(Some(client)) => {
             tracing::warn!(
                 "the settings are invalid, the daemon keeps the last valid ones: {}",
                 broken.line()
             );
-            answer(session, op, args, screen, &mut Connection::Daemon(client))
+            Ok(Connection::Daemon(client))
         }
         _ => Err(broken),
     }
-}
-
-fn answer(
-    session: &Session,
-    op: &OpDef,
-    args: serde_json::Value,
-    screen: &Screen,
-    connection: &mut Connection,
-) -> Result<RenderedAnswer> {
-    let bar = progress::Bar::new(&session.globals);
-    let value = connection.call(op, args, &|progress| bar.show(&progress))?;
-    bar.clear();
-    let output = (op.decode)(&value)?;
-    if let Some(notice) = output.notice() {
-        tracing::warn!("{notice}");
-    }
-    Ok(RenderedAnswer {
-        text: output.styled(screen),
-        verbatim: output.verbatim(),
-        exit: output.exit(),
-        value,
-    })
 }

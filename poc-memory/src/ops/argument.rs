@@ -197,7 +197,7 @@ pub(super) fn input(word: &str) -> Result<Input, String> {
 }
 
 /// A path, made absolute in the working directory of the command.
-pub(super) fn path(word: &str) -> Result<PathBuf, String> {
+pub(crate) fn path(word: &str) -> Result<PathBuf, String> {
     std::path::absolute(word).map_err(|error| format!("not a path: {error}"))
 }
 

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
-/// `import` restores either. `vault` writes Markdown for editors. Without a tenant the default tenant is exported.
+/// `import` restores either. `vault` writes Markdown for editors. Without a tenant the default tenant is exported. An
+/// export leaves out history, deleted notes, runs of agents, agent files and settings; `backup` has them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {
@@ -90,7 +91,11 @@ impl Op for Export {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
                 let (notes, edges) = (plural(output.nodes, "note"), plural(output.edges, "edge"));
-                format!("{notes} and {edges} in {}\n", path.display())
+                format!(
+                    "{notes} and {edges} in {}\n\
+                     left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them\n",
+                    path.display()
+                )
             }
             (None, None) => String::new(),
         }

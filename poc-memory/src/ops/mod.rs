@@ -5,6 +5,7 @@ mod agent;
 mod answer;
 mod argument;
 mod backlinks;
+mod backup;
 mod calibrate;
 mod changes;
 mod classify;
@@ -62,6 +63,8 @@ mod write;
 
 pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
+pub(crate) use argument::path;
+pub(crate) use backup::{Backup, BackupOutput, mebibytes};
 pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
@@ -72,7 +75,7 @@ pub(crate) use measures::measures_table;
 pub use page::PageLink;
 pub use request::FormerText;
 pub use screen::{Emphasis, Screen, StyledText};
-pub(crate) use text::{plural, table};
+pub(crate) use text::{plural, second, table};
 
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
@@ -126,6 +129,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<insert::Insert>(),
     OpDef::of::<import::Import>(),
     OpDef::of::<export::Export>(),
+    OpDef::of::<backup::Backup>(),
     OpDef::of::<search::Search>(),
     OpDef::of::<query::Query>(),
     OpDef::of::<calibrate::Calibrate>(),

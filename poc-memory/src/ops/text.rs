@@ -25,7 +25,7 @@ pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
 }
 
 /// A time to the second in the time zone of this machine, with its offset from UTC.
-pub(in crate::ops) fn second(at: Timestamp) -> String {
+pub(crate) fn second(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M:%S")
 }
 

@@ -94,6 +94,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("explore.gamma", 0.0, 1.0),
     ("explore.mmr-lambda", 0.0, 1.0),
     ("consolidate.keep-expired", 0.0, MOST),
+    ("backup.keep", 1.0, 10_000.0),
     ("search.limit", 1.0, 1000.0),
     ("search.min-score", -MOST, MOST),
     ("list.limit", 1.0, 1000.0),

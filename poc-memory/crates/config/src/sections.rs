@@ -72,6 +72,8 @@ section!(
         view: ViewConfig,
         /// The op `consolidate`.
         consolidate: ConsolidateConfig,
+        /// The command `backup`.
+        backup: BackupConfig,
         /// Saved pipelines by name, used as `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
@@ -284,6 +286,13 @@ impl ConsolidateConfig {
     }
 }
 
+section!(
+    /// The command `backup`.
+    BackupConfig {
+        /// How many generations a backup folder keeps.
+        keep: usize,
+    }
+);
 section!(
     /// The op `list`.
     ListConfig {

@@ -1,6 +1,7 @@
 //! The open memory (store, indexes, embedder and configuration) and the operations on its notes.
 
 mod automatic_edges;
+pub mod backup;
 pub mod batch;
 mod chunks;
 pub mod classify;

@@ -43,6 +43,7 @@ mod views;
 mod watchdog;
 
 pub use follower::Follower;
+pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use record_encoding::Record;
 pub use records::Records;
@@ -298,6 +299,18 @@ impl Store {
     /// Whether a directory holds a store, or parts of a damaged one.
     pub fn exists(directory: &Path) -> bool {
         ["log", "records", "view"].iter().any(|part| directory.join(part).exists())
+    }
+
+    /// The files of the log, and how much of them is durable. What is appended later is not part of it.
+    pub fn log_snapshot(&self) -> LogSnapshot {
+        self.shared.log.snapshot()
+    }
+
+    /// Identifies the log: the first 16 bytes of the BLAKE3 of its first transaction, `None` when it has none. Logs that
+    /// went on separately from a copy share it.
+    pub fn log_origin(&self) -> Result<Option<[u8; 16]>> {
+        let first = self.shared.log.read_payload(1)?;
+        Ok(first.and_then(|payload| blake3::hash(&payload).as_bytes().first_chunk().copied()))
     }
 
     /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.

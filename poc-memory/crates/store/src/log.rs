@@ -8,12 +8,14 @@
 
 mod append;
 mod checked_segments;
+mod copy;
 mod error;
 mod recover;
 mod salvage;
 mod segment;
 
 pub(super) use append::{Appender, Limits};
+pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
 pub(super) use recover::{Cut, check_format, inspect};
 pub(super) use salvage::salvage;

@@ -9,12 +9,16 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+use super::Store;
 use super::follower::Follower;
+use super::log::Limits;
+use super::open::Parts;
 use super::records::Records;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Edge, Node, NodeId, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 /// How much there is of everything: nodes, live nodes, edges, keywords of live nodes, nodes by type
@@ -49,6 +53,12 @@ pub fn counts_of_view(view: &View) -> Counts {
     let edges = view.edges_by_kind().values().sum();
     let sums = [view.node_count() as u64, view.live_count() as u64, edges, view.keyword_count() as u64];
     (sums, [types.collect(), states.collect(), kinds.collect()])
+}
+
+/// Opens the store in a directory without followers. A new segment of its log begins after so many bytes.
+pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
+    let parts = Parts { limits: Limits { segment: bytes }, ..Parts::default() };
+    Store::open_with(directory, "test", Vec::new(), parts)
 }
 
 /// Where a [`PausableFollower`] follower pauses.

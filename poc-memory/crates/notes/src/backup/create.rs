@@ -1,0 +1,328 @@
+//! Writes a generation.
+
+use super::files::{self, Meter};
+use super::generations::{self, BackupGeneration};
+use super::manifest::{BackupFile, BackupManifest, BackupSegment};
+use super::{BackupCallbacks, unusable};
+use poc_config::paths::{Paths, create_private};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a backup did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupReport {
+    /// The name of the generation.
+    pub name: String,
+    /// What it contains.
+    pub manifest: BackupManifest,
+    /// Whether an earlier generation has the same content, so that no new one was written.
+    pub unchanged: bool,
+    /// Files that were copied, and their bytes.
+    pub copied: (u64, u64),
+    /// Files that an earlier generation already had, and their bytes.
+    pub linked: (u64, u64),
+    /// Files of earlier generations that are damaged. They were copied again.
+    pub damaged: Vec<String>,
+    /// Generations that were deleted because there are newer ones.
+    pub removed: Vec<String>,
+    /// What lies beside agents, prompts or runs and is not a file with a readable name.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// The parts of a profile that are copied beside the log: their name in a generation and their path.
+pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
+    [
+        ("config.toml", paths.config_file()),
+        ("agents", paths.agents()),
+        ("prompts", paths.prompts()),
+        ("runs", paths.runs()),
+    ]
+}
+
+/// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes the oldest
+/// generations beyond `keep`. The store may be written to meanwhile.
+///
+/// # Errors
+/// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
+/// is part of what is copied; `locked` during another backup; `read_only` when the store is damaged; `internal` when the log or the new copy is damaged. Nothing
+/// is left behind then.
+pub fn create(
+    store: &Store,
+    paths: &Paths,
+    folder: &Path,
+    keep: usize,
+    now: Timestamp,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<BackupReport> {
+    require_outside(folder, paths)?;
+    if let Some(damage) = store.damage() {
+        let message = format!("a damaged memory is not backed up: {damage}");
+        return Err(Error::new(Code::ReadOnly, message).hint(DAMAGED_HINT));
+    }
+    let Some(origin) = store.log_origin()? else {
+        return Err(Error::conflict("this memory is empty: there is nothing to back up")
+            .hint("store a note first: `poc-memory insert --title TITLE --body TEXT`"));
+    };
+    create_private(folder)?;
+    let _lock = generations::lock(folder)?;
+    generations::remove_partial(folder)?;
+    let earlier = generations::generations(folder)?;
+    let origin: String = origin.iter().map(|byte| format!("{byte:02x}")).collect();
+    let other = |generation: &&BackupGeneration| {
+        generation.manifest.as_ref().is_ok_and(|manifest| manifest.store != origin)
+    };
+    if let Some(other) = earlier.iter().find(other) {
+        let message =
+            format!("`{}` has backups of another memory, such as `{}`", folder.display(), other.name);
+        return Err(Error::conflict(message).hint("name another folder").field("folder"));
+    }
+    let log = store.log_snapshot();
+    let notes = store.tenants()?.iter().map(|(_, view)| view.live_count() as u64).sum();
+    let manifest = BackupManifest::new(origin, log.seq, now, notes);
+    let name = generations::name(log.seq, now);
+    let total = log.segments.iter().map(|segment| segment.bytes * 2).sum();
+    let mut writer = Writer {
+        partial: generations::partial(folder, &name),
+        earlier: &earlier,
+        meter: Meter::new(callbacks, Some(total)),
+        report: BackupReport {
+            name,
+            manifest,
+            unchanged: false,
+            copied: (0, 0),
+            linked: (0, 0),
+            damaged: Vec::new(),
+            removed: Vec::new(),
+            left_out: Vec::new(),
+        },
+    };
+    let written = writer.write(store, paths, &log.segments).and_then(|()| writer.complete(folder));
+    let Writer { partial, mut report, .. } = writer;
+    if written.is_err() || report.unchanged {
+        // What cannot be deleted now is deleted by the next backup.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    written?;
+    if !report.unchanged {
+        let readable = generations::generations(folder)?.into_iter().filter(|found| found.manifest.is_ok());
+        for old in readable.skip(keep) {
+            generations::remove(folder, &old)?;
+            report.removed.push(old.name);
+        }
+    }
+    Ok(report)
+}
+
+/// Refuses a folder inside of what is copied: it would contain itself.
+fn require_outside(folder: &Path, paths: &Paths) -> Result<()> {
+    let real = |path: &Path| {
+        let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+        known.map_or_else(
+            || path.to_owned(),
+            |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
+        )
+    };
+    let folder_path = real(folder);
+    let copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
+    match copied.into_iter().find(|path| folder_path.starts_with(real(path))) {
+        Some(inside) => Err(Error::invalid(format!(
+            "`{}` is inside `{}`, which is part of the memory",
+            folder.display(),
+            inside.display()
+        ))
+        .hint("name a folder elsewhere, best on another disk")
+        .field("folder")),
+        None => Ok(()),
+    }
+}
+
+/// Writes one generation under its temporary name.
+struct Writer<'a> {
+    partial: PathBuf,
+    earlier: &'a [BackupGeneration],
+    meter: Meter<'a>,
+    report: BackupReport,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, store: &Store, paths: &Paths, segments: &[SegmentExtent]) -> Result<()> {
+        create_private(&self.partial)?;
+        for segment in segments.iter().filter(|segment| segment.last >= segment.first) {
+            self.add_segment(store, segment)?;
+        }
+        for (part, source) in parts(paths) {
+            let listing = files::list(&source)?;
+            self.report.left_out.extend(listing.others);
+            for file in listing.files {
+                let below = file.strip_prefix(&source).unwrap_or(Path::new(""));
+                match part_path(part, below) {
+                    Some(path) => self.add_file(&file, path)?,
+                    None => self.report.left_out.push(file),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the manifest of earlier generations, newest first.
+    fn manifests(&self) -> impl Iterator<Item = (&BackupGeneration, &BackupManifest)> {
+        self.earlier.iter().filter_map(|generation| Some((generation, generation.manifest.as_ref().ok()?)))
+    }
+
+    fn add_segment(&mut self, store: &Store, segment: &SegmentExtent) -> Result<()> {
+        let checksum = store.checksum(segment.last)?;
+        let checksum = checksum.ok_or_else(|| Error::internal("the end of a segment is not in the log"))?;
+        let whole = SegmentState::Whole { last: segment.last, bytes: segment.bytes, checksum };
+        let path = format!("log/{:020}.log", segment.first);
+        let target = self.partial.join(&path);
+        let is_same = |own: &&BackupSegment| {
+            (own.first, own.last, own.file.bytes, own.checksum)
+                == (segment.first, segment.last, segment.bytes, checksum)
+        };
+        let known = self.manifests().find_map(|(generation, manifest)| {
+            let own = manifest.log.iter().find(is_same)?;
+            Some((generation.path.join(&own.file.path), own.file.clone()))
+        });
+        if let Some((source, file)) = known
+            && self.link(&source, &file, &target)?
+        {
+            if check_segment(&target, segment.first, u64::MAX)? == whole {
+                self.report.manifest.log.push(BackupSegment {
+                    file,
+                    first: segment.first,
+                    last: segment.last,
+                    checksum,
+                });
+                return Ok(());
+            }
+            self.unlink(&source, &file, &target)?;
+        }
+        let blake3 = files::copy(&segment.path, &target, segment.bytes, &mut self.meter)?;
+        let file = BackupFile { path, bytes: segment.bytes, blake3 };
+        self.read_back(&target, &file)?;
+        if check_segment(&target, segment.first, u64::MAX)? != whole {
+            return Err(damaged_log(segment)?.unwrap_or_else(|| unlike(&target)));
+        }
+        self.report.copied.0 += 1;
+        self.report.copied.1 += file.bytes;
+        self.report.manifest.log.push(BackupSegment {
+            file,
+            first: segment.first,
+            last: segment.last,
+            checksum,
+        });
+        Ok(())
+    }
+
+    fn add_file(&mut self, source: &Path, path: String) -> Result<()> {
+        let bytes = match fs::read(source) {
+            Ok(bytes) => bytes,
+            // Prompts of old runs, and agents, are deleted at any time.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unusable(source, "read", &error)),
+        };
+        let blake3 = blake3::hash(&bytes).to_hex().to_string();
+        let file = BackupFile { path, bytes: bytes.len() as u64, blake3 };
+        let target = self.partial.join(&file.path);
+        let known = self.manifests().find_map(|(generation, manifest)| {
+            let own = manifest.files.iter().find(|own| **own == file)?;
+            Some(generation.path.join(&own.path))
+        });
+        let is_linked = known.map(|known| self.link(&known, &file, &target)).transpose()?.unwrap_or(false);
+        if !is_linked {
+            files::write(&target, &bytes)?;
+            self.read_back(&target, &file)?;
+            self.report.copied.0 += 1;
+            self.report.copied.1 += file.bytes;
+        }
+        self.report.manifest.files.push(file);
+        Ok(())
+    }
+
+    /// Links a file of an earlier generation, and reads it. Returns `false` when links are not possible or the file is
+    /// damaged.
+    fn link(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<bool> {
+        create_private(target.parent().unwrap_or(target))?;
+        if fs::hard_link(source, target).is_err() {
+            return Ok(false);
+        }
+        self.report.linked.0 += 1;
+        self.report.linked.1 += file.bytes;
+        // A disk that cannot read the file any more counts as damage, too.
+        let digest = files::digest(target, &mut self.meter);
+        (self.meter_allows())?;
+        if digest.is_ok_and(|digest| digest.is(file)) {
+            return Ok(true);
+        }
+        self.unlink(source, file, target)?;
+        Ok(false)
+    }
+
+    /// Takes back a link to a damaged file.
+    fn unlink(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<()> {
+        self.report.linked.0 -= 1;
+        self.report.linked.1 -= file.bytes;
+        self.report.damaged.push(source.display().to_string());
+        fs::remove_file(target).map_err(|error| unusable(target, "deleted", &error))
+    }
+
+    /// Whether the operation may go on.
+    fn meter_allows(&mut self) -> Result<()> {
+        self.meter.add(0)
+    }
+
+    /// Compares a file that was just written with what was to be written.
+    fn read_back(&mut self, target: &Path, file: &BackupFile) -> Result<()> {
+        if files::digest(target, &mut self.meter)?.is(file) { Ok(()) } else { Err(unlike(target)) }
+    }
+
+    /// Completes the generation, unless the newest has the same content.
+    fn complete(&mut self, folder: &Path) -> Result<()> {
+        self.report.manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
+        if let Some(newest) = self.earlier.first()
+            && let Ok(manifest) = &newest.manifest
+            && manifest.same_content(&self.report.manifest)
+            && self.report.damaged.is_empty()
+        {
+            self.report.unchanged = true;
+            self.report.name.clone_from(&newest.name);
+            self.report.manifest = manifest.clone();
+            return Ok(());
+        }
+        self.report.manifest.write(&self.partial)?;
+        let path = folder.join(&self.report.name);
+        if path.exists() {
+            return Err(Error::conflict(format!("`{}` exists already", path.display()))
+                .hint("the clock was set back: try again later"));
+        }
+        let renamed = files::sync_tree(&self.partial)
+            .and_then(|()| fs::rename(&self.partial, &path))
+            .and_then(|()| files::sync_folder(folder));
+        renamed.map_err(|error| unusable(&path, "written", &error))
+    }
+}
+
+/// The path of a file in a generation, `None` if it is not UTF-8.
+fn part_path(part: &str, below: &Path) -> Option<String> {
+    below
+        .components()
+        .try_fold(part.to_owned(), |path, name| Some(format!("{path}/{}", name.as_os_str().to_str()?)))
+}
+
+/// The error for a segment of the memory itself that is damaged, `None` if it is whole.
+fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
+    let SegmentState::Damaged { offset } = check_segment(&segment.path, segment.first, segment.last)? else {
+        return Ok(None);
+    };
+    let message = format!("the log of this memory is damaged: `{}` at byte {offset}", segment.path.display());
+    Ok(Some(Error::internal(message).hint("`poc-memory doctor` says more; earlier backups are unchanged")))
+}
+
+/// The error for a copy that is not what was written.
+fn unlike(target: &Path) -> Error {
+    Error::internal(format!("`{}` does not contain what was written", target.display()))
+        .hint("check the disk of the backup; nothing was changed in the memory")
+}

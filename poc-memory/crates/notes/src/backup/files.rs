@@ -1,0 +1,173 @@
+//! Files of backups: written durably, hashed while they are copied, and listed.
+
+use super::manifest::BackupFile;
+use super::{BackupCallbacks, unusable};
+use poc_config::paths::create_private;
+use poc_graph::error::{Error, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes that are copied or hashed between two calls of the callbacks.
+const PIECE: usize = 1 << 20;
+
+/// Folders below a folder of agents or prompts that are read. Links between folders may form circles.
+const MAX_DEPTH: usize = 8;
+
+/// Counts bytes for the callbacks.
+pub(super) struct Meter<'a> {
+    callbacks: &'a BackupCallbacks<'a>,
+    done: u64,
+    total: Option<u64>,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter of an operation on so many bytes, if that is known.
+    pub(super) fn new(callbacks: &'a BackupCallbacks<'a>, total: Option<u64>) -> Meter<'a> {
+        Meter { callbacks, done: 0, total }
+    }
+
+    /// Counts bytes; an error ends the operation.
+    pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
+        self.done += bytes;
+        (self.callbacks.progress)(self.done, self.total);
+        (self.callbacks.go_on)()
+    }
+}
+
+/// A new file that only its owner reads.
+fn create(path: &Path) -> Result<File> {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    created.map_err(|error| unusable(path, "written", &error))
+}
+
+/// Writes a new file, durably, and creates its folder.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    create_private(path.parent().unwrap_or(path))?;
+    let mut file = create(path)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| unusable(path, "written", &error))
+}
+
+/// Copies the first `bytes` of a file into a new one, durably, and returns their BLAKE3.
+///
+/// # Errors
+/// `internal` when the file is shorter.
+pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) -> Result<String> {
+    create_private(to.parent().unwrap_or(to))?;
+    let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
+    let mut target = create(to)?;
+    let copied = each_piece(from, source, bytes, meter, &mut |piece| {
+        target.write_all(piece).map_err(|error| unusable(to, "written", &error))
+    })?;
+    target.sync_all().map_err(|error| unusable(to, "written", &error))?;
+    match copied.bytes == bytes {
+        true => Ok(copied.blake3),
+        false => Err(Error::internal(format!(
+            "`{}` ends after {} bytes instead of {bytes}",
+            from.display(),
+            copied.bytes
+        ))),
+    }
+}
+
+/// Length and BLAKE3 of a file's content.
+pub(super) struct Digest {
+    pub(super) bytes: u64,
+    pub(super) blake3: String,
+}
+
+/// Length and BLAKE3 of a file.
+pub(super) fn digest(path: &Path, meter: &mut Meter<'_>) -> Result<Digest> {
+    let file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
+    each_piece(path, file, u64::MAX, meter, &mut |_| Ok(()))
+}
+
+/// Calls `each` with the pieces of the first `bytes` of a file.
+fn each_piece(
+    path: &Path,
+    file: File,
+    bytes: u64,
+    meter: &mut Meter<'_>,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Digest> {
+    let (mut hasher, mut buffer, mut done) = (blake3::Hasher::new(), vec![0; PIECE], 0);
+    let mut file = file.take(bytes);
+    loop {
+        let piece = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => buffer.get(..read).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unusable(path, "read", &error)),
+        };
+        hasher.update(piece);
+        each(piece)?;
+        done += piece.len() as u64;
+        meter.add(piece.len() as u64)?;
+    }
+    Ok(Digest { bytes: done, blake3: hasher.finalize().to_hex().to_string() })
+}
+
+impl Digest {
+    /// Whether this is the content of a file of a generation.
+    pub(super) fn is(&self, file: &BackupFile) -> bool {
+        (self.bytes, &self.blake3) == (file.bytes, &file.blake3)
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Makes the names in a folder and in all folders below it durable.
+pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}
+
+/// What a folder contains.
+#[derive(Default)]
+pub(super) struct Listing {
+    /// The regular files, also behind symbolic links, sorted.
+    pub(super) files: Vec<PathBuf>,
+    /// What is neither a file nor a folder, cannot be found, or is nested too deeply.
+    pub(super) others: Vec<PathBuf>,
+}
+
+/// Lists a file, or a folder with all folders below it. A missing one is empty.
+pub(super) fn list(path: &Path) -> Result<Listing> {
+    let mut listing = Listing::default();
+    // A missing top is empty; a link inside that leads nowhere is reported.
+    if fs::symlink_metadata(path).is_ok() {
+        add(path, 0, &mut listing)?;
+    }
+    listing.files.sort();
+    Ok(listing)
+}
+
+fn add(path: &Path, depth: usize, listing: &mut Listing) -> Result<()> {
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            listing.others.push(path.to_owned());
+            return Ok(());
+        }
+        Err(error) => return Err(unusable(path, "read", &error)),
+    };
+    if found.is_file() {
+        listing.files.push(path.to_owned());
+    } else if found.is_dir() && depth < MAX_DEPTH {
+        for entry in fs::read_dir(path).map_err(|error| unusable(path, "read", &error))? {
+            add(&entry.map_err(|error| unusable(path, "read", &error))?.path(), depth + 1, listing)?;
+        }
+    } else {
+        listing.others.push(path.to_owned());
+    }
+    Ok(())
+}

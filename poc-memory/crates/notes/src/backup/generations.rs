@@ -1,0 +1,125 @@
+//! The generations of a backup folder.
+
+use super::manifest::BackupManifest;
+use super::{files, unusable};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What the names of unfinished generations, and of those being deleted, begin with.
+const PARTIAL: &str = "partial-";
+
+/// A complete generation.
+#[derive(Clone, Debug)]
+pub struct BackupGeneration {
+    /// The name of its folder: `SEQ-TIME`.
+    pub name: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// The last transaction, from the name.
+    pub seq: u64,
+    /// When the backup began, from the name.
+    pub at: Timestamp,
+    /// What it contains, or why that cannot be read.
+    pub manifest: Result<BackupManifest, String>,
+}
+
+impl BackupGeneration {
+    /// The manifest.
+    ///
+    /// # Errors
+    /// `internal` when it is damaged.
+    pub(super) fn readable(&self) -> Result<&BackupManifest> {
+        self.manifest.as_ref().map_err(|problem| {
+            Error::internal(format!("the generation `{}` is damaged: {problem}", self.name))
+        })
+    }
+}
+
+/// The generations of a folder, newest first. Unfinished ones are ignored.
+///
+/// # Errors
+/// `not_found` when there is no such folder, `unavailable` when it cannot be read.
+pub fn generations(folder: &Path) -> Result<Vec<BackupGeneration>> {
+    let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::not_found(format!("there is no folder `{}`", folder.display()))
+            .hint("name the folder that `poc-memory backup` was given")
+            .field("folder"),
+        _ => unusable(folder, "read", &error),
+    })?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let Some((seq, at)) = parse(&name) else { continue };
+        let manifest = BackupManifest::read(&path).and_then(|manifest| {
+            let is_own = (manifest.seq, manifest.at) == (seq, at);
+            is_own.then_some(manifest).ok_or_else(|| "the manifest belongs to another generation".to_owned())
+        });
+        found.push(BackupGeneration { name, path, seq, at, manifest });
+    }
+    found.sort_by_key(|generation| std::cmp::Reverse((generation.at, generation.seq)));
+    Ok(found)
+}
+
+/// The name of a generation.
+pub(super) fn name(seq: u64, at: Timestamp) -> String {
+    let digits: String = at.to_string().chars().filter(|c| !"-:".contains(*c)).collect();
+    format!("{seq:020}-{digits}")
+}
+
+/// The sequence number and time of a name.
+fn parse(text: &str) -> Option<(u64, Timestamp)> {
+    let (seq, time) = text.split_once('-')?;
+    let (day, hour) = time.split_once('T')?;
+    let (year, month, date) = (day.get(..4)?, day.get(4..6)?, day.get(6..)?);
+    let (hours, minutes, seconds) = (hour.get(..2)?, hour.get(2..4)?, hour.get(4..)?);
+    let at = Timestamp::parse(&format!("{year}-{month}-{date}T{hours}:{minutes}:{seconds}")).ok()?;
+    let seq = seq.parse().ok()?;
+    (name(seq, at) == text).then_some((seq, at))
+}
+
+/// The path under which a generation is written until it is complete.
+pub(super) fn partial(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{PARTIAL}{name}"))
+}
+
+/// Deletes what interrupted backups left behind. The caller holds the lock.
+pub(super) fn remove_partial(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(|error| unusable(folder, "read", &error))? {
+        let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
+        let name =
+            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PARTIAL));
+        if name.is_some_and(|name| parse(name).is_some()) {
+            fs::remove_dir_all(&path).map_err(|error| unusable(&path, "deleted", &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a generation. It is renamed first, so that an interruption leaves no incomplete one.
+pub(super) fn remove(folder: &Path, generation: &BackupGeneration) -> Result<()> {
+    let doomed = partial(folder, &generation.name);
+    let removed = fs::rename(&generation.path, &doomed)
+        .and_then(|()| files::sync_folder(folder))
+        .and_then(|()| fs::remove_dir_all(&doomed));
+    removed.map_err(|error| unusable(&generation.path, "deleted", &error))
+}
+
+/// The lock of a folder: one backup at a time. It is released when it is dropped.
+pub(super) fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(|error| unusable(&path, "written", &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = format!("another backup writes to `{}`", folder.display());
+            Err(Error::new(Code::Locked, message).hint("wait for it to end"))
+        }
+        Err(TryLockError::Error(error)) => Err(unusable(&path, "locked", &error)),
+    }
+}

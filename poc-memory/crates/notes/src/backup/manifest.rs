@@ -1,0 +1,127 @@
+//! The manifest of a generation: what it contains, with a checksum for every file.
+//!
+//! `manifest.json` is JSON. `manifest.b3` has the BLAKE3 of `manifest.json` in the format of `b3sum`, so that damage of
+//! the manifest itself is noticed.
+
+use super::files;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path};
+
+/// The format that this release writes, and the newest it reads.
+const FORMAT: u32 = 1;
+
+const FILE: &str = "manifest.json";
+const CHECKSUM: &str = "manifest.b3";
+
+/// What a generation contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupManifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Identifies the log by its first transaction: 32 hexadecimal digits.
+    pub store: String,
+    /// Sequence number of the last transaction.
+    pub seq: u64,
+    /// When the backup began. All earlier transactions are in it.
+    pub at: Timestamp,
+    /// Notes in use, of all tenants, at about that time.
+    pub notes: u64,
+    /// The segments of the log, in order.
+    pub log: Vec<BackupSegment>,
+    /// All other files, sorted by path.
+    pub files: Vec<BackupFile>,
+}
+
+/// A segment of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupSegment {
+    /// The file.
+    pub file: BackupFile,
+    /// First sequence number.
+    pub first: u64,
+    /// Last sequence number.
+    pub last: u64,
+    /// Checksum of the last record, as in the log.
+    pub checksum: u32,
+}
+
+/// A file of a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupFile {
+    /// Path below the folder of the generation, with `/`.
+    pub path: String,
+    /// Length.
+    pub bytes: u64,
+    /// BLAKE3 of the content: 64 hexadecimal digits.
+    pub blake3: String,
+}
+
+/// The only field whose meaning is the same in all formats.
+#[derive(Deserialize)]
+struct AnyFormat {
+    format: u32,
+}
+
+impl BackupManifest {
+    /// A manifest without files.
+    pub(super) fn new(store: String, seq: u64, at: Timestamp, notes: u64) -> BackupManifest {
+        BackupManifest { format: FORMAT, store, seq, at, notes, log: Vec::new(), files: Vec::new() }
+    }
+
+    /// All files.
+    pub fn all_files(&self) -> impl Iterator<Item = &BackupFile> {
+        self.log.iter().map(|segment| &segment.file).chain(&self.files)
+    }
+
+    /// The length of all files.
+    pub fn bytes(&self) -> u64 {
+        self.all_files().map(|file| file.bytes).sum()
+    }
+
+    /// Whether another generation has the same content.
+    pub(super) fn same_content(&self, other: &BackupManifest) -> bool {
+        (&self.store, self.seq, &self.log, &self.files) == (&other.store, other.seq, &other.log, &other.files)
+    }
+
+    /// Writes the manifest into a generation, durably.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(|error| Error::internal(format!("the manifest cannot be encoded: {error}")))?;
+        text.push(b'\n');
+        files::write(&folder.join(FILE), &text)?;
+        let checksum = format!("{}  {FILE}\n", blake3::hash(&text).to_hex());
+        files::write(&folder.join(CHECKSUM), checksum.as_bytes())
+    }
+
+    /// The manifest of a generation, or what is wrong with it.
+    pub(super) fn read(folder: &Path) -> Result<BackupManifest, String> {
+        let read = |name: &str| {
+            std::fs::read(folder.join(name)).map_err(|error| format!("`{name}` cannot be read: {error}"))
+        };
+        let (text, checksum) = (read(FILE)?, read(CHECKSUM)?);
+        if checksum != format!("{}  {FILE}\n", blake3::hash(&text).to_hex()).as_bytes() {
+            return Err(format!("`{FILE}` or `{CHECKSUM}` is damaged"));
+        }
+        let wrong = |error: serde_json::Error| format!("`{FILE}` cannot be read: {error}");
+        let AnyFormat { format } = serde_json::from_slice(&text).map_err(wrong)?;
+        if format > FORMAT {
+            return Err(format!(
+                "it has format {format}, this release reads formats up to {FORMAT}: use a newer release"
+            ));
+        }
+        let manifest: BackupManifest = serde_json::from_slice(&text).map_err(wrong)?;
+        if let Some(file) = manifest.all_files().find(|file| !file.is_inside()) {
+            return Err(format!("`{FILE}` names `{}`, which is not inside of it", file.path));
+        }
+        Ok(manifest)
+    }
+}
+
+impl BackupFile {
+    /// Whether the path stays within the folder of the generation.
+    fn is_inside(&self) -> bool {
+        Path::new(&self.path).components().all(|part| matches!(part, Component::Normal(_)))
+    }
+}

@@ -1,0 +1,38 @@
+//! Backups of a profile in a folder, and their restoration.
+//!
+//! A backup folder contains generations, one folder each, named by sequence number and time. A generation has the log up
+//! to one transaction, the settings, agents and prompts, and the prompts and replies of past runs. It is written under a
+//! temporary name, read back, and renamed when it is complete. Files that an earlier generation has with the same
+//! content are hard links to it; files of a generation are never changed. Everything that is derived from the log is left
+//! out, and so are secrets.
+
+mod create;
+mod files;
+mod generations;
+mod manifest;
+mod restore;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use create::{BackupReport, create};
+pub use generations::{BackupGeneration, generations};
+pub use manifest::{BackupFile, BackupManifest, BackupSegment};
+pub use restore::{RestorePoint, RestoreReport, restore};
+pub use verify::{BackupCheck, verify};
+
+use poc_graph::error::{Error, Result};
+use std::path::Path;
+
+/// Callbacks of a long operation on a backup.
+pub struct BackupCallbacks<'a> {
+    /// Called with the number of bytes that were read or written, and the total if it is known.
+    pub progress: &'a dyn Fn(u64, Option<u64>),
+    /// Called often; an error ends the operation and leaves nothing behind.
+    pub go_on: &'a dyn Fn() -> Result<()>,
+}
+
+/// The error for a file or folder that the system refuses.
+fn unusable(path: &Path, what: &str, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be {what}: {error}", path.display()))
+}

@@ -1,0 +1,376 @@
+//! Restores a generation, or an earlier transaction of it, into an empty place.
+
+use super::create::parts;
+use super::files::{self, Meter};
+use super::generations::{BackupGeneration, generations};
+use super::manifest::BackupManifest;
+use super::verify::Checker;
+use super::{BackupCallbacks, unusable};
+use crate::resolve::quoted;
+use poc_config::paths::{Paths, create_private};
+use poc_graph::Node;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_store::{Records, SegmentState, Store, check_segment, last_transaction_before};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The folder, beside the store, in which a restored profile is prepared.
+const STAGING: &str = "restore.partial";
+
+/// The state that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestorePoint {
+    /// The newest generation, whole.
+    Newest,
+    /// The state after a transaction.
+    Seq(u64),
+    /// The state after the last transaction that was made at or before a time.
+    At(Timestamp),
+}
+
+/// What a restoration did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// The generation that it came from.
+    pub generation: String,
+    /// The last transaction.
+    pub seq: u64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Notes in use, of all tenants.
+    pub notes: u64,
+    /// The folder of the store.
+    pub store: PathBuf,
+    /// Files and folders that were restored, beside the store.
+    pub restored: Vec<PathBuf>,
+    /// Files and folders that existed already and were left as they are.
+    pub kept: Vec<PathBuf>,
+    /// Newer generations that have the state and are damaged, with the first problem of each.
+    pub skipped: Vec<String>,
+}
+
+/// Restores the newest sound generation of a folder that has a state into the directories of a profile, which have no
+/// store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where there
+/// are none.
+///
+/// # Errors
+/// `conflict` when there is a store; `not_found` when no generation has the state; `internal` when those that have it are
+/// damaged. The place is unchanged then.
+pub fn restore(
+    folder: &Path,
+    point: RestorePoint,
+    target: &Paths,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<RestoreReport> {
+    require_no_store(target)?;
+    let all = generations(folder)?;
+    let mut skipped = Vec::new();
+    for generation in candidates(&all, folder, point)? {
+        match select(generation, point, callbacks)? {
+            Selection::State(seq) => {
+                let report = place(generation, seq, target, callbacks)?;
+                return Ok(RestoreReport { skipped, ..report });
+            }
+            Selection::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
+            Selection::Absent => {}
+        }
+    }
+    match skipped.first() {
+        Some(first) => {
+            let sound = older_sound(&all, callbacks)?;
+            let hint = match sound {
+                Some(sound) => format!(
+                    "`poc-memory restore {} --to {}` restores the newest sound generation, of {}",
+                    quoted(&folder.display().to_string()),
+                    sound.seq,
+                    sound.at
+                ),
+                None => {
+                    "no generation is sound: `poc-memory backup FOLDER --verify` lists the damage".to_owned()
+                }
+            };
+            Err(Error::internal(format!("the backup is damaged and was not restored: {first}")).hint(hint))
+        }
+        None => Err(no_such_state(&all, point)),
+    }
+}
+
+/// Refuses a place that has a store, or something in its way.
+fn require_no_store(target: &Paths) -> Result<()> {
+    let store = target.store();
+    let is_empty = match fs::read_dir(&store) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(unusable(&store, "read", &error)),
+    };
+    if is_empty {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("there is a store already: `{}`", store.display()))
+        .hint("`poc-memory restore FOLDER --into PLACE` restores elsewhere; or stop the daemon and move the store away"))
+}
+
+/// The generations that may have a state, newest first.
+fn candidates<'a>(
+    all: &'a [BackupGeneration],
+    folder: &Path,
+    point: RestorePoint,
+) -> Result<Vec<&'a BackupGeneration>> {
+    let Some(newest) = all.first() else {
+        return Err(Error::not_found(format!("`{}` has no backup", folder.display()))
+            .hint("name the folder that `poc-memory backup` was given")
+            .field("folder"));
+    };
+    let has = |generation: &&BackupGeneration| match point {
+        RestorePoint::Newest => generation.name == newest.name,
+        RestorePoint::Seq(seq) => generation.seq >= seq,
+        RestorePoint::At(at) => generation.at >= at,
+    };
+    Ok(all.iter().filter(has).collect())
+}
+
+/// The error when no generation has a state.
+fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
+    let newest = all.iter().map(|generation| generation.seq).max().unwrap_or(0);
+    let last = all.iter().map(|generation| generation.at).max();
+    let message = match point {
+        RestorePoint::At(at) if last.is_some_and(|last| last < at) => format!("no backup is as new as {at}"),
+        RestorePoint::At(at) => format!("no backup has a transaction of {at} or earlier"),
+        RestorePoint::Seq(seq) => format!("no backup has transaction {seq}"),
+        RestorePoint::Newest => "there is no backup".to_owned(),
+    };
+    let last = last.map_or_else(String::new, |last| format!(" of {last}"));
+    Error::not_found(message)
+        .hint(format!(
+            "the newest state is transaction {newest}{last}: `poc-memory restore FOLDER` restores it"
+        ))
+        .field("to")
+}
+
+/// The first generation, newest first, that is completely sound.
+fn older_sound<'a>(
+    all: &'a [BackupGeneration],
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<Option<&'a BackupGeneration>> {
+    let mut checker = Checker::new(callbacks);
+    for generation in all {
+        if let Ok(manifest) = &generation.manifest
+            && checker.problems(&generation.path, manifest, u64::MAX)?.is_empty()
+        {
+            return Ok(Some(generation));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a generation has a state.
+enum Selection {
+    /// It ends with this transaction, and everything needed for it is sound.
+    State(u64),
+    /// It may, but it is damaged.
+    Damaged(String),
+    /// It does not.
+    Absent,
+}
+
+fn select(
+    generation: &BackupGeneration,
+    point: RestorePoint,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<Selection> {
+    let manifest = match &generation.manifest {
+        Ok(manifest) => manifest,
+        Err(problem) => return Ok(Selection::Damaged(problem.clone())),
+    };
+    let last = if let RestorePoint::Seq(seq) = point { seq } else { u64::MAX };
+    let problems = Checker::new(callbacks).problems(&generation.path, manifest, last)?;
+    if let Some(problem) = problems.into_iter().next() {
+        return Ok(Selection::Damaged(problem));
+    }
+    Ok(match point {
+        RestorePoint::Newest => Selection::State(manifest.seq),
+        RestorePoint::Seq(seq) => Selection::State(seq),
+        RestorePoint::At(at) => {
+            state_at(generation, manifest, at)?.map_or(Selection::Absent, Selection::State)
+        }
+    })
+}
+
+/// The last transaction of a sound generation that was made at or before a time.
+fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timestamp) -> Result<Option<u64>> {
+    for segment in manifest.log.iter().rev() {
+        let path = generation.path.join(&segment.file.path);
+        if let Some(seq) = last_transaction_before(&path, segment.first, at)? {
+            return Ok(Some(seq));
+        }
+    }
+    Ok(None)
+}
+
+/// Copies a sound generation up to a transaction, opens the store once, and moves everything to its place.
+fn place(
+    generation: &BackupGeneration,
+    seq: u64,
+    target: &Paths,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<RestoreReport> {
+    let manifest = generation.readable()?;
+    let store = target.store();
+    let data = store.parent().unwrap_or(&store);
+    create_private(data)?;
+    let staging = data.join(STAGING);
+    remove(&staging)?;
+    let mut report = RestoreReport {
+        generation: generation.name.clone(),
+        seq,
+        at: Timestamp(0),
+        notes: 0,
+        store: store.clone(),
+        restored: Vec::new(),
+        kept: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let placed = copy(generation, manifest, seq, &staging, callbacks)
+        .and_then(|()| prove(&staging.join("store"), &mut report))
+        .and_then(|()| {
+            // Again, because copying takes time.
+            require_no_store(target)?;
+            for (part, path) in parts(target) {
+                put(&staging.join(part), &path, &mut report)?;
+            }
+            rename(&staging.join("store"), &store)
+        });
+    // What cannot be deleted now is deleted by the next restoration.
+    let _ = remove(&staging);
+    placed.map(|()| report)
+}
+
+/// Copies a generation into a folder, with the log up to a transaction.
+fn copy(
+    generation: &BackupGeneration,
+    manifest: &BackupManifest,
+    seq: u64,
+    staging: &Path,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<()> {
+    let needed = || manifest.log.iter().filter(|segment| segment.first <= seq);
+    let total = needed().map(|segment| segment.file.bytes).sum();
+    let mut meter = Meter::new(callbacks, Some(total));
+    create_private(&staging.join("store").join("log"))?;
+    for segment in needed() {
+        let source = generation.path.join(&segment.file.path);
+        let last = segment.last.min(seq);
+        let end = check_segment(&source, segment.first, last)?;
+        let SegmentState::Whole { bytes, last: found, .. } = end else { return Err(changed(&source)) };
+        let target = staging.join("store").join(&segment.file.path);
+        files::copy(&source, &target, bytes, &mut meter)?;
+        if found != last || check_segment(&target, segment.first, u64::MAX)? != end {
+            return Err(changed(&source));
+        }
+    }
+    for file in &manifest.files {
+        let source = generation.path.join(&file.path);
+        let blake3 = files::copy(&source, &staging.join(&file.path), file.bytes, &mut meter)?;
+        if blake3 != file.blake3 {
+            return Err(changed(&source));
+        }
+    }
+    files::sync_tree(staging).map_err(|error| unusable(staging, "written", &error))
+}
+
+/// The error for a file that was sound a moment ago.
+fn changed(path: &Path) -> Error {
+    Error::internal(format!("`{}` changed while it was copied", path.display()))
+        .hint("`poc-memory backup FOLDER --verify` checks the backup")
+}
+
+/// Opens the restored store, compares the graph with the records of every tenant, and closes it.
+fn prove(folder: &Path, report: &mut RestoreReport) -> Result<()> {
+    // Without indexes, no embedder is asked for.
+    let store = Store::open(folder, "", Vec::new())?;
+    let wrong = |what: String| Error::internal(format!("the restored store does not answer: {what}"));
+    if let Some(damage) = store.damage().or(store.recovery().notes.first().map(String::as_str)) {
+        return Err(wrong(damage.to_owned()));
+    }
+    if store.last_seq() != report.seq {
+        return Err(wrong(format!("it ends with transaction {}", store.last_seq())));
+    }
+    let last = store.txn_of_any_tenant(report.seq)?;
+    report.at = last.ok_or_else(|| wrong("its last transaction is missing".into()))?.cause.at;
+    for (tuple, view) in store.tenants()? {
+        let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();
+        if records != view.node_count() {
+            let counts = format!("{records} records for {} notes of `{tuple}`", view.node_count());
+            return Err(wrong(counts));
+        }
+        report.notes += view.live_count() as u64;
+    }
+    store.checkpoint()
+}
+
+/// Moves a restored part to its place, unless something is there.
+fn put(staged: &Path, path: &Path, report: &mut RestoreReport) -> Result<()> {
+    if !staged.exists() {
+        return Ok(());
+    }
+    let is_free = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => {
+            fs::read_dir(path).map_err(|error| unusable(path, "read", &error))?.next().is_none()
+        }
+        Ok(_) => false,
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(unusable(path, "read", &error)),
+    };
+    if !is_free {
+        report.kept.push(path.to_owned());
+        return Ok(());
+    }
+    create_private(path.parent().unwrap_or(path))?;
+    rename(staged, path)?;
+    report.restored.push(path.to_owned());
+    Ok(())
+}
+
+/// Moves a file or folder to its place, durably. The folders of settings and of data may be on different disks.
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    let parent = to.parent().unwrap_or(to);
+    let moved = match fs::rename(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            let beside = to.with_extension("restore-partial");
+            remove(&beside)?;
+            copy_tree(from, &beside)?;
+            fs::rename(&beside, to)
+        }
+        moved => moved,
+    };
+    moved.and_then(|()| files::sync_folder(parent)).map_err(|error| unusable(to, "written", &error))
+}
+
+/// Copies a file, or a folder with everything in it, durably.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    for source in files::list(from)?.files {
+        let below = source.strip_prefix(from).unwrap_or(Path::new(""));
+        let target = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+        let bytes = fs::read(&source).map_err(|error| unusable(&source, "read", &error))?;
+        files::write(&target, &bytes)?;
+    }
+    if to.is_dir() {
+        files::sync_tree(to).map_err(|error| unusable(to, "written", &error))?;
+    }
+    Ok(())
+}
+
+/// Deletes a file or folder, if it is there.
+fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(path, "deleted", &error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,358 @@
+//! Generations and their restoration, with small segments.
+
+use super::*;
+use poc_config::paths::Paths;
+use poc_graph::error::Code;
+use poc_graph::testing::node;
+use poc_graph::time::Timestamp;
+use poc_graph::{Node, Tuple};
+use poc_store::testing::open_with_segments;
+use poc_store::{Cause, Records, Store};
+use proptest::prelude::*;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const HOUR: i64 = 3_600_000;
+
+/// A profile whose store has small segments, and a backup folder.
+struct Profile {
+    home: TempDir,
+    store: Option<Store>,
+}
+
+impl Profile {
+    fn new() -> Profile {
+        let home = tempfile::tempdir().unwrap();
+        let profile = Profile { home, store: None };
+        fs::create_dir_all(profile.paths().agents()).unwrap();
+        fs::write(profile.paths().config_file(), "[list]\nlimit = 5\n").unwrap();
+        fs::write(profile.paths().agents().join("one.toml"), "query = \"all\"\n").unwrap();
+        let store = open_with_segments(&profile.paths().store(), 1500).unwrap();
+        Profile { store: Some(store), ..profile }
+    }
+
+    fn paths(&self) -> Paths {
+        Paths::in_folder(&self.home.path().join("home"))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.home.path().join("backup")
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    /// Stores the nodes of a range, each in a transaction an hour after the one before. Every third is of a tenant.
+    fn put(&self, numbers: std::ops::Range<u64>) {
+        for number in numbers {
+            let store = match number % 3 {
+                0 => self.store().for_tenant(&Tuple::new([("user", "ann")]).unwrap()),
+                _ => self.store().clone(),
+            };
+            let at = Timestamp(number as i64 * HOUR);
+            let cause = Cause { at, actor: "manual".into(), run: None, op: "test".into() };
+            let node = Node { tenant: store.tenant(), ..node(number) };
+            store.transact(cause, |tx| tx.put_node(&node)).unwrap();
+        }
+    }
+
+    /// Backs up at an hour.
+    fn back_up(&self, hour: i64, keep: usize) -> Result<BackupReport> {
+        create(self.store(), &self.paths(), &self.folder(), keep, Timestamp(hour * HOUR), &quiet())
+    }
+
+    /// Restores into a new home and returns it.
+    fn restore(&self, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(&home.path().join("restored"));
+        let report = restore(&self.folder(), point, &paths, &quiet())?;
+        Ok((report, paths, home))
+    }
+
+    fn check(&self) -> Vec<BackupCheck> {
+        verify(&generations(&self.folder()).unwrap(), &quiet()).unwrap()
+    }
+}
+
+fn quiet() -> BackupCallbacks<'static> {
+    BackupCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) }
+}
+
+/// Every transaction of a store, with the notes of all tenants as they are.
+fn content(store: &Store) -> (Vec<String>, Vec<String>) {
+    let log =
+        (1..=store.last_seq()).map(|seq| format!("{:?}", store.txn_of_any_tenant(seq).unwrap().unwrap()));
+    let mut notes = Vec::new();
+    for (tuple, _) in store.tenants().unwrap() {
+        let of_tenant = store.for_tenant(&tuple).range::<Node>(&[]).unwrap();
+        notes.extend(of_tenant.iter().map(|(_, node)| format!("{tuple} {node:?}")));
+    }
+    (log.collect(), notes)
+}
+
+fn reopened(paths: &Paths) -> Store {
+    open_with_segments(&paths.store(), 1500).unwrap()
+}
+
+fn inode(path: &std::path::Path) -> (u64, u64) {
+    let found = fs::metadata(path).unwrap();
+    (found.ino(), found.nlink())
+}
+
+#[test]
+fn a_second_backup_links_what_the_first_has_and_copies_the_rest() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let first = profile.back_up(100, 9).unwrap();
+    assert!(first.manifest.log.len() > 3, "{:?}", first.manifest.log);
+    assert_eq!((first.copied.0, first.linked.0), (first.manifest.log.len() as u64 + 2, 0));
+    profile.put(30..45);
+    let second = profile.back_up(101, 9).unwrap();
+    let closed = first.manifest.log.len() - 1;
+    assert!(second.manifest.log.len() > first.manifest.log.len());
+    assert_eq!(second.linked.0, closed as u64 + 2, "closed segments, the settings and the agent");
+    assert_eq!(second.copied.0, (second.manifest.log.len() - closed) as u64);
+    for segment in second.manifest.log.iter().take(closed) {
+        let [one, two] = [&first, &second]
+            .map(|report| inode(&profile.folder().join(&report.name).join(&segment.file.path)));
+        assert_eq!(one, two);
+        let own = inode(&profile.paths().store().join(&segment.file.path));
+        assert_ne!(own.0, one.0, "the backup shares no file with the store");
+    }
+    // Nothing has changed since: there is no third generation.
+    let third = profile.back_up(102, 9).unwrap();
+    assert!(third.unchanged && third.name == second.name && third.copied.0 == 0);
+    // A setting alone makes one.
+    fs::write(profile.paths().config_file(), "[list]\nlimit = 6\n").unwrap();
+    let fourth = profile.back_up(103, 9).unwrap();
+    assert_eq!((fourth.unchanged, fourth.copied.0), (false, 1));
+    let names: Vec<String> =
+        generations(&profile.folder()).unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, [fourth.name, second.name, first.name]);
+    assert!(profile.check().iter().all(|check| check.problems.is_empty()));
+}
+
+#[test]
+fn the_oldest_generations_are_deleted() {
+    let profile = Profile::new();
+    for round in 0..5 {
+        profile.put(round * 10 + 1..round * 10 + 11);
+        profile.back_up(100 + round as i64, 3).unwrap();
+    }
+    let seqs = || generations(&profile.folder()).unwrap().iter().map(|one| one.seq).collect::<Vec<_>>();
+    assert_eq!(seqs(), [50, 40, 30]);
+    assert!(profile.check().iter().all(|check| check.problems.is_empty()), "links survive the deletion");
+    profile.put(51..52);
+    assert_eq!(profile.back_up(110, 1).unwrap().removed.len(), 3);
+    assert_eq!(seqs(), [51]);
+    let (report, ..) = profile.restore(RestorePoint::Seq(12)).unwrap();
+    assert_eq!((report.seq, report.notes), (12, 12));
+}
+
+#[test]
+fn an_interrupted_backup_leaves_no_generation() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    profile.back_up(100, 9).unwrap();
+    profile.put(30..60);
+    // It ends after another number of pieces each time.
+    for allowed in 0..12 {
+        let left = std::cell::Cell::new(allowed);
+        let go_on = || match left.get() {
+            0 => Err(Error::new(Code::Unavailable, "stopped")),
+            more => {
+                left.set(more - 1);
+                Ok(())
+            }
+        };
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, go_on: &go_on };
+        let now = Timestamp((101 + allowed) * HOUR);
+        let paths = profile.paths();
+        let error = create(profile.store(), &paths, &profile.folder(), 9, now, &callbacks).unwrap_err();
+        assert_eq!(error.message, "stopped");
+        assert_eq!(generations(&profile.folder()).unwrap().len(), 1);
+    }
+    // What a killed process leaves behind is no generation, and the next backup deletes it.
+    let name = generations(&profile.folder()).unwrap().remove(0).name;
+    let partial = profile.folder().join(format!("partial-{name}"));
+    fs::create_dir_all(partial.join("log")).unwrap();
+    assert_eq!(generations(&profile.folder()).unwrap().len(), 1);
+    profile.back_up(200, 9).unwrap();
+    assert!(!partial.exists());
+    assert_eq!(generations(&profile.folder()).unwrap().len(), 2);
+    assert!(profile.check().iter().all(|check| check.problems.is_empty()));
+}
+
+#[test]
+fn a_damaged_earlier_file_is_copied_again() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let first = profile.back_up(100, 9).unwrap();
+    let path = profile.folder().join(&first.name).join(&first.manifest.log[1].file.path);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[600] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    profile.put(30..31);
+    let second = profile.back_up(101, 9).unwrap();
+    assert_eq!(second.damaged, [path.display().to_string()]);
+    let checks = profile.check();
+    assert_eq!(checks[0].problems, [""; 0]);
+    assert_eq!(checks[1].problems.len(), 1);
+    assert_eq!(profile.restore(RestorePoint::Newest).unwrap().0.seq, 30);
+}
+
+#[test]
+fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
+    let profile = Profile::new();
+    assert_eq!(profile.back_up(1, 9).unwrap_err().code, Code::Conflict);
+    profile.put(1..3);
+    profile.back_up(2, 9).unwrap();
+    let other = Profile::new();
+    other.put(2..4);
+    let paths = other.paths();
+    let error = create(other.store(), &paths, &profile.folder(), 9, Timestamp(3), &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+    assert!(error.message.contains("has backups of another memory"), "{error}");
+    for inside in [paths.store().join("backup"), paths.agents(), paths.runs().join("deep/below")] {
+        let error = create(other.store(), &paths, &inside, 9, Timestamp(3), &quiet()).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument, "{}", inside.display());
+        assert!(error.message.contains("which is part of the memory"), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_log_is_not_backed_up() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let segment = profile.paths().store().join("log/00000000000000000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    let error = profile.back_up(100, 9).unwrap_err();
+    assert!(error.message.contains("damaged"), "{error}");
+    assert_eq!(generations(&profile.folder()).unwrap().len(), 0);
+}
+
+#[test]
+fn a_time_selects_the_last_transaction_before_it() {
+    let profile = Profile::new();
+    profile.put(1..20);
+    profile.back_up(19, 9).unwrap();
+    profile.put(20..40);
+    let newest = profile.back_up(39, 9).unwrap();
+    let at = |milliseconds| profile.restore(RestorePoint::At(Timestamp(milliseconds)));
+    for (time, seq) in [(HOUR, 1), (17 * HOUR + 5, 17), (19 * HOUR, 19), (19 * HOUR + 1, 19), (39 * HOUR, 39)]
+    {
+        let (report, ..) = at(time).unwrap();
+        assert_eq!(
+            (report.seq, report.at, &report.generation),
+            (seq, Timestamp(seq as i64 * HOUR), &newest.name)
+        );
+    }
+    for (time, message) in
+        [(39 * HOUR + 1, "no backup is as new as"), (HOUR - 1, "no backup has a transaction of")]
+    {
+        let error = at(time).err().unwrap();
+        assert_eq!(error.code, Code::NotFound);
+        assert!(error.message.starts_with(message), "{error}");
+    }
+    let error = profile.restore(RestorePoint::Seq(40)).err().unwrap();
+    assert_eq!((error.code, error.message.as_str()), (Code::NotFound, "no backup has transaction 40"));
+}
+
+#[test]
+fn an_occupied_place_is_left_as_it_is() {
+    let profile = Profile::new();
+    profile.put(1..5);
+    profile.back_up(9, 9).unwrap();
+    let (_, paths, _home) = profile.restore(RestorePoint::Newest).unwrap();
+    let error = restore(&profile.folder(), RestorePoint::Newest, &paths, &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+    assert!(error.message.starts_with("there is a store already"), "{error}");
+    // Settings and agents that exist are kept.
+    fs::remove_dir_all(paths.store()).unwrap();
+    fs::write(paths.config_file(), "[list]\nlimit = 9\n").unwrap();
+    fs::remove_dir_all(paths.agents()).unwrap();
+    let report = restore(&profile.folder(), RestorePoint::Newest, &paths, &quiet()).unwrap();
+    assert_eq!((report.kept, report.restored), (vec![paths.config_file()], vec![paths.agents()]));
+    assert_eq!(fs::read_to_string(paths.config_file()).unwrap(), "[list]\nlimit = 9\n");
+    assert!(paths.agents().join("one.toml").is_file());
+    assert!(!paths.store().with_file_name("restore.partial").exists());
+}
+
+#[test]
+fn without_a_sound_newest_generation_an_older_one_is_recommended() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    profile.back_up(100, 9).unwrap();
+    profile.put(30..60);
+    let newest = profile.back_up(101, 9).unwrap();
+    let last = newest.manifest.log.last().unwrap();
+    fs::remove_file(profile.folder().join(&newest.name).join(&last.file.path)).unwrap();
+    let error = profile.restore(RestorePoint::Newest).err().unwrap();
+    assert_eq!(error.code, Code::Internal);
+    assert!(error.hint.as_ref().unwrap().contains("--to 29"), "{error:?}");
+    // What is damaged is not needed for an earlier state.
+    let (report, ..) = profile.restore(RestorePoint::Seq(29)).unwrap();
+    assert_eq!((report.seq, report.generation, report.skipped.len()), (29, newest.name, 0));
+    // As of a time the whole generation is read, and the older one takes over.
+    let (report, ..) = profile.restore(RestorePoint::At(Timestamp(29 * HOUR))).unwrap();
+    assert_eq!((report.seq, report.skipped.len()), (29, 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// At every transaction, the restored store has the log and the notes that the original had then.
+    #[test]
+    fn every_state_is_restored(counts in proptest::collection::vec(1u64..15, 1..4), at in any::<prop::sample::Index>()) {
+        let profile = Profile::new();
+        let mut next = 1;
+        let mut contents = vec![(Vec::new(), Vec::new())];
+        for (round, count) in counts.iter().enumerate() {
+            for number in next..next + count {
+                profile.put(number..number + 1);
+                contents.push(content(profile.store()));
+            }
+            next += count;
+            profile.back_up(1000 + round as i64, 9).unwrap();
+        }
+        let seq = at.index(next as usize - 1) as u64 + 1;
+        let (report, paths, _home) = profile.restore(RestorePoint::Seq(seq)).unwrap();
+        prop_assert_eq!((report.seq, report.notes), (seq, seq));
+        let store = reopened(&paths);
+        prop_assert!(store.recovery().notes.is_empty());
+        prop_assert_eq!(&content(&store), &contents[seq as usize]);
+        // It goes on by itself, and the backup does not notice.
+        store.transact(
+            Cause { at: Timestamp(1), actor: "manual".into(), run: None, op: "test".into() },
+            |tx| tx.put_node(&node(900)),
+        ).unwrap();
+        drop(store);
+        prop_assert!(profile.check().iter().all(|check| check.problems.is_empty()));
+    }
+
+    /// A changed or lost byte anywhere in a generation is found, and nothing is restored from it.
+    #[test]
+    fn any_damage_is_found(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), flip in 1u8.., cut: bool) {
+        let profile = Profile::new();
+        profile.put(1..12);
+        let report = profile.back_up(100, 9).unwrap();
+        let folder = profile.folder().join(&report.name);
+        let own = ["manifest.json", "manifest.b3"].map(str::to_owned);
+        let files: Vec<String> =
+            report.manifest.all_files().map(|file| file.path.clone()).chain(own).collect();
+        let path = folder.join(&files[file.index(files.len())]);
+        let mut bytes = fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+        fs::write(&path, bytes).unwrap();
+        let checks = profile.check();
+        prop_assert!(!checks[0].problems.is_empty(), "{}", path.display());
+        let error = profile.restore(RestorePoint::Newest).err();
+        prop_assert_eq!(error.map(|error| error.code), Some(Code::Internal));
+    }
+}

@@ -1,0 +1,140 @@
+//! Checks generations: every file against the manifest, and the log against its own checksums.
+
+use super::files::{self, Meter};
+use super::generations::BackupGeneration;
+use super::manifest::{BackupFile, BackupManifest, BackupSegment};
+use super::{BackupCallbacks, unusable};
+use poc_graph::error::Result;
+use poc_store::{SegmentState, check_segment};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The result of checking a generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupCheck {
+    /// The name of the generation.
+    pub name: String,
+    /// What is damaged or missing, one line each; empty if all is well.
+    pub problems: Vec<String>,
+}
+
+/// Checks generations. A file that several of them share is read once.
+pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>) -> Result<Vec<BackupCheck>> {
+    let mut checker = Checker::new(callbacks);
+    let check = |generation: &BackupGeneration| {
+        let problems = match &generation.manifest {
+            Ok(manifest) => checker.problems(&generation.path, manifest, u64::MAX)?,
+            Err(problem) => vec![problem.clone()],
+        };
+        Ok(BackupCheck { name: generation.name.clone(), problems })
+    };
+    generations.iter().map(check).collect()
+}
+
+/// Checks files, and remembers those with several names.
+pub(super) struct Checker<'a> {
+    meter: Meter<'a>,
+    /// By device and inode: what is expected, and the problem.
+    known: BTreeMap<(u64, u64), (String, Option<String>)>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(callbacks: &'a BackupCallbacks<'a>) -> Checker<'a> {
+        Checker { meter: Meter::new(callbacks, None), known: BTreeMap::new() }
+    }
+
+    /// What is damaged or missing of a generation. Segments that begin after `last` are not read.
+    pub(super) fn problems(
+        &mut self,
+        folder: &Path,
+        manifest: &BackupManifest,
+        last: u64,
+    ) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        if let Some(gap) = gap(manifest) {
+            problems.push(gap);
+        }
+        for segment in manifest.log.iter().filter(|segment| segment.first <= last) {
+            problems.extend(self.problem(folder, &segment.file, Some(segment))?);
+        }
+        for file in &manifest.files {
+            problems.extend(self.problem(folder, file, None)?);
+        }
+        Ok(problems)
+    }
+
+    fn problem(
+        &mut self,
+        folder: &Path,
+        file: &BackupFile,
+        segment: Option<&BackupSegment>,
+    ) -> Result<Option<String>> {
+        let path = folder.join(&file.path);
+        let named = |problem: String| format!("`{}` {problem}", file.path);
+        let found = match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() => found,
+            Ok(_) => return Ok(Some(named("is not a file".into()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Some(named("is missing".into())));
+            }
+            Err(error) => return Err(unusable(&path, "read", &error)),
+        };
+        let inode = (found.dev(), found.ino());
+        let expected =
+            format!("{} {} {:?}", file.bytes, file.blake3, segment.map(|segment| segment.checksum));
+        if let Some((known, problem)) = self.known.get(&inode)
+            && *known == expected
+        {
+            return Ok(problem.clone().map(named));
+        }
+        let problem = self.read(&path, file, segment)?;
+        self.known.insert(inode, (expected, problem.clone()));
+        Ok(problem.map(named))
+    }
+
+    fn read(
+        &mut self,
+        path: &Path,
+        file: &BackupFile,
+        segment: Option<&BackupSegment>,
+    ) -> Result<Option<String>> {
+        let digest = match files::digest(path, &mut self.meter) {
+            Ok(digest) => digest,
+            Err(error) => {
+                self.meter.add(0)?;
+                return Ok(Some(error.message));
+            }
+        };
+        let state = segment.map(|segment| check_segment(path, segment.first, u64::MAX)).transpose()?;
+        if let Some(SegmentState::Damaged { offset }) = state {
+            return Ok(Some(format!("is damaged at byte {offset}")));
+        }
+        if !digest.is(file) {
+            return Ok(Some(match digest.bytes == file.bytes {
+                true => "is damaged: its checksum is another".to_owned(),
+                false => format!("has {} bytes instead of {}", digest.bytes, file.bytes),
+            }));
+        }
+        Ok(match (state, segment) {
+            (Some(SegmentState::Whole { last, checksum, .. }), Some(segment))
+                if (last, checksum) != (segment.last, segment.checksum) =>
+            {
+                Some(format!("ends with transaction {last} instead of {}", segment.last))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The first transaction that no segment has, if the segments are not those of one log from its beginning.
+fn gap(manifest: &BackupManifest) -> Option<String> {
+    let mut next = 1;
+    for segment in &manifest.log {
+        if segment.first != next {
+            break;
+        }
+        next = segment.last + 1;
+    }
+    (next != manifest.seq + 1).then(|| format!("the log lacks transaction {next}"))
+}

@@ -1,0 +1,163 @@
+//! `backup`, which also lists and checks the generations of a folder without opening a memory.
+
+use super::local::LocalCommand;
+use super::session::Session;
+use super::{call_value, progress};
+use crate::ops::{self, BackupOutput, Op as _, Progress, mebibytes, second, table};
+use poc_graph::error::{Error, Exit, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::backup::{self, BackupCallbacks, BackupGeneration};
+use serde::Serialize;
+use std::path::Path;
+
+/// Back up this memory into a folder, as one more generation
+///
+/// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction, the settings,
+/// agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write meanwhile. What the folder
+/// already has is not copied again (it is a hard link to the earlier generation), and everything is read back and compared.
+/// `restore` restores a generation or an earlier state.
+///
+/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST and the page,
+/// keys of providers (they are in the environment), logs, what `setup` wrote, positions in transcripts, and other profiles.
+#[derive(Debug, clap::Args)]
+pub(super) struct Backup {
+    #[command(flatten)]
+    request: ops::Backup,
+    /// List the generations of the folder
+    #[arg(long, conflicts_with_all = ["keep", "verify"])]
+    list: bool,
+    /// Check every file of every generation
+    #[arg(long, conflicts_with = "keep")]
+    verify: bool,
+}
+
+/// What `backup` answers.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum BackupAnswer {
+    /// A generation was written.
+    Written(BackupOutput),
+    /// The generations, newest first.
+    Listed { generations: Vec<GenerationOutput> },
+}
+
+/// A generation.
+#[derive(Debug, Serialize)]
+pub(super) struct GenerationOutput {
+    generation: String,
+    /// Sequence number of the last transaction.
+    seq: u64,
+    /// When it began.
+    at: Timestamp,
+    /// Notes in use, of all tenants; unknown if the manifest is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<u64>,
+    /// The length of all files, also of those that other generations share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_bytes: Option<u64>,
+    /// What is damaged or missing. `--list` reads only the manifest.
+    problems: Vec<String>,
+}
+
+impl GenerationOutput {
+    fn of(generation: &BackupGeneration) -> GenerationOutput {
+        let manifest = generation.manifest.as_ref();
+        GenerationOutput {
+            generation: generation.name.clone(),
+            seq: generation.seq,
+            at: generation.at,
+            notes: manifest.ok().map(|manifest| manifest.notes),
+            total_bytes: manifest.ok().map(|manifest| manifest.bytes()),
+            problems: manifest.err().cloned().into_iter().collect(),
+        }
+    }
+}
+
+impl LocalCommand for Backup {
+    const NAME: &'static str = "backup";
+    type Output = BackupAnswer;
+
+    fn run(self, session: &Session) -> Result<BackupAnswer> {
+        let folder = &self.request.folder;
+        if self.list {
+            let generations = backup::generations(folder)?.iter().map(GenerationOutput::of).collect();
+            return Ok(BackupAnswer::Listed { generations });
+        }
+        if self.verify {
+            return verify(folder, session);
+        }
+        let op = ops::find(Self::NAME).ok_or_else(|| Error::internal("there is no op `backup`"))?;
+        let request = serde_json::to_value(&self.request)
+            .map_err(|error| Error::internal(format!("a request cannot be encoded: {error}")))?;
+        let answer = call_value(session, op, request)?;
+        let output: BackupOutput = serde_json::from_value(answer)
+            .map_err(|error| Error::internal(format!("the answer of `backup` cannot be decoded: {error}")))?;
+        if let Some(notice) = ops::Backup::notice(&output) {
+            tracing::warn!("{notice}");
+        }
+        Ok(BackupAnswer::Written(output))
+    }
+
+    fn show(answer: &BackupAnswer) -> String {
+        let generations = match answer {
+            BackupAnswer::Written(output) => return ops::Backup::show(output),
+            BackupAnswer::Listed { generations } => generations,
+        };
+        if generations.is_empty() {
+            return "no backups\n".to_owned();
+        }
+        let mut rows =
+            vec![["GENERATION", "SEQ", "TIME", "NOTES", "SIZE", "STATE"].map(str::to_owned).to_vec()];
+        for generation in generations {
+            let unknown = || "-".to_owned();
+            rows.push(vec![
+                generation.generation.clone(),
+                generation.seq.to_string(),
+                second(generation.at),
+                generation.notes.map_or_else(unknown, |notes| notes.to_string()),
+                generation.total_bytes.map_or_else(unknown, mebibytes),
+                if generation.problems.is_empty() { "ok" } else { "damaged" }.to_owned(),
+            ]);
+        }
+        let mut text = table(&rows);
+        for generation in generations {
+            for problem in &generation.problems {
+                text.push_str(&format!("{}: {problem}\n", generation.generation));
+            }
+        }
+        text
+    }
+
+    fn exit(answer: &BackupAnswer) -> Exit {
+        match answer {
+            BackupAnswer::Listed { generations }
+                if generations.iter().any(|generation| !generation.problems.is_empty()) =>
+            {
+                Exit::Failed
+            }
+            _ => Exit::Ok,
+        }
+    }
+}
+
+/// Reads every file of every generation.
+fn verify(folder: &Path, session: &Session) -> Result<BackupAnswer> {
+    let generations = backup::generations(folder)?;
+    let bar = progress::Bar::new(&session.globals);
+    let callbacks = BackupCallbacks { progress: &|done, total| show(&bar, done, total), go_on: &|| Ok(()) };
+    let checks = backup::verify(&generations, &callbacks)?;
+    bar.clear();
+    let checked = generations.iter().zip(checks);
+    let generations = checked
+        .map(|(generation, check)| GenerationOutput {
+            problems: check.problems,
+            ..GenerationOutput::of(generation)
+        })
+        .collect();
+    Ok(BackupAnswer::Listed { generations })
+}
+
+/// Shows how many bytes were read.
+pub(super) fn show(bar: &progress::Bar, done: u64, total: Option<u64>) {
+    bar.show(&Progress { what: "MiB".into(), done: done >> 20, total: total.map(|total| total >> 20) });
+}

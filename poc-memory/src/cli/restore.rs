@@ -1,0 +1,123 @@
+//! `restore`
+
+use super::local::LocalCommand;
+use super::session::Session;
+use super::{files, progress};
+use crate::ops::{self, plural, second};
+use poc_config::paths::Paths;
+use poc_graph::error::Result;
+use poc_graph::time::{Clock as _, Moment, SystemClock, Timestamp};
+use poc_notes::backup::{self, BackupCallbacks, RestorePoint};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Restore a backup, or an earlier state of it, where there is no store
+///
+/// The newest generation that has the state is checked, copied and opened once before it appears; a damaged one is not
+/// restored. Settings, agents, prompts and the prompts and replies of runs appear only where there are none. The backup is
+/// not changed and shares no file with what is restored.
+#[derive(Debug, clap::Args)]
+pub(super) struct Restore {
+    /// The backup folder
+    #[arg(value_name = "FOLDER", value_parser = ops::path)]
+    folder: PathBuf,
+    /// Restore the state after this transaction, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
+    #[arg(long, value_name = "SEQ|TIME", value_parser = point)]
+    to: Option<Point>,
+    /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
+    #[arg(long, value_name = "FOLDER", value_parser = ops::path)]
+    into: Option<PathBuf>,
+}
+
+/// A state as it is written on the command line.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    Seq(u64),
+    Time(Moment),
+}
+
+/// A sequence number or a time.
+fn point(word: &str) -> Result<Point, String> {
+    if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
+        return match word.parse() {
+            Ok(seq) if seq > 0 => Ok(Point::Seq(seq)),
+            _ => Err(format!("there is no transaction {word}; they are counted from 1")),
+        };
+    }
+    Moment::parse(word).map(Point::Time).map_err(|error| error.line())
+}
+
+/// What `restore` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct RestoreOutput {
+    /// The generation that it came from.
+    generation: String,
+    /// Sequence number of the last transaction.
+    seq: u64,
+    /// When that was made.
+    at: Timestamp,
+    /// Notes in use, of all tenants.
+    notes: u64,
+    store: PathBuf,
+    /// Files and folders that were restored, beside the store.
+    restored: Vec<PathBuf>,
+    /// Files and folders that existed already and were left as they are.
+    kept: Vec<PathBuf>,
+    /// Newer generations with that state that are damaged.
+    skipped: Vec<String>,
+}
+
+impl LocalCommand for Restore {
+    const NAME: &'static str = "restore";
+    type Output = RestoreOutput;
+
+    fn run(self, session: &Session) -> Result<RestoreOutput> {
+        let target = match &self.into {
+            Some(home) => Paths::in_folder(home).of_profile(session.paths.profile())?,
+            None => session.paths.clone(),
+        };
+        let point = match self.to {
+            None => RestorePoint::Newest,
+            Some(Point::Seq(seq)) => RestorePoint::Seq(seq),
+            Some(Point::Time(moment)) => RestorePoint::At(moment.from(SystemClock.now())),
+        };
+        let bar = progress::Bar::new(&session.globals);
+        let progress = |done, total| super::backup::show(&bar, done, total);
+        let callbacks = BackupCallbacks { progress: &progress, go_on: &|| Ok(()) };
+        let report = backup::restore(&self.folder, point, &target, &callbacks)?;
+        bar.clear();
+        // The first line of agent files refers to it.
+        files::schema(&target)?;
+        Ok(RestoreOutput {
+            generation: report.generation,
+            seq: report.seq,
+            at: report.at,
+            notes: report.notes,
+            store: report.store,
+            restored: report.restored,
+            kept: report.kept,
+            skipped: report.skipped,
+        })
+    }
+
+    fn show(output: &RestoreOutput) -> String {
+        let mut text = format!(
+            "restored transaction {} of {}, {} in use, from {}\n",
+            output.seq,
+            second(output.at),
+            plural(output.notes, "note"),
+            output.generation
+        );
+        text.push_str(&format!("{:<9}{}\n", "restored", output.store.display()));
+        let groups = [("restored", &output.restored), ("kept", &output.kept)];
+        for (what, path) in
+            groups.into_iter().flat_map(|(what, paths)| paths.iter().map(move |path| (what, path)))
+        {
+            text.push_str(&format!("{what:<9}{}\n", path.display()));
+        }
+        for damaged in &output.skipped {
+            text.push_str(&format!("damaged  {damaged}\n"));
+        }
+        text
+    }
+}

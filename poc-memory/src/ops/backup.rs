@@ -1,0 +1,140 @@
+//! `backup`
+
+use super::text::{plural, second};
+use super::{Access, Ctx, Op, Progress, argument};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::backup::{self, BackupCallbacks};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Write a generation of this memory into a backup folder: the log of all tenants, settings, agents, prompts and the
+/// prompts and replies of past runs. What the folder already has is not copied again, and everything is read back.
+/// Indexes, tokens, sign-in sessions, logs and other profiles are left out.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backup {
+    /// The backup folder; it is created if it is missing
+    #[arg(value_name = "FOLDER", value_parser = argument::path)]
+    pub(crate) folder: PathBuf,
+    /// Generations that the folder keeps, 1 to 10000; older ones are deleted [default: `[backup] keep`]
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<usize>,
+}
+
+/// What a backup wrote.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct BackupOutput {
+    /// The generation: the name of its folder.
+    generation: String,
+    /// Whether the newest generation has the same content already, so that no other was written.
+    unchanged: bool,
+    /// Sequence number of its last transaction.
+    seq: u64,
+    /// When it began.
+    at: Timestamp,
+    /// Notes in use, of all tenants.
+    notes: u64,
+    /// All files of the generation.
+    total_bytes: u64,
+    copied_files: u64,
+    copied_bytes: u64,
+    /// Files that an earlier generation already had.
+    linked_files: u64,
+    linked_bytes: u64,
+    /// Damaged files of earlier generations, which were copied again.
+    #[serde(default)]
+    damaged: Vec<String>,
+    /// Generations that were deleted.
+    #[serde(default)]
+    removed: Vec<String>,
+    /// What was left out because it is not a file.
+    #[serde(default)]
+    left_out: Vec<PathBuf>,
+}
+
+impl Op for Backup {
+    const NAME: &'static str = "backup";
+    const ACCESS: Access = Access::Person;
+    const PER_TENANT: bool = false;
+    const LONG_RUNNING: bool = true;
+    type Output = BackupOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<BackupOutput> {
+        let memory = ctx.memory;
+        let keep = argument::count("keep", self.keep, ("backup.keep", memory.config.backup.keep))?;
+        let stop = ctx.host.calls();
+        let callbacks = BackupCallbacks {
+            progress: &|done, total| {
+                let total = total.map(|total| total >> 20);
+                (ctx.progress)(Progress { what: "MiB".into(), done: done >> 20, total });
+            },
+            go_on: &|| match stop.is_cancelled() {
+                true => Err(Error::new(Code::Unavailable, "the daemon stops: the backup was not completed")),
+                false => Ok(()),
+            },
+        };
+        let report =
+            backup::create(&memory.store, &memory.paths, &self.folder, keep, memory.now(), &callbacks)?;
+        let manifest = &report.manifest;
+        Ok(BackupOutput {
+            unchanged: report.unchanged,
+            seq: manifest.seq,
+            at: manifest.at,
+            notes: manifest.notes,
+            total_bytes: manifest.bytes(),
+            copied_files: report.copied.0,
+            copied_bytes: report.copied.1,
+            linked_files: report.linked.0,
+            linked_bytes: report.linked.1,
+            damaged: report.damaged,
+            removed: report.removed,
+            left_out: report.left_out,
+            generation: report.name,
+        })
+    }
+
+    fn notice(output: &BackupOutput) -> Option<String> {
+        if output.damaged.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{} of earlier generations are damaged and were copied again: `--verify` lists what is damaged",
+            plural(output.damaged.len() as u64, "file")
+        ))
+    }
+
+    fn show(output: &BackupOutput) -> String {
+        let state = format!(
+            "transaction {} of {}, {} in use",
+            output.seq,
+            second(output.at),
+            plural(output.notes, "note")
+        );
+        if output.unchanged {
+            return format!("nothing has changed since {}: {state}\n", output.generation);
+        }
+        let mut text = format!("{}: {state}\n", output.generation);
+        text.push_str(&format!(
+            "copied {} ({}), linked {} ({}), everything read back\n",
+            plural(output.copied_files, "file"),
+            mebibytes(output.copied_bytes),
+            plural(output.linked_files, "file"),
+            mebibytes(output.linked_bytes)
+        ));
+        for name in &output.removed {
+            text.push_str(&format!("deleted {name}\n"));
+        }
+        for path in &output.left_out {
+            text.push_str(&format!("left out {}\n", path.display()));
+        }
+        text
+    }
+}
+
+/// A size in MiB, with one decimal.
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
+}
