@@ -80,7 +80,11 @@ export class GraphCanvas {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const ratio = devicePixelRatio || 1;
     const style = getComputedStyle(this.canvas);
-    const color = (name) => style.getPropertyValue(name).trim();
+    // `light-dark()` has a value only in a property that is a colour.
+    const color = (name) => {
+      this.canvas.style.color = `var(${name})`;
+      return style.color;
+    };
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = color("--ground");
     context.fillRect(0, 0, width, height);
