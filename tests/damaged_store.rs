@@ -153,6 +153,20 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
         files.into_iter().filter(|(path, _)| is_part(path)).collect::<BTreeMap<_, _>>()
     };
     assert!(parts(files(&store)) == parts(before));
-    // What was written after the repair is kept too.
-    assert!(store.join("quarantine/undone-2/log").exists());
+    // What was written after the repair is kept too, and can be read.
+    let list = &repair(&world, &["--list"])["put-aside"];
+    let names: Vec<&str> =
+        list.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["repair-1", "undone-2"], "{list}");
+    assert_eq!((&list[0]["changes"], list[1]["range"][0].as_u64()), (&0.into(), Some(1)), "{list}");
+    let notes = repair(&world, &["--show", "undone-2"])["notes"].clone();
+    let titles: Vec<&str> =
+        notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();
+    assert!(titles.contains(&"New") && titles.contains(&"Harbour 3"), "{titles:?}");
+    let missing = world.run(&["repair", "--show", "nothing"]);
+    assert!(
+        missing.status != 0 && missing.stderr.contains("does not contain `nothing`"),
+        "{}",
+        missing.stderr
+    );
 }

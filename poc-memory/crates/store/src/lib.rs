@@ -48,7 +48,7 @@ pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery::Recovery;
-pub use repair::{Repair, RepairOption, RepairSource, undo_repair};
+pub use repair::{PutAside, Repair, RepairOption, RepairSource, notes_put_aside, put_aside, undo_repair};
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
 pub use table::Table;

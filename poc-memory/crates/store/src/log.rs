@@ -19,7 +19,7 @@ pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_tra
 pub(super) use error::LogError;
 pub(super) use recover::{Cut, check_format, inspect};
 pub(super) use salvage::salvage;
-pub(super) use segment::{MAX_RECORD, frame};
+pub(super) use segment::{MAX_RECORD, frame, sound_records};
 
 use super::Txn;
 use parking_lot::RwLock;

@@ -141,6 +141,6 @@ fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
     let message = format!("damaged parts were put aside: {}", names.join(", "));
     vec![
         CheckResult::new(CHECK, CheckState::Warning, message)
-            .hint(format!("they may be the only copy of what they contain: keep `{}`", quarantine.display())),
+            .hint("they may be the only copy of what they contain: see `poc-memory repair --list`"),
     ]
 }

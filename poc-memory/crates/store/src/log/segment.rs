@@ -169,17 +169,17 @@ pub(super) fn count_records(bytes: &[u8]) -> usize {
 }
 
 /// An intact record among damaged bytes.
-pub(super) struct SoundRecord<'a> {
+pub(crate) struct SoundRecord<'a> {
     pub(super) seq: u64,
     /// Of its first byte.
     pub(super) offset: u64,
     /// Bytes of the whole record.
     pub(super) length: u64,
-    pub(super) payload: &'a [u8],
+    pub(crate) payload: &'a [u8],
 }
 
 /// The intact records anywhere in damaged bytes whose sequence numbers are greater than `after`.
-pub(super) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
+pub(crate) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
     /// No log has as many. Without the bound, checksums of random bytes would be computed.
     const MOST_RECORDS: u64 = 1 << 40;
     let mut found = Vec::new();

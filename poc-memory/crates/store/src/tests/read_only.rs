@@ -389,3 +389,36 @@ fn a_whole_store_is_not_repaired() {
     let nothing = tempfile::tempdir().unwrap();
     assert_eq!(Repair::of(nothing.path()).err().unwrap().code, Code::NotFound);
 }
+
+/// Records of tenants and compressed ones count too.
+#[test]
+fn what_was_put_aside_is_counted_and_its_notes_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(put_aside(folder.path()).unwrap(), []);
+    let tenant = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+    put(&store, 1);
+    let own = Node { tenant: tenant.tenant(), ..node(2) };
+    tenant.transact(cause(), |tx| tx.put_node(&own)).unwrap();
+    let long = Node { body: "a long text ".repeat(1000), ..node(3) };
+    store.transact(cause(), |tx| tx.put_node(&long)).unwrap();
+    store.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap();
+    drop((store, tenant));
+    let segment = segment_files(&folder).remove(0);
+    fs::create_dir(folder.path().join("quarantine")).unwrap();
+    fs::write(folder.path().join("quarantine/x.log-24"), &fs::read(segment).unwrap()[24..]).unwrap();
+    fs::create_dir(folder.path().join("quarantine/records")).unwrap();
+    let [records, piece] = &put_aside(folder.path()).unwrap()[..] else { panic!() };
+    assert_eq!((records.name.as_str(), records.changes), ("records", 0));
+    assert_eq!((piece.changes, piece.range), (4, Some((1, 4))));
+    let bodies = |name| notes_put_aside(folder.path(), name).unwrap().into_iter().map(|node| node.body);
+    let mut expected = [node(1).body, node(2).body, long.body];
+    let mut found: Vec<String> = bodies("x.log-24").collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    assert_eq!(bodies("records").count(), 0);
+    for name in ["nothing", "../view", ".", ""] {
+        assert_eq!(notes_put_aside(folder.path(), name).unwrap_err().code, Code::NotFound);
+    }
+}

@@ -1,0 +1,112 @@
+//! Reads what opens and repairs have moved to the quarantine.
+
+use crate::log::sound_records;
+use crate::record_encoding::Record as _;
+use crate::table::Table;
+use crate::txn::Txn;
+use poc_graph::error::{Error, Result};
+use poc_graph::{Node, Tenant};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file or folder in the quarantine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutAside {
+    /// Its name there.
+    pub name: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Changes of any tenant that can still be read in pieces of a log. Those of a records folder are not counted.
+    pub changes: u64,
+    /// The least and the greatest number of these.
+    pub range: Option<(u64, u64)>,
+}
+
+/// What the quarantine of the store in a directory contains, by name. The store may be open.
+///
+/// # Errors
+/// `unavailable` when it cannot be read.
+pub fn put_aside(directory: &Path) -> Result<Vec<PutAside>> {
+    let quarantine = directory.join("quarantine");
+    if !quarantine.exists() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&quarantine).map_err(|error| unreadable(&quarantine, &error))? {
+        let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut part = PutAside { name, bytes: 0, changes: 0, range: None };
+        for file in files(&path)? {
+            part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
+            each_change(&file, &mut |txn| {
+                part.changes += 1;
+                let (first, last) = part.range.unwrap_or((txn.seq, txn.seq));
+                part.range = Some((first.min(txn.seq), last.max(txn.seq)));
+            })?;
+        }
+        found.push(part);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The notes in the pieces of a log that a file or folder in the quarantine contains: each as its last change there left
+/// it, by tenant and id. Notes that were deleted there have the state before.
+///
+/// # Errors
+/// `not_found` when the quarantine does not contain it.
+pub fn notes_put_aside(directory: &Path, name: &str) -> Result<Vec<Node>> {
+    let quarantine = directory.join("quarantine");
+    let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
+    let path = quarantine.join(name);
+    if !is_name || !path.exists() {
+        return Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())));
+    }
+    let mut newest: BTreeMap<(Tenant, Vec<u8>), (u64, Vec<u8>)> = BTreeMap::new();
+    for file in files(&path)? {
+        each_change(&file, &mut |txn| {
+            let nodes = txn.writes.into_iter().filter(|write| write.table == Table::Nodes);
+            for write in nodes {
+                let Some(bytes) = write.after.or(write.before) else { continue };
+                let place = newest.entry((txn.tenant, write.key)).or_default();
+                if txn.seq >= place.0 {
+                    *place = (txn.seq, bytes);
+                }
+            }
+        })?;
+    }
+    newest.into_values().map(|(_, bytes)| Node::decode(&bytes)).collect()
+}
+
+/// The file itself, or all files in the folder.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
+        found.extend(files(&entry.map_err(|error| unreadable(path, &error))?.path())?);
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Calls `each` with the sound changes in a file, if it is a segment of a log or a piece of one.
+fn each_change(file: &Path, each: &mut dyn FnMut(Txn)) -> Result<()> {
+    let is_segment = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
+    if !is_segment {
+        return Ok(());
+    }
+    let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
+    for record in sound_records(&bytes, 0) {
+        if let Ok(txn) = Txn::decode(record.payload) {
+            each(txn);
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be read: {error}", path.display()))
+}
