@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 pub(super) struct Latch(OnceLock<()>);
 
 impl Latch {
-    /// Opens the latch for good.
+    /// Opens the latch permanently.
     pub(super) fn open(&self) {
         self.0.get_or_init(|| ());
     }

@@ -68,7 +68,7 @@ mod tests {
     fn by_hand_on_a_path() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 0.5), (2, 3, 0.1)]);
         let options = SpreadOptions { max_hops: 2, ..OPTIONS };
-        // From 0: 1 gets 0.5, which comes back as 0.25 and goes on as 0.125 to 2.
+        // From 0: 1 gets 0.5, which comes back as 0.25 and continues as 0.125 to 2.
         // From 2: 1 gets 0.25 and 3 gets 0.05; back at 2 that is 0.0625 + 0.0025, and 0 gets 0.125.
         let expected = BTreeMap::from([(0, 1.25 + 0.125), (1, 0.5 + 0.25), (2, 0.125 + 1.0 + 0.065)]);
         let together = found(&view, &[(0, 1.0), (2, 1.0)], options, 2);

@@ -1,7 +1,7 @@
 //! The serialized form of a view: nodes by id without gaps, and no unused names.
 //!
-//! It leaves out what is quick to recompute (look-up tables, counts, the nodes of each keyword). It has no checksum; the caller must
-//! verify the integrity of the bytes.
+//! It leaves out what is quick to recompute (look-up tables, counts, the nodes of each keyword). It has no checksum;
+//! the caller must verify the integrity of the bytes.
 
 use super::fields::Fields;
 use super::names::Names;

@@ -11,10 +11,10 @@ impl View {
     /// Recounts degrees and triangles from the adjacency.
     ///
     /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each edge between live nodes
-    /// is directed from the end of lower degree to the one of higher degree, so that no node has more than √(2m)
-    /// outgoing edges, where m is the number of edges, and every triangle of live nodes is found once, as an edge
-    /// whose ends have a common successor. For a node out of use, the edges between its live neighbours are the
-    /// successors of one that are neighbours too. Takes O(m^1.5) time.
+    /// is directed from the end of lower degree to the end of higher degree. No node then has more than √(2m)
+    /// outgoing edges, where m is the number of edges. Every triangle of live nodes is found once, as an edge whose
+    /// ends have a common successor. The triangles of a node that is not live are counted afterwards: each is an edge
+    /// between two of its live neighbours. Takes O(m^1.5) time.
     pub(super) fn count_degrees_and_triangles(&mut self) {
         for ix in 0..self.slots() {
             let degree = if self.state(ix).is_some() { self.merged_edges(ix).count() as u32 } else { 0 };
