@@ -1,40 +1,18 @@
 //! A transaction under construction. Its reads see everything built before it; its writes are atomic.
 
+mod graph_records;
+
 use super::engine::Engine;
+use super::keys;
 use super::overlay::Overlay;
 use super::record_encoding::Record;
 use super::records::Records;
 use super::table::Table;
 use super::txn::Write;
-use super::{keys, vector};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
+use poc_graph::{NodeId, Tenant, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
-
-/// Why a transaction cannot contain a write.
-#[derive(Debug, thiserror::Error)]
-enum TxError {
-    #[error("the key `{key}` belongs to node `{owner}`")]
-    KeyTaken { key: String, owner: NodeId },
-    #[error("node `{0}` has more than {max} passages", max = u16::MAX)]
-    TooManyPassages(NodeId),
-    #[error("there is no node `{0}`")]
-    NoNode(NodeId),
-}
-
-impl From<TxError> for Error {
-    fn from(error: TxError) -> Error {
-        let message = error.to_string();
-        match error {
-            TxError::KeyTaken { .. } => {
-                Error::conflict(message).hint("choose another key, or change that node")
-            }
-            TxError::TooManyPassages(_) => Error::invalid(message),
-            TxError::NoNode(_) => Error::not_found(message),
-        }
-    }
-}
 
 /// A transaction under construction. It reads and writes only records of its tenant.
 pub struct Tx<'a> {
@@ -168,204 +146,6 @@ impl<'a> Tx<'a> {
         Ok(outcome)
     }
 
-    /// The node with this id, in any state.
-    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
-        Records::node(self, id)
-    }
-
-    /// Whether there is a live node with this id. Quicker than [`Tx::node`].
-    pub fn is_live(&self, id: NodeId) -> Result<bool> {
-        match self.own_node(id) {
-            Some(None) => Ok(false),
-            Some(Some(bytes)) => Ok(Node::decode(bytes)?.state.is_live()),
-            None => Ok(self.view.find(id).is_some_and(|ix| self.view.is_live(ix))),
-        }
-    }
-
-    /// The node with this key or alias.
-    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
-        Records::find_key(self, key)
-    }
-
-    /// The live node with this content hash; the one with the smallest id when there are several.
-    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        Records::find_hash(self, hash)
-    }
-
-    /// The live nodes with a keyword.
-    pub fn nodes_with_keyword(&self, keyword: &str) -> Result<Vec<NodeId>> {
-        let prefix = keys::keyword_prefix(keyword);
-        let found = self.raw_range(Table::Keywords, &prefix)?;
-        Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
-    }
-
-    /// Puts a node and updates its entries for key, aliases, content hash and keywords.
-    ///
-    /// # Errors
-    /// `conflict` when its key or one of its aliases belongs to another node.
-    pub fn put_node(&mut self, node: &Node) -> Result<()> {
-        if node.tenant != self.tenant {
-            return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
-        }
-        for name in node.names() {
-            if let Some(owner) = self.find_key(name)?
-                && owner != node.id
-            {
-                return Err(TxError::KeyTaken { key: name.to_owned(), owner }.into());
-            }
-        }
-        let before = self.node(node.id)?;
-        if before.is_none() && self.view.find(node.id).is_none() {
-            self.new_nodes.insert(node.id);
-        }
-        self.put(node.id.as_bytes(), node)?;
-        // Unchanged entries are not written again.
-        let wanted = entries(node);
-        for (table, key) in before.iter().flat_map(entries) {
-            if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
-                self.put_raw(table, &key, None)?;
-            }
-        }
-        for (table, key) in wanted {
-            let value = if table == Table::Keys { node.id.as_bytes().to_vec() } else { Vec::new() };
-            self.put_raw(table, &key, Some(value))?;
-        }
-        Ok(())
-    }
-
-    /// Deletes a node with its edges, vectors, keywords, visits and activity. Nothing happens when
-    /// it is not there.
-    pub fn delete_node(&mut self, id: NodeId) -> Result<()> {
-        let Some(node) = self.node(id)? else { return Ok(()) };
-        for edge in self.edges(id)? {
-            self.delete_edge(edge.src, edge.kind, edge.dst)?;
-        }
-        for table in [Table::Vectors, Table::Visits, Table::Frames] {
-            for (key, _) in self.raw_range(table, id.as_bytes())? {
-                self.put_raw(table, &key, None)?;
-            }
-        }
-        for (table, key) in entries(&node) {
-            self.put_raw(table, &key, None)?;
-        }
-        self.delete::<Activity>(id.as_bytes())?;
-        self.delete::<Node>(id.as_bytes())
-    }
-
-    /// A message.
-    pub fn message(&self, id: MessageId) -> Result<Option<Message>> {
-        Records::message(self, id)
-    }
-
-    /// Puts a message.
-    pub fn put_message(&mut self, message: &Message) -> Result<()> {
-        self.put(message.id.as_bytes(), message)
-    }
-
-    /// Deletes a message; nothing happens when it is not there.
-    pub fn delete_message(&mut self, id: MessageId) -> Result<()> {
-        self.delete::<Message>(id.as_bytes())
-    }
-
-    /// The messages whose ids start with these bytes, by id.
-    pub fn messages(&self, prefix: &[u8]) -> Result<Vec<Message>> {
-        Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
-    }
-
-    /// Deletes the vectors of a node except those by some embedders.
-    pub fn retain_vectors(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
-        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
-            if !embedders.contains(&keys::read_vector(&key)?.2) {
-                self.put_raw(Table::Vectors, &key, None)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// How many vectors a node has, by any embedder.
-    pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
-        Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())
-    }
-
-    /// The activity of a node.
-    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
-        Records::activity(self, id)
-    }
-
-    /// Puts the activity of a node, which must exist.
-    pub fn put_activity(&mut self, id: NodeId, activity: &Activity) -> Result<()> {
-        self.must_exist(id)?;
-        self.put(id.as_bytes(), activity)
-    }
-
-    /// One edge.
-    pub fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
-        Records::edge(self, src, kind, dst)
-    }
-
-    /// Every edge of a node, outgoing first.
-    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        Records::edges(self, id)
-    }
-
-    /// Puts an edge and its mirror. Both nodes must exist.
-    pub fn put_edge(&mut self, edge: &Edge) -> Result<()> {
-        self.must_exist(edge.src)?;
-        self.must_exist(edge.dst)?;
-        self.put(&keys::edge(edge.src, edge.kind, edge.dst), edge)?;
-        self.put_raw(Table::EdgesIn, &keys::edge(edge.dst, edge.kind, edge.src), Some(Vec::new()))
-    }
-
-    /// Deletes an edge and its mirror.
-    pub fn delete_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<()> {
-        self.delete::<Edge>(&keys::edge(src, kind, dst))?;
-        self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
-    }
-
-    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Deletes surplus
-    /// parts and the vectors of other embedders, which are of the old text. The node must exist.
-    pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
-        self.must_exist(id)?;
-        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
-            let (_, part, of) = keys::read_vector(&key)?;
-            if of != embedder.as_bytes() || usize::from(part) >= parts.len() {
-                self.put_raw(Table::Vectors, &key, None)?;
-            }
-        }
-        self.add_vectors(id, embedder, parts)
-    }
-
-    /// Puts vectors of an unchanged text by another embedder. The node must exist.
-    pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
-        self.must_exist(id)?;
-        for (part, vector) in parts.iter().enumerate() {
-            let part = u16::try_from(part).map_err(|_| TxError::TooManyPassages(id))?;
-            self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
-        }
-        Ok(())
-    }
-
-    /// The last visit of a node by an agent.
-    pub fn visit(&self, agent: &str, id: NodeId) -> Result<Option<Visit>> {
-        self.record(&keys::visit(id, agent))
-    }
-
-    /// Puts the last visit of a node by an agent. Nothing happens when the node does not exist.
-    pub fn put_visit(&mut self, agent: &str, id: NodeId, visit: &Visit) -> Result<()> {
-        if self.raw(Table::Nodes, id.as_bytes())?.is_none() {
-            return Ok(());
-        }
-        self.put(&keys::visit(id, agent), visit)
-    }
-
-    fn must_exist(&self, id: NodeId) -> Result<()> {
-        let exists = match self.own_node(id) {
-            Some(own) => own.is_some(),
-            None => self.view.find(id).is_some(),
-        };
-        if exists { Ok(()) } else { Err(TxError::NoNode(id).into()) }
-    }
-
     /// The record of a node that this transaction wrote; `Some(None)` when it deleted the node.
     fn own_node(&self, id: NodeId) -> Option<Option<&[u8]>> {
         self.writes.get(*self.own_nodes.get(&id)?).map(|write| write.after.as_deref())
@@ -436,16 +216,4 @@ impl Records for Tx<'_> {
             .map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value))
             .collect())
     }
-}
-
-/// The index entries of a node: its key, its aliases and, when it is live, its content hash and keywords.
-fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
-    let mut entries: Vec<(Table, Vec<u8>)> =
-        node.names().map(|name| (Table::Keys, keys::name(name))).collect();
-    if node.state.is_live() {
-        entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
-        let words = node.keywords.iter();
-        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(word, node.id))));
-    }
-    entries
 }

@@ -146,7 +146,7 @@ fn records_of_another_tenant_are_invisible() {
     );
     assert_eq!((theirs.view().node_count(), store.view().node_count()), (0, 2));
     let error = theirs.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.1))).unwrap_err();
-    insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000001`");
+    insta::assert_snapshot!(error, @"there is no note `00000000000000000000000000000001`");
     theirs.transact(cause(), |tx| tx.delete_node(id)).unwrap();
     assert_eq!((numbers(&store), store.edges(id).unwrap()[0].strength), (vec![1, 2], 1.0));
     let error = theirs.snapshot_at(Timestamp(9)).err().unwrap();

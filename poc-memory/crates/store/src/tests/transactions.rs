@@ -101,7 +101,7 @@ fn a_key_of_another_node_is_a_conflict() {
     let thief = Node { key: "n1".into(), ..node(2) };
     let error = store.transact(cause(), |tx| tx.put_node(&thief)).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
-    insta::assert_snapshot!(error, @"the key `n1` belongs to node `00000000000000000000000000000001`");
+    insta::assert_snapshot!(error, @"the key `n1` belongs to note `00000000000000000000000000000001`");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn edges_and_activity_need_their_nodes() {
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
     let error = store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))).unwrap_err();
-    insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000002`");
+    insta::assert_snapshot!(error, @"there is no note `00000000000000000000000000000002`");
     let activity = Activity::born(Timestamp(0), 1.0);
     assert!(store.transact(cause(), |tx| tx.put_activity(node(2).id, &activity)).is_err());
     assert!(store.transact(cause(), |tx| tx.put_vectors(node(2).id, EMBEDDER, &[])).is_err());
