@@ -377,7 +377,9 @@ impl Names {
     /// Replaces ids and the words of the fences around notes.
     fn word(&mut self, word: &str) -> String {
         let id = word.trim_end_matches(|c: char| !c.is_alphanumeric());
-        if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        // The fraction of a weight may have sixteen digits, too.
+        let is_number = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_digit());
+        if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_number {
             let number = self.0.len();
             return self.0.entry(id.to_owned()).or_insert_with(|| format!("ID{number}")).clone()
                 + &word[id.len()..];
