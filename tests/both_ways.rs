@@ -377,9 +377,11 @@ impl Names {
     /// Replaces ids and the words of the fences around notes.
     fn word(&mut self, word: &str) -> String {
         let id = word.trim_end_matches(|c: char| !c.is_alphanumeric());
-        // The fraction of a weight may have sixteen digits, too.
-        let is_number = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_digit());
-        if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_number {
+        // The fraction of a weight, which decays between the two answers. It may have as many digits as an id.
+        if (7..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit()) {
+            return id[..6].to_owned() + &word[id.len()..];
+        }
+        if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let number = self.0.len();
             return self.0.entry(id.to_owned()).or_insert_with(|| format!("ID{number}")).clone()
                 + &word[id.len()..];

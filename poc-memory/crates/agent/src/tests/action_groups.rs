@@ -137,7 +137,7 @@ fn bundled_agents_do_not_change_handwritten_notes() {
     }
     let notes = |world: &World| -> Vec<String> {
         let text = world.graph();
-        text.lines().filter(|line| line.starts_with("Note ")).map(str::to_owned).collect()
+        text.lines().filter(|line| line.starts_with("Node ")).map(str::to_owned).collect()
     };
     let before = notes(&world);
     assert_eq!(before.len(), 3);

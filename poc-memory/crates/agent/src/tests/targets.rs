@@ -284,7 +284,7 @@ fn trust_lost_during_the_call_lowers_the_written_notes() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// Every note whose key occurs in the prompt counts as read.
+    /// Every note whose key or title occurs in the prompt counts as read.
     #[test]
     fn no_note_read_is_trusted_less_than_the_notes_written(
         ties in prop::collection::vec((0usize..6, 0usize..6), 0..10),
@@ -308,7 +308,10 @@ proptest! {
             "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "sources": []}]}));
         world.run(&definition, &model);
         let prompt = model.prompts.lock().pop().unwrap();
-        let read = (0..6).filter(|number| prompt.contains(&format!("key-of-{number}")));
+        let shows = |number: &usize| {
+            prompt.contains(&format!("key-of-{number}")) || prompt.contains(&format!("key of {number}"))
+        };
+        let read = (0..6).filter(shows);
         let least = read.map(|number| levels[trusts[number]]).min().unwrap();
         prop_assert_eq!(world.memory.find("new").unwrap().trust, least.min(Trust::Agent), "{}", prompt);
     }
