@@ -1,9 +1,10 @@
 //! Backups with the real binaries: under load, restored at several transactions, damaged, and killed.
 
+use crate::support::world::files_below;
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -295,8 +296,7 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
     let answer = world.json(&["backup", "backups"]);
     assert!(answer["copied_files"].as_u64().unwrap() > 10, "{answer}");
     world.stop_daemon();
-    let mut files: Vec<PathBuf> = Vec::new();
-    walk(&world.home().join("backups"), &mut files);
+    let files = files_below(&world.home().join("backups"));
     for file in &files {
         let bytes = std::fs::read(file).unwrap();
         assert!(!bytes.windows(11).any(|part| part == b"secret-5a1f"), "{}", file.display());
@@ -326,13 +326,6 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
     let third = copy.json(&["backup", folder.to_str().unwrap()]);
     assert_eq!(third["unchanged"], false);
     assert_eq!(world.run(&["backup", "backups", "--verify"]).status, 0);
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { walk(&path, files) } else { files.push(path) }
-    }
 }
 
 #[test]

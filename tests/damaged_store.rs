@@ -1,6 +1,7 @@
 //! A store with damage in the middle of its log: every answer says so, nothing is written, and no file changes.
 
 use crate::support::World;
+use crate::support::world::files_below;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,16 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Every file below a folder except the lock, with its bytes.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(files(&path));
-        } else if path.file_name().unwrap() != "lock" {
-            all.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    all
+    let of_store = files_below(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");
+    of_store.map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
 }
 
 /// A memory of `count` notes, `note-1` and so on, each of which links to the one before.

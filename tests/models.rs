@@ -3,9 +3,10 @@
 use crate::support::mock_model::{Answer, MockModel};
 #[cfg(feature = "local-models")]
 use crate::support::tiny_gguf::Tiny;
+use crate::support::world::files_below;
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const KEY: &str = "sk-story-0123456789";
 
@@ -36,19 +37,13 @@ fn agent(fallback: &str, schedule: &str) -> String {
 
 /// The files in a folder that contain the key, except the key file.
 fn leaks(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(leaks(&path));
-        } else if path.file_name().is_some_and(|name| name != "key") {
-            let bytes = std::fs::read(&path).unwrap_or_default();
-            if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
-                found.push(path.display().to_string());
-            }
-        }
-    }
-    found
+    let holds_key = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes())
+    };
+    let others =
+        files_below(folder).into_iter().filter(|path| path.file_name().is_some_and(|name| name != "key"));
+    others.filter(holds_key).map(|path| path.display().to_string()).collect()
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Opening the store: checkpoints that an idle daemon saves, and concurrent commands.
 
-use crate::support::world::binary;
+use crate::support::world::{binary, files_below};
 use crate::support::{WAIT_LIMIT, World};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn hits(answer: &serde_json::Value) -> usize {
@@ -54,12 +53,6 @@ fn concurrent_commands_wait_for_each_other() {
     assert_eq!(hits(&world.json(&["search", "-p", "all"])), 6);
 }
 
-/// All files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
 #[test]
 fn files_are_private_whatever_the_umask() {
     let world = World::new();
@@ -79,7 +72,7 @@ fn files_are_private_whatever_the_umask() {
     run(&["insert", "--key", "one", "--title", "A note", "--body", "about page splits"]);
     run(&["search", "splits"]);
     run(&["export", "--vault", "vault"]);
-    let files = files(world.home());
+    let files = files_below(world.home());
     for expected in ["store/log", "store/records", "vault"] {
         assert!(files.iter().any(|path| path.starts_with(world.home().join(expected))), "{files:?}");
     }

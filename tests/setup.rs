@@ -1,9 +1,10 @@
 //! `setup` and `plugin`: what they write for each assistant, and that `setup remove` undoes it.
 
 use crate::support::mock_model::{Answer, MockModel};
+use crate::support::world::files_below;
 use crate::support::{CommandResult, World};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 /// A user with a home folder, in which assistants have settings.
@@ -67,17 +68,8 @@ impl User {
 
     /// The files below the home folder with their texts.
     fn files(&self) -> Vec<(PathBuf, String)> {
-        fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => collect(&path, files),
-                    false => files.push((path.clone(), std::fs::read_to_string(path).unwrap())),
-                }
-            }
-        }
-        let mut files = Vec::new();
-        collect(&self.home, &mut files);
+        let text = |path: PathBuf| (path.clone(), std::fs::read_to_string(path).unwrap());
+        let mut files: Vec<(PathBuf, String)> = files_below(&self.home).into_iter().map(text).collect();
         files.sort();
         files
     }

@@ -190,6 +190,12 @@ impl Drop for World {
     }
 }
 
+/// All files in a folder and in the folders below it.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 /// The path of a binary of the workspace. `cargo test --workspace` builds both binaries into one folder.
 pub(crate) fn binary(program: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_poc-daemon")).with_file_name(program);
