@@ -41,7 +41,7 @@ load CLIENTS="100" SECONDS="60":
 # What agents do to the figures of data sets (folders as `poc-memory eval` takes them): with models that try to do harm,
 # with `--month` the heuristic model for 30 nights, with `--recorded` what a language model said (`model.jsonl`).
 agents *FOLDERS:
-    cargo build --release -p poc-memory -p poc-bench --bins
+    cargo build --release -p poc-daemon -p poc-bench --bins
     bash bench/agents.sh {{FOLDERS}}
 
 # The end-to-end test against a real OpenAI-compatible server (builds one; about 15 minutes the first time).
@@ -66,6 +66,15 @@ conformance-mcp:
 page:
     cargo build --release
     bash tests/page/run.sh
+
+# Build the program for release and pack it: an archive with manual pages, completions and its checksum, in target/archive.
+archive:
+    bash packaging/archive.sh
+
+# Packages for Debian and Fedora from the files of `archive` (needs `cargo install cargo-deb cargo-generate-rpm`).
+packages: archive
+    cargo deb --no-build --no-strip -p poc-daemon
+    cargo generate-rpm -p poc-daemon
 
 # Write the generated documents: REFERENCE.md and the schemas in schema/.
 bless:

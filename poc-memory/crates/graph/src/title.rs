@@ -8,7 +8,7 @@ pub const DERIVED_TITLE_CHARS: usize = 80;
 /// The title derived from a body: its first line with text, without Markdown markup, cut at a word. `None`
 /// without such a line.
 pub fn title_of(body: &str) -> Option<String> {
-    let line = first_line(body)?.trim_start_matches(is_mark);
+    let line = without_marks(first_line(body)?);
     let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
     if line.chars().count() <= DERIVED_TITLE_CHARS {
         return Some(line);
@@ -33,18 +33,37 @@ pub fn title_of(body: &str) -> Option<String> {
     Some(title)
 }
 
-/// The first line that contains more than Markdown markup.
+/// The first line that contains more than Markdown markup and is no comment.
 fn first_line(body: &str) -> Option<&str> {
-    body.lines().find(|line| !line.trim_start_matches(is_mark).is_empty())
+    body.lines().find(|line| !without_marks(line).is_empty() && !is_comment(line.trim()))
+}
+
+/// The line without the markup at its beginning. A single backtick belongs to the text: it begins a piece of code.
+fn without_marks(line: &str) -> &str {
+    let mut rest = line.trim_start_matches(is_mark);
+    while rest.starts_with("``") || rest == "`" {
+        rest = rest.trim_start_matches('`').trim_start_matches(is_mark);
+    }
+    rest
 }
 
 fn is_mark(c: char) -> bool {
-    matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_' | '`') || c.is_whitespace()
+    matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_') || c.is_whitespace()
+}
+
+/// Whether a line is one HTML comment.
+fn is_comment(line: &str) -> bool {
+    line.starts_with("<!--") && line.ends_with("-->")
 }
 
 /// The text with every run of white space as one space.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a title is the derived one. Earlier releases removed a backtick at the beginning.
+fn is_derived(title: &str, derived: &str) -> bool {
+    title == derived || derived.strip_prefix('`') == Some(title)
 }
 
 impl Node {
@@ -53,7 +72,7 @@ impl Node {
     pub fn own_title(&self) -> Option<&str> {
         let repeats = || {
             let heading = first_line(&self.body).is_some_and(|line| line.trim_start().starts_with('#'));
-            !heading && title_of(&self.body).as_deref() == Some(&self.title)
+            !heading && title_of(&self.body).is_some_and(|derived| is_derived(&self.title, &derived))
         };
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
@@ -71,6 +90,11 @@ mod tests {
         check("# \n---\n", None);
         check("\n\n## The journal ##\n\nIt is cut.", Some("The journal"));
         check("- [ ] call   Ann", Some("[ ] call Ann"));
+        check("- `get` returns a note", Some("`get` returns a note"));
+        check("```rust\nfn main() {}\n```", Some("rust"));
+        check("`\n``` \nText", Some("Text"));
+        check("<!-- markdownlint-disable -->\n# Journal", Some("Journal"));
+        check("<!-- a --> Journal", Some("<!-- a --> Journal"));
         let long = title_of(&"word ".repeat(60)).unwrap();
         assert!(long.ends_with("word…") && long.chars().count() <= DERIVED_TITLE_CHARS, "{long}");
         let endless = title_of(&"x".repeat(500)).unwrap();
@@ -92,5 +116,8 @@ mod tests {
         check(&title_of(&long).unwrap(), &long, false);
         check("", "Lentils", false);
         check("Soup", "", true);
+        check("`get` returns", "`get` returns", false);
+        // As an earlier release derived it.
+        check("get` returns", "`get` returns", false);
     }
 }

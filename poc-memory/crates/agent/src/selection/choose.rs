@@ -105,6 +105,8 @@ pub fn choose(
         true => (settings.small_nodes, settings.candidates.min(settings.small_candidates)),
         false => (usize::MAX, settings.candidates),
     };
+    // A prompt about pairs asks about their notes only.
+    let candidates = if set.pairs.is_empty() { candidates } else { 0 };
     chosen.truncate(definition.query.max_results.min(most));
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }

@@ -1,4 +1,6 @@
-//! poc-daemon: owns a memory, runs its agents on schedule, and serves requests on a socket and over HTTP.
+//! The daemon: it owns a memory, runs its agents on schedule, and serves requests on a socket and over HTTP.
+//!
+//! The package builds both programs. All code is in `poc-memory`; `poc-daemon` starts it under its own name.
 
 mod arguments;
 mod checkpoint;
@@ -22,11 +24,17 @@ mod watch;
 use clap::Parser;
 use poc_graph::error::Exit;
 use poc_memory::cli::{restrict_new_files, usage_error};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
+/// The name under which the program is the daemon.
+pub const PROGRAM: &str = "poc-daemon";
+
+/// Runs the daemon with the arguments of a command line, which starts with the program's name, until it is asked to
+/// stop. Returns its exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
-    match arguments::Arguments::try_parse() {
+    match arguments::Arguments::try_parse_from(arguments) {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
             Some(usage) => {
