@@ -54,7 +54,7 @@ use std::process::ExitCode;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some(exit) = hook::run_early(&arguments) {
+    if let Some(exit) = completions::answer(&arguments).or_else(|| hook::run_early(&arguments)) {
         return exit;
     }
     let arguments = command::rewrite_flags(arguments);

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use super::tools::{OfferedTool, offered, running};
-use crate::ops;
+use crate::ops::keys_beginning_with;
 use poc_graph::error::{Error, Result};
 use rmcp::model::{Prompt, PromptArgument};
 use serde_json::{Map, Value, json};
@@ -126,21 +126,8 @@ pub(super) fn takes_key(prompt: &str, argument: &str) -> bool {
     (prompt, argument) == ("recall", "topic")
 }
 
-/// The most completions of an argument.
-const COMPLETIONS: usize = 20;
-
 /// Keys of notes that begin with a text, the heaviest first, for the argument of the prompt `recall` and for the
 /// address of a note. None where a tenant is required, because these requests name none.
 pub(super) fn completions(caller: &dyn Caller, begin: &str) -> Vec<String> {
-    // Other characters have a meaning in the pipeline, and keys hardly ever contain them.
-    if !begin.chars().all(|letter| letter.is_alphanumeric() || "-_.".contains(letter)) {
-        return Vec::new();
-    }
-    let pipeline = format!("key:{begin}* | sort:weight | limit:{COMPLETIONS}");
-    let Some(op) = ops::find("search") else { return Vec::new() };
-    let Ok(found) = caller.call(op, json!({ "pipeline": [format!("all | {pipeline}")] })) else {
-        return Vec::new();
-    };
-    let hits = found.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    hits.iter().filter_map(|hit| Some(hit.get("key")?.as_str()?.to_owned())).collect()
+    keys_beginning_with(begin, |op, request| caller.call(op, request))
 }

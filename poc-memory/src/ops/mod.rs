@@ -27,6 +27,7 @@ mod host;
 mod import;
 mod insert;
 mod json_schema;
+mod key_prefix;
 mod link;
 mod list;
 mod mark;
@@ -58,7 +59,6 @@ mod undo;
 mod view;
 mod visit;
 mod weight;
-
 mod write;
 
 pub use actor::Actor;
@@ -68,6 +68,7 @@ pub(crate) use backup::{Backup, BackupOutput, mebibytes};
 pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
+pub(crate) use key_prefix::keys_beginning_with;
 pub(crate) use hook::{Hook, HookEvent, HookOutput};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use json_schema::schema;

@@ -1,0 +1,153 @@
+//! Completes the values of arguments: keys of notes, agents, runs, profiles, settings, stages of pipelines.
+
+use crate::cli::call_value;
+use crate::cli::command;
+use crate::cli::globals::Globals;
+use crate::cli::session::Session;
+use crate::ops;
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use poc_graph::error::{Error, Result};
+use poc_search::query::vocabulary;
+use poc_store::Store;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+
+/// What an argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Agent,
+    Key,
+    Pipeline,
+    Profile,
+    Run,
+    Setting,
+}
+
+impl Subject {
+    /// What an argument of a command names, if its values can be listed.
+    fn of(command: &str, argument: &Arg) -> Option<Subject> {
+        let id = argument.get_id().as_str();
+        let value =
+            argument.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+        match (command, id, value) {
+            ("config set", "key", _) => Some(Subject::Setting),
+            (_, "profile", _) | ("profile show" | "profile delete", "name", _) => Some(Subject::Profile),
+            ("agent new", ..) => None,
+            (_, _, "AGENT") | (_, "agent", "NAME") => Some(Subject::Agent),
+            (_, _, "RUN") | ("agent diff", "first" | "second", _) => Some(Subject::Run),
+            (_, _, "NODE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
+                Some(Subject::Key)
+            }
+            (_, _, "PIPELINE" | "STAGE") => Some(Subject::Pipeline),
+            _ => None,
+        }
+    }
+}
+
+/// The command line with completions of values. `profile` is the profile that the incomplete command line names.
+pub(super) fn with_values(profile: Option<&str>) -> Command {
+    add(command::build(&Globals::default()), "", profile)
+}
+
+fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
+    let command = command.mut_args(|argument| match Subject::of(name, &argument) {
+        Some(subject) => {
+            let profile = profile.map(str::to_owned);
+            let values = move |current: &OsStr| candidates(subject, current, profile.as_deref());
+            argument.add(ArgValueCompleter::new(values))
+        }
+        None => argument,
+    });
+    command.mut_subcommands(|inner| {
+        let name = format!("{name} {}", inner.get_name()).trim_start().to_owned();
+        add(inner, &name, profile)
+    })
+}
+
+/// The values of a subject that begin with what was typed. None if the memory cannot be asked: a completion must not
+/// print errors.
+fn candidates(subject: Subject, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let globals =
+        Globals { profile: profile.map(str::to_owned), json: true, quiet: true, ..Globals::default() };
+    let Ok(session) = Session::new(globals) else { return Vec::new() };
+    let values = match subject {
+        Subject::Key => Ok(ops::keys_beginning_with(current, |op, request| ask(&session, op.name, request))),
+        Subject::Agent => names(ask(&session, "agent list", json!({})), "agents", "name"),
+        Subject::Run => names(ask(&session, "agent history", json!({})), "runs", "run"),
+        Subject::Profile => session.paths.profiles(),
+        Subject::Setting => poc_config::settings(&session.paths.config_file())
+            .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
+        Subject::Pipeline => Ok(stages(current)),
+    };
+    let fitting = values.unwrap_or_default().into_iter().filter(|value| value.starts_with(current));
+    fitting.map(CompletionCandidate::new).collect()
+}
+
+/// Asks the memory, if there is one.
+fn ask(session: &Session, op: &str, request: Value) -> Result<Value> {
+    let op = ops::find(op).ok_or_else(|| Error::internal(format!("there is no op `{op}`")))?;
+    if !Store::exists(&session.paths.store()) {
+        return Err(Error::not_found("there is no store yet"));
+    }
+    call_value(session, op, request)
+}
+
+/// One text field of each row of an answer.
+fn names(answer: Result<Value>, rows: &str, field: &str) -> Result<Vec<String>> {
+    let answer = answer?;
+    let rows = answer.get(rows).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Ok(rows.iter().filter_map(|row| Some(row.get(field)?.as_str()?.to_owned())).collect())
+}
+
+/// The pipelines that continue `current` with a stage: the word that replaces its last, incomplete stage, with `:` if
+/// the stage takes an argument there.
+fn stages(current: &str) -> Vec<String> {
+    let begin = current.rfind('|').map_or(0, |place| place + 1);
+    let (before, last) = current.split_at(begin);
+    let word = last.trim_start();
+    let before = format!("{before}{}", &last[..last.len() - word.len()]);
+    let fitting = vocabulary().iter().filter(|stage| stage.word.starts_with(word));
+    fitting
+        .map(|stage| {
+            let colon = if stage.signature().starts_with(&format!("{}:", stage.word)) { ":" } else { "" };
+            format!("{before}{}{colon}", stage.word)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn the_last_stage_of_a_pipeline_is_completed() {
+        assert_eq!(stages("all | typ"), ["all | type:"]);
+        assert_eq!(stages("spr"), ["spread"]);
+        assert_eq!(stages("all|not"), ["all|not-visited:"]);
+        assert!(stages("all | type:daily").is_empty());
+        assert_eq!(stages("").len(), vocabulary().len());
+    }
+
+    /// The arguments whose values are completed.
+    #[test]
+    fn arguments_are_recognised() {
+        fn list(command: &Command, name: &str, found: &mut Vec<String>) {
+            for argument in command.get_arguments() {
+                if let Some(subject) = Subject::of(name, argument).filter(|_| argument.get_id() != "profile")
+                {
+                    found.push(format!("{name} {}: {subject:?}", argument.get_id()));
+                }
+            }
+            for inner in command.get_subcommands() {
+                list(inner, format!("{name} {}", inner.get_name()).trim_start(), found);
+            }
+        }
+        let mut found = Vec::new();
+        list(&command::build(&Globals::default()), "", &mut found);
+        found.sort();
+        assert_snapshot!(found.join("\n"), @"");
+    }
+}
