@@ -67,6 +67,11 @@ page:
     cargo build --release
     bash tests/page/run.sh
 
+# Run the tests that hold the promises of RELIABILITY.md, and print a table. `full` tries each of them many more times,
+# and plants bugs that the tests must notice; it takes hours. Names of promises select some: `just reliability full R1`.
+reliability FORM="quick" *PROMISES:
+    python3 tests/reliability/run.py {{FORM}} {{PROMISES}}
+
 # Build the program for release and pack it: an archive with manual pages, completions and its checksum, in target/archive.
 archive:
     bash packaging/archive.sh

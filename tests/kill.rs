@@ -8,12 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+/// The number of kills: `POC_MEMORY_KILLS`, or 20.
+fn rounds() -> u64 {
+    std::env::var("POC_MEMORY_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20)
+}
+
 /// Kills the daemon repeatedly while a client writes notes and agents run.
 #[test]
 fn a_killed_daemon_loses_no_acknowledged_write() {
     let mut world = World::new();
     let mut acknowledged: BTreeSet<String> = BTreeSet::new();
-    for round in 0..20u64 {
+    for round in 0..rounds() {
         world.start_daemon();
         let (sender, receiver) = mpsc::channel::<String>();
         let killed = AtomicBool::new(false);

@@ -70,7 +70,8 @@ impl LocalCommand for Completions {
     fn run(self, _: &Session) -> Result<CompletionsOutput> {
         let shell = self.shell.name();
         let failed = |error: &dyn std::fmt::Display| Error::internal(format!("there is no script: {error}"));
-        let writer = Shells::builtins().completer(shell).ok_or_else(|| failed(&shell))?;
+        let shells = Shells::builtins();
+        let writer = shells.completer(shell).ok_or_else(|| failed(&shell))?;
         let mut script = Vec::new();
         writer
             .write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)

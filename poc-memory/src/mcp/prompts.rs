@@ -5,7 +5,7 @@ use super::tools::{OfferedTool, offered, running};
 use crate::ops::keys_beginning_with;
 use poc_graph::error::{Error, Result};
 use rmcp::model::{Prompt, PromptArgument};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// A prompt.
 struct PromptDef {
