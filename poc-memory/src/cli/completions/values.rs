@@ -148,6 +148,48 @@ mod tests {
         let mut found = Vec::new();
         list(&command::build(&Globals::default()), "", &mut found);
         found.sort();
-        assert_snapshot!(found.join("\n"), @"");
+        assert_snapshot!(found.join("\n"), @r"
+        agent apply run: Run
+        agent check agent: Agent
+        agent diff first: Run
+        agent diff second: Run
+        agent explain agent: Agent
+        agent history agent: Agent
+        agent inspect run: Run
+        agent pause agent: Agent
+        agent reject run: Run
+        agent resume agent: Agent
+        agent review agent: Agent
+        agent review run: Run
+        agent run agent: Agent
+        agent run target: Key
+        agent show agent: Agent
+        agent test agent: Agent
+        agent undo run: Run
+        backlinks node: Key
+        config set key: Setting
+        delete node: Key
+        demote node: Key
+        get node: Key
+        history node: Key
+        insert supersedes: Key
+        link from: Key
+        link to: Key
+        pipeline check pipelines: Pipeline
+        pipeline explain pipelines: Pipeline
+        pipeline explain run: Run
+        profile delete name: Profile
+        profile show name: Profile
+        reinforce node: Key
+        rename node: Key
+        search pipeline: Pipeline
+        supersede new: Key
+        supersede old: Key
+        undo agent: Agent
+        view pipeline: Pipeline
+        visit agent: Agent
+        visit nodes: Key
+        weight node: Key
+        ");
     }
 }
