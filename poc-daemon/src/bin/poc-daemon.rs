@@ -17,7 +17,8 @@ const FAILED: u8 = 1;
 fn main() -> ExitCode {
     let program = beside_this().unwrap_or_else(|| PROGRAM.into());
     // Returns only if the program cannot be started.
-    let error = Command::new(&program).arg0(OsStr::new("poc-daemon")).args(std::env::args_os().skip(1)).exec();
+    let error =
+        Command::new(&program).arg0(OsStr::new("poc-daemon")).args(std::env::args_os().skip(1)).exec();
     eprintln!("error: `{}` cannot be started: {error}", program.display());
     if error.kind() == io::ErrorKind::NotFound {
         eprintln!("hint: install `poc-memory` and `poc-daemon` into one folder");
