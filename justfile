@@ -81,6 +81,10 @@ packages: archive
     cargo deb --no-build --no-strip -p poc-daemon
     cargo generate-rpm -p poc-daemon
 
+# Print how fast the page is in a real browser with generated notes (13,000 by default), after `just page`.
+page-speed *NOTES:
+    bash tests/page/measure.sh {{NOTES}}
+
 # Write the generated documents: REFERENCE.md and the schemas in schema/.
 bless:
     POC_MEMORY_BLESS=1 cargo test --release --workspace up_to_date

@@ -4,6 +4,10 @@ use crate::support::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// An agent that runs only when it is asked to, as a file.
+const OWN_AGENT: &str = "[query]\npipeline = \"all | limit:3\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+    [execution]\nmodel = \"default\"\nactions = [\"weight\"]\n";
+
 /// A session that calls each op. `{run}` is the last run that applied something, `{message}` the last message.
 const SESSION: &[&[&str]] = &[
     &[
@@ -81,6 +85,8 @@ const SESSION: &[&[&str]] = &[
     &["pipeline", "list"],
     &["pipeline", "check"],
     &["pipeline", "check", "@kept", "all | tpye:semantic"],
+    &["pipeline", "complete", "all | ty"],
+    &["pipeline", "complete", "not-visited:", "--at", "12"],
     &["pipeline", "explain", "@kept | spread"],
     &["pipeline", "explain", "@kept", "match:journal", "--run"],
     &["pipeline", "explain", "@broken"],
@@ -105,7 +111,16 @@ const SESSION: &[&[&str]] = &[
     &["agent", "show", "nobody"],
     &["agent", "explain", "linker"],
     &["agent", "explain", "nobody"],
+    &["agent", "show", "linker", "--files"],
     &["agent", "check"],
+    &["agent", "check", "linker", "--file", "[query]\npipelin = \"all\"\n"],
+    &["agent", "check", "linker", "--prompt", "{{ NOTHING }}"],
+    &["agent", "new", "gardener"],
+    &["agent", "new", "gardener"],
+    &["agent", "save", "mine", "--file", OWN_AGENT],
+    &["agent", "save", "mine", "--file", OWN_AGENT],
+    &["agent", "save", "mine", "--file", "[query]\n"],
+    &["agent", "save", "mine"],
     &["agent", "test"],
     &["agent", "test", "linker"],
     // Notes that share an identifier and have no edge, so the linker has work.

@@ -207,7 +207,9 @@ fn only_a_person_decides() {
         assert_eq!(browser.read("/v1/agent/review").status, 403);
         let decisions =
             [apply.as_str(), &format!("/v1/runs/{run}/reject"), &format!("/v1/runs/{run}/undo"), "/v1/undo"];
-        for path in decisions.into_iter().chain(["/v1/agents/linker/pause", "/v1/agents/linker/resume"]) {
+        let agents =
+            ["/v1/agents/linker/pause", "/v1/agents/linker/resume", "/v1/agents/linker/files", "/v1/agents"];
+        for path in decisions.into_iter().chain(agents) {
             let refused = browser.write(path, &json!({}));
             assert_eq!(
                 (refused.status, refused.json()["code"].as_str()),
@@ -224,6 +226,7 @@ fn only_a_person_decides() {
         assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("rejected")), "{line}");
     }
     assert_eq!(http.call("GET /v1/changes", None).status, 403);
+    assert_eq!(http.call("GET /v1/daemon/check", None).status, 403);
 
     let waiting = person.read("/v1/agent/review").json();
     assert_eq!(waiting["proposals"][0]["run"], run.as_str(), "{waiting}");
@@ -233,6 +236,41 @@ fn only_a_person_decides() {
     let undone = person.write(&format!("/v1/runs/{run}/undo"), &json!({})).json();
     assert_eq!(undone["undone"].as_array().unwrap().len(), 1, "{undone}");
     assert!(world.json(&["stats"])["by_edge_kind"]["link"].is_null());
+}
+
+#[test]
+fn a_person_saves_the_files_of_an_agent_that_nobody_else_has_changed() {
+    let (world, http) = world();
+    let person = Browser::signed_in(&world, &http, &[]);
+    assert_eq!(person.write("/v1/agents", &json!({"agent": "mine"})).status, 201);
+    assert_eq!(person.write("/v1/agents", &json!({"agent": "mine"})).status, 409);
+    let read = person.read("/v1/agents/mine?files=true").json()["files"]["agent"].clone();
+    let (text, version) = (read["text"].as_str().unwrap(), read["version"].as_str().unwrap());
+    let file = world.home().join("agents/mine.toml");
+    let save = |text: &str, version: &str| {
+        person.write("/v1/agents/mine/files", &json!({"file": text, "version": version}))
+    };
+    let refused = save("[query]\npipelin = 1\n", version);
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (400, Some("invalid_argument")),
+        "{refused:?}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let saved = save(&format!("# mine\n{text}"), version);
+    assert_eq!((saved.status, &saved.json()["changed"]), (200, &true.into()), "{saved:?}");
+    assert_eq!(saved.json()["files"]["agent"]["previous"], text);
+    // The version that was read is not the one on disk any more.
+    let late = save(&format!("# late\n{text}"), version);
+    assert_eq!((late.status, late.json()["code"].as_str()), (409, Some("conflict")), "{late:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("# mine\n{text}"));
+    assert_eq!(world.json(&["agent", "check", "mine"])["agents"][0]["errors"], json!([]));
+    let checked = person.read("/v1/daemon/check?lines=1").json();
+    assert!(checked["findings"].to_string().contains("mine"), "{checked}");
+    assert!(
+        checked["max_usd_per_day"].is_number() && checked["log"].as_array().unwrap().len() <= 1,
+        "{checked}"
+    );
 }
 
 #[test]
@@ -264,6 +302,11 @@ fn documents_are_strict_and_files_are_revalidated() {
     assert!(shown.body.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{}", shown.body);
     assert!(shown.body.contains("&lt;img src=x onerror=alert(1)&gt;"), "{}", shown.body);
     assert_eq!(browser.get("/notes/nothing").status, 404);
+    // A past note is rendered as it was; a time that cannot be read is an error, as text.
+    assert!(browser.get("/notes/x/y%20z?at=0s").body.contains("data-at=\"0s\""));
+    assert_eq!(browser.get("/notes/x/y%20z?at=2001-01-01").status, 404);
+    let wrong = browser.get("/notes/x/y%20z?at=%3Cscript%3E");
+    assert!(wrong.status == 400 && !wrong.body.contains("<script>"), "{wrong:?}");
     let file = browser.get("/page/base.css");
     assert_eq!((file.status, file.header("cache-control")), (200, Some("no-cache")));
     let etag = file.header("etag").unwrap();

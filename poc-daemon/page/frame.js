@@ -85,6 +85,16 @@ export function say(text, action) {
 /** Shows why an action failed. */
 export const sayError = (error) => say(error.hint ? `${error.message}: ${error.hint}` : error.message);
 
+/** A form in a dialog. */
+export function form(title, fields, action, run) {
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
+    h("form", { method: "dialog", onsubmit: (event) => run(Object.fromEntries(new FormData(event.currentTarget))) },
+      h("h2", { id: "dialog-title" }, title), fields,
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** Runs the listeners of keys while nobody types. */
 export function onKeys(keys) {
   addEventListener("keydown", (event) => {
@@ -112,7 +122,7 @@ class PageTools extends HTMLElement {
       h("button", { class: "plain" }, "Sign out"));
     const badge = mayDecide ? null : h("span", { class: "badge", title: scopeHint() }, mayWrite ? "token" : "read-only");
     this.replaceChildren(...[search, badge, theme, leave].filter(Boolean));
-    onKeys({ "/": () => (document.querySelector("input[type=search]") ?? field).focus() });
+    onKeys({ "/": () => (document.querySelector("main [name=q]") ?? field).focus() });
   }
 }
 

@@ -1,42 +1,66 @@
-// Draws a graph on a canvas: pan, zoom, hover, select. It knows nothing of notes but places, sizes and colours.
+// Shows a graph: pan, zoom, hover, select. It knows nothing of notes but places, sizes and colours.
+//
+// One canvas below shows everything, and is painted anew when the view changes. One canvas above shows what is in focus
+// and the labels, and takes the pointer and the keyboard.
 
-/** The radius of the largest node, in units of the layout, in which linked notes are about 1 apart. */
-const LARGEST = 0.32;
+import { Renderer2D } from "./graph_2d.js";
+import { RendererGL } from "./graph_gl.js";
+import { Layers, radiusOf } from "./graph_layers.js";
+import { h } from "./dom.js";
 
-/** The radius beyond which nodes do not grow, in pixels. */
-const WIDEST = 20;
-
-/** Nodes smaller than this on the screen, in pixels, are drawn as squares, which is much faster. */
-const SMALL = 1.6;
-
-/** Labels drawn at most. */
+/** Labels drawn at most, and those drawn however small the nodes are. */
 const LABELS = 60;
-
-/** Labels drawn however small the nodes are. */
 const ALWAYS = 12;
 
 const ZOOM = 1.25;
 
+/** A view that has not moved for this long, in milliseconds, is painted with all its edges. */
+const REST = 140;
+
 export class GraphCanvas {
-  /** `nodes`: [{x, y, size: 0–1, color, label}], `edges`: [[from, to, strength]] as indexes of nodes. */
-  constructor(canvas, { onhover, onselect }) {
-    Object.assign(this, { canvas, onhover, onselect, nodes: [], edges: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1 });
-    this.context = canvas.getContext("2d", { alpha: false });
+  /** `renderer`: `webgl2` also without a graphics card, `2d`, or what suits the machine. */
+  constructor(place, { label, renderer, onhover, onselect }) {
+    Object.assign(this, { place, renderer, onhover, onselect, nodes: [], edges: [], palette: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1, frames: 0 });
+    this.canvas = h("canvas", { class: "graph-top", tabindex: "0", role: "img", "aria-label": label });
+    place.prepend(this.canvas);
+    this.context = this.canvas.getContext("2d");
+    this.begin();
     this.listen();
-    new ResizeObserver(() => this.resize()).observe(canvas);
+    new ResizeObserver(() => this.resize()).observe(place);
   }
 
-  /** Replaces the graph. With `fit` it is shown as a whole. */
-  set(nodes, edges, fit = true) {
-    Object.assign(this, { nodes, edges, hovered: -1, selected: -1 });
-    this.byColor = new Map();
-    nodes.forEach(({ color }, at) => this.byColor.get(color)?.push(at) ?? this.byColor.set(color, [at]));
-    this.neighbors = nodes.map(() => []);
-    for (const [from, to] of edges) {
-      this.neighbors[from].push(to);
-      this.neighbors[to].push(from);
+  /** Makes the canvas below. If WebGL2 is not there, or goes away, it is a 2-D canvas. */
+  begin(plain = this.renderer === "2d") {
+    this.base?.remove();
+    this.base = h("canvas", { class: "graph-base", "aria-hidden": "true" });
+    this.canvas.before(this.base);
+    try {
+      if (plain) throw new Error("not wanted");
+      this.painter = new RendererGL(this.base, this.renderer === "webgl2");
+      this.base.addEventListener("webglcontextlost", () => { this.begin(true); this.resize(); });
+    } catch {
+      // A canvas that was asked for WebGL2 gives no other context.
+      const again = h("canvas", { class: "graph-base", "aria-hidden": "true" });
+      this.base.replaceWith(again);
+      this.base = again;
+      this.painter = new Renderer2D(again);
     }
-    this.ranked = [...nodes.keys()].sort((a, b) => nodes[b].size - nodes[a].size);
+    this.place.dataset.renderer = this.painter instanceof RendererGL ? "webgl2" : "2d";
+  }
+
+  /** `nodes`: [{x, y, size: 0–1, color: index in the palette, label}], `edges`: [[from, to, strength]] as indexes of nodes. */
+  set(nodes, edges, palette, fit = true) {
+    const same = this.edges === edges;
+    Object.assign(this, { nodes, edges, palette, hovered: -1, selected: -1, layers: new Layers(nodes, edges) });
+    if (!same) {
+      this.neighbors = nodes.map(() => []);
+      for (const [from, to] of edges) {
+        this.neighbors[from].push(to);
+        this.neighbors[to].push(from);
+      }
+    }
+    this.ranked = this.layers.notes.ranked;
+    this.painter.reset?.();
     if (fit) this.fit();
     this.draw();
   }
@@ -44,30 +68,30 @@ export class GraphCanvas {
   fit() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!this.nodes.length || !width) return;
-    let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-    for (const { x, y } of this.nodes) {
-      left = Math.min(left, x);
-      right = Math.max(right, x);
-      top = Math.min(top, y);
-      bottom = Math.max(bottom, y);
-    }
+    const { left, right, top, bottom } = this.layers.notes.box;
     this.x = (left + right) / 2;
     this.y = (top + bottom) / 2;
     this.scale = Math.min(160, 0.92 * Math.min(width / (right - left + 1), height / (bottom - top + 1)));
-    this.fitted = true;
+    this.fitted = this.scale;
   }
 
   resize() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const { clientWidth: width, clientHeight: height } = this.place;
     const ratio = devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
+    for (const canvas of [this.canvas, this.base]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+    }
     if (!this.moved) this.fit();
-    this.draw();
+    // At once: a canvas of a new size is empty.
+    this.paint();
   }
 
-  /** Draws with the next frame. */
-  draw() {
+  /** Draws with the next frame; after the last of several moves, again with everything. */
+  draw(moving = false) {
+    this.moving = moving;
+    clearTimeout(this.rest);
+    if (moving) this.rest = setTimeout(() => this.draw(), REST);
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
       this.pending = 0;
@@ -75,116 +99,87 @@ export class GraphCanvas {
     });
   }
 
+  /** The part of the layout that is in view. */
+  box() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const [halfWidth, halfHeight] = [width / 2 / this.scale, height / 2 / this.scale];
+    return { left: this.x - halfWidth, right: this.x + halfWidth, top: this.y - halfHeight, bottom: this.y + halfHeight };
+  }
+
   paint() {
-    const { context, nodes, scale } = this;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!this.layers || !width || !height) return;
+    const color = this.color();
+    const [dx, dy] = [width / 2 - this.x * this.scale, height / 2 - this.y * this.scale];
+    const layer = this.layers.at(this.scale, this.box(), this.painter.limits);
+    this.layer = layer;
+    this.painter.draw(layer, { width, height, ratio: devicePixelRatio || 1, scale: this.scale, dx, dy, palette: this.palette,
+      ground: color("--ground"), line: color("--line-strong"), moving: this.moving });
+    this.frames += 1;
+    this.paintTop(dx, dy, color);
+  }
+
+  /** What is in focus, and the labels. */
+  paintTop(dx, dy, color) {
+    const { context, layer, scale } = this;
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const ratio = devicePixelRatio || 1;
-    const style = getComputedStyle(this.canvas);
-    // `light-dark()` has a value only in a property that is a colour.
-    const color = (name) => {
-      this.canvas.style.color = `var(${name})`;
-      return style.color;
-    };
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = color("--ground");
-    context.fillRect(0, 0, width, height);
-    const [dx, dy] = [width / 2 - this.x * scale, height / 2 - this.y * scale];
-    const at = (index) => [nodes[index].x * scale + dx, nodes[index].y * scale + dy];
+    context.clearRect(0, 0, width, height);
     const focus = this.selected >= 0 ? this.selected : this.hovered;
-    const near = focus >= 0 ? new Set([focus, ...this.neighbors[focus]]) : null;
-    this.paintEdges(at, width, height, color, focus);
-    for (const [shade, indexes] of this.byColor ?? []) {
-      context.fillStyle = shade;
-      context.globalAlpha = near ? 0.25 : 0.9;
-      context.beginPath();
-      for (const index of indexes) {
-        if (near?.has(index)) continue;
-        this.addNode(at(index), this.radius(index), width, height);
-      }
-      context.fill();
-      context.globalAlpha = 1;
-      if (!near) continue;
-      context.beginPath();
-      for (const index of indexes) if (near.has(index)) this.addNode(at(index), this.radius(index), width, height);
-      context.fill();
-    }
-    this.paintLabels(at, width, height, color, near, focus);
-  }
-
-  radius(index) {
-    const grown = Math.min(LARGEST * this.scale, WIDEST);
-    return Math.max(1, grown * Math.sqrt(0.06 + 0.94 * this.nodes[index].size));
-  }
-
-  addNode([x, y], radius, width, height) {
-    if (x < -radius || y < -radius || x > width + radius || y > height + radius) return;
-    if (radius < SMALL) {
-      this.context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-      return;
-    }
-    this.context.moveTo(x + radius, y);
-    this.context.arc(x, y, radius, 0, 2 * Math.PI);
-  }
-
-  /** Edges in three bands of strength: one path each is much faster than one path an edge. */
-  paintEdges(at, width, height, color, focus) {
-    const { context } = this;
-    const bands = [[0, 0.4, 0.4], [0.4, 0.7, 0.6], [0.7, Infinity, 0.85]];
-    context.strokeStyle = color("--line-strong");
-    context.lineWidth = Math.min(1.5, Math.max(0.4, this.scale / 60));
-    for (const [low, high, alpha] of bands) {
-      context.globalAlpha = alpha * (focus >= 0 ? 0.25 : 0.7);
-      context.beginPath();
-      for (const [from, to, strength] of this.edges) {
-        if (strength >= low && strength < high) this.addEdge(at(from), at(to), width, height);
-      }
-      context.stroke();
-    }
+    this.base.classList.toggle("dimmed", focus >= 0);
+    const { notes } = this.layers;
+    const at = (one, item) => [one.x[item] * scale + dx, one.y[item] * scale + dy];
+    let [labelled, source] = [layer.ranked, layer];
     if (focus >= 0) {
-      context.globalAlpha = 1;
+      const near = [...new Set(this.neighbors[focus])];
       context.strokeStyle = color("--accent");
       context.lineWidth = 1.2;
       context.beginPath();
-      for (const [from, to] of this.edges) if (from === focus || to === focus) this.addEdge(at(from), at(to), width, height);
+      for (const item of near) {
+        context.moveTo(...at(notes, focus));
+        context.lineTo(...at(notes, item));
+      }
       context.stroke();
+      for (const item of [...near, focus]) {
+        context.fillStyle = this.palette[notes.color[item]];
+        context.beginPath();
+        context.arc(...at(notes, item), radiusOf(notes, item, scale), 0, 2 * Math.PI);
+        context.fill();
+      }
+      [labelled, source] = [[focus, ...near], notes];
     }
-    context.globalAlpha = 1;
-  }
-
-  addEdge([x, y], [toX, toY], width, height) {
-    if ((x < 0 && toX < 0) || (y < 0 && toY < 0) || (x > width && toX > width) || (y > height && toY > height)) return;
-    this.context.moveTo(x, y);
-    this.context.lineTo(toX, toY);
-  }
-
-  /** Labels of the largest nodes, and of what is in focus, where they do not overlap. */
-  paintLabels(at, width, height, color, near, focus) {
-    const { context } = this;
     context.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
     context.textBaseline = "middle";
+    context.lineWidth = 3;
+    context.lineJoin = "round";
+    const [ground, text, quiet] = [color("--ground"), color("--text"), color("--quiet")];
     const taken = [];
-    const candidates = near ? [focus, ...[...near].filter((index) => index !== focus)] : this.ranked;
     let drawn = 0;
-    for (const index of candidates) {
+    for (const item of labelled) {
       if (drawn >= LABELS) break;
-      const [x, y] = at(index);
+      const [x, y] = at(source, item);
       if (x < 0 || y < 0 || x > width || y > height) continue;
-      const radius = this.radius(index);
-      if (!near && radius < 4 && drawn >= ALWAYS) break;
-      const text = shortened(this.nodes[index].label);
-      const length = context.measureText(text).width + 6;
+      const radius = radiusOf(source, item, scale);
+      if (focus < 0 && radius < 4 && drawn >= ALWAYS) break;
+      const label = this.labelOf(source, item);
+      const length = context.measureText(label).width + 6;
       const left = x + radius + 3;
       const box = [left + length > width ? x - radius - 3 - length : left, y - 8, length, 16];
-      if (index !== focus && taken.some((other) => overlap(box, other))) continue;
+      if (item !== focus && taken.some((other) => overlap(box, other))) continue;
       taken.push(box);
       drawn += 1;
-      context.lineWidth = 3;
-      context.lineJoin = "round";
-      context.strokeStyle = color("--ground");
-      context.strokeText(text, box[0] + 3, y);
-      context.fillStyle = color(index === focus ? "--text" : "--quiet");
-      context.fillText(text, box[0] + 3, y);
+      context.strokeStyle = ground;
+      context.strokeText(label, box[0] + 3, y);
+      context.fillStyle = item === focus ? text : quiet;
+      context.fillText(label, box[0] + 3, y);
     }
+  }
+
+  /** The name of a note; of a group that of its first note and the number of the others. */
+  labelOf(layer, item) {
+    const others = layer.members[item] - 1;
+    return shortened(this.nodes[layer.first[item]].label) + (others > 0 ? ` +${others.toLocaleString("en")}` : "");
   }
 
   listen() {
@@ -210,7 +205,11 @@ export class GraphCanvas {
       pointers.set(event.pointerId, event);
     });
     const release = (event) => {
-      if (pointers.delete(event.pointerId) && event.type === "pointerup" && travelled < 4) this.select(this.find(event.offsetX, event.offsetY));
+      if (!pointers.delete(event.pointerId) || event.type !== "pointerup" || travelled >= 4) return;
+      const found = this.find(event.offsetX, event.offsetY);
+      // A group opens; a note is selected.
+      if (found >= 0 && this.group) this.zoom(4, event.offsetX, event.offsetY);
+      else this.select(found);
     };
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
@@ -235,45 +234,74 @@ export class GraphCanvas {
     this.x += x / this.scale;
     this.y += y / this.scale;
     this.moved = true;
-    this.draw();
+    this.draw(true);
   }
 
   /** Zooms around a place on the canvas, by default its centre. */
   zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
-    const scale = Math.min(400, Math.max(0.5, this.scale * factor));
+    const scale = Math.min(400, Math.max(Math.min(0.5, (this.fitted ?? 0.5) / 2), this.scale * factor));
     const [fromX, fromY] = [x - this.canvas.clientWidth / 2, y - this.canvas.clientHeight / 2];
     this.x += fromX / this.scale - fromX / scale;
     this.y += fromY / this.scale - fromY / scale;
     this.scale = scale;
     this.moved = true;
-    this.draw();
+    this.draw(true);
   }
 
-  /** The node at a place, or -1. */
+  /** The note at a place, or -1. In a layer of groups it is the first note of the group, and `group` is how many it has. */
   find(x, y) {
+    const { layer, scale } = this;
+    if (!layer) return -1;
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const [at, down] = [(x - width / 2) / this.scale + this.x, (y - height / 2) / this.scale + this.y];
+    const [across, down] = [(x - width / 2) / scale + this.x, (y - height / 2) / scale + this.y];
+    const reach = Math.max(25 / scale, layer.cell);
     let [best, least] = [-1, Infinity];
-    for (const [index, node] of this.nodes.entries()) {
-      const distance = Math.hypot(node.x - at, node.y - down) * this.scale - this.radius(index);
-      if (distance < least) [best, least] = [index, distance];
+    for (const item of layer.in({ left: across - reach, right: across + reach, top: down - reach, bottom: down + reach })) {
+      const distance = Math.hypot(layer.x[item] - across, layer.y[item] - down) * scale - radiusOf(layer, item, scale);
+      if (distance < least) [best, least] = [item, distance];
     }
-    return least < 5 ? best : -1;
+    if (least >= 5) best = -1;
+    this.group = best >= 0 && layer.members[best] > 1 ? layer.members[best] : 0;
+    return best < 0 ? -1 : layer.first[best];
   }
 
   hover(index) {
-    if (index === this.hovered) return;
-    this.hovered = index;
     this.canvas.style.cursor = index >= 0 ? "pointer" : "grab";
-    this.onhover?.(index);
-    this.draw();
+    // A group has no neighbours of its own to show.
+    this.onhover?.(index, this.group);
+    const shown = this.group ? -1 : index;
+    if (shown === this.hovered) return;
+    this.hovered = shown;
+    this.drawTop();
   }
 
   select(index, show = false) {
     this.selected = index;
-    if (show && index >= 0) Object.assign(this, { x: this.nodes[index].x, y: this.nodes[index].y, scale: Math.max(this.scale, 40), moved: true });
+    if (show && index >= 0) {
+      Object.assign(this, { x: this.nodes[index].x, y: this.nodes[index].y, scale: Math.max(this.scale, 40), moved: true });
+      this.draw();
+    }
     this.onselect?.(index);
-    this.draw();
+    this.drawTop();
+  }
+
+  /** Draws the canvas above alone with the next frame. */
+  drawTop() {
+    if (this.pending || this.pendingTop || !this.layer) return;
+    this.pendingTop = requestAnimationFrame(() => {
+      this.pendingTop = 0;
+      const { clientWidth: width, clientHeight: height } = this.canvas;
+      this.paintTop(width / 2 - this.x * this.scale, height / 2 - this.y * this.scale, this.color());
+    });
+  }
+
+  /** Reads colours of the style sheet: `light-dark()` has a value only in a property that is a colour. */
+  color() {
+    const style = getComputedStyle(this.base);
+    return (name) => {
+      this.base.style.color = `var(${name})`;
+      return style.color;
+    };
   }
 }
 

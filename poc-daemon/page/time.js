@@ -31,3 +31,24 @@ export const minute = (text) => element(text, (at) => MINUTE.format(at));
 
 /** `3 hours ago`. */
 export const ago = (text) => element(text, () => relative(text));
+
+/** An instant as the value of a field of the type `datetime-local`, to the minute. */
+export function localValue(text) {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+}
+
+/** The instant of such a field, in UTC. */
+export const fromLocalValue = (value) => new Date(value).toISOString();
+
+/** A form that leads to the same screen as of another time. `keep` are the other fields of its address. */
+export function timeForm(at, keep = {}) {
+  const go = (value) => {
+    const fields = new URLSearchParams(Object.entries(keep).filter(([, kept]) => kept));
+    if (value) fields.set("at", value);
+    location.assign(fields.size ? `?${fields}` : location.pathname);
+  };
+  const field = h("input", { type: "datetime-local", name: "time", required: true, max: localValue(Date.now()), value: at ? localValue(at) : "", "aria-label": "Date and time" });
+  return h("form", { class: "time-form", onsubmit: (event) => { event.preventDefault(); if (field.value) go(fromLocalValue(field.value)); } },
+    field, h("button", {}, "Show as of then"), at && h("button", { type: "button", onclick: () => go("") }, "Now"));
+}

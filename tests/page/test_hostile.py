@@ -1,5 +1,7 @@
 """Notes are hostile input: whatever they contain shows as text, on every screen."""
 
+import json
+
 from conftest import ready
 
 ATTACKS = [
@@ -34,12 +36,21 @@ def test_attacks_show_as_text_on_every_screen(browser):
     long.write_text("# One line\n\n" + "<b>word</b> " * 86_000)
     world.run("import", str(long))
     world.run("agent", "run", "linker", "--propose", check=False)
+    # Agent files with markup, one of them broken.
+    (world.home / "agents").mkdir(exist_ok=True)
+    for name, attack in (("good", ATTACKS[1]), ("broken", ATTACKS[0])):
+        pipeline = "all" if name == "good" else attack
+        quoted = [json.dumps(text) for text in (attack, pipeline, f"{attack} {{{{ NODES }}}}")]
+        (world.home / "agents" / f"{name}.toml").write_text(
+            f"description = {quoted[0]}\n[query]\npipeline = {quoted[1]}\n[prompt]\ninline = {quoted[2]}\n"
+            'placeholders = ["NODES"]\n[execution]\nmodel = "default"\nactions = ["weight"]\n')
     watched = browser.open()
-    watched.expected = ("404",)
+    watched.expected = ("status of 4",)
     page = watched.page
     long_key = world.json("search", "One line", "-k", "1")["results"][0]["key"]
     keys = [f"attack-{number}" for number in range(len(ATTACKS))]
-    paths = ["/", "/search", "/search?q=pwned+script", "/review", "/agents", "/agents/linker", "/activity", "/graph", "/graph?around=attack-3", "/health"]
+    paths = ["/", "/search", "/search?q=pwned+script", "/review", "/agents", "/agents/linker", "/activity", "/graph", "/graph?around=attack-3", "/graph?at=0s", "/health"]
+    paths += ["/agents/good", "/agents/broken", "/notes/attack-3?at=0s", "/notes/attack-3?at=%3Cscript%3Ewindow.pwned=1%3C/script%3E"]
     paths += [f"/search?q=%3Cimg+src%3Dx+onerror%3Dwindow.pwned%3D1%3E", "/notes/%3Cscript%3Ewindow.pwned=1%3C%2Fscript%3E", f"/notes/{long_key}"]
     for path in paths + [f"/notes/{key}" for key in keys]:
         page.goto(browser.path(path))

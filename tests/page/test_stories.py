@@ -4,6 +4,7 @@ import os
 import random
 import time
 
+import pytest
 from conftest import ready
 
 
@@ -46,6 +47,77 @@ def test_search_filters_and_shows_mistakes_in_place(browser):
     assert command == "poc-memory search 'broker' -p 'hybrid,k=256 | type:semantic'"
     page.fill("input[name=keyword]", "no such tag")
     page.wait_for_selector(".empty")
+
+
+def test_pipelines_are_completed_from_the_language(reading):
+    page = reading.open().page
+    page.goto(reading.path("/search"))
+    ready(page)
+    field = page.locator("input[name=q]")
+    field.press_sequentially("all | ty")
+    page.wait_for_selector("[role=option] >> text=type:")
+    field.press("ArrowDown")
+    assert page.get_attribute("input[name=q]", "aria-activedescendant")
+    field.press("Enter")
+    assert field.input_value() == "all | type:"
+    page.wait_for_selector("[role=option] >> text=episodic")
+    field.press_sequentially("sem")
+    page.wait_for_function("() => document.querySelectorAll('[role=option]').length === 1")
+    field.press("ArrowDown")
+    field.press("Tab")
+    assert field.input_value() == "all | type:semantic"
+    page.wait_for_function("() => [...document.querySelectorAll('.hit .tag')].length > 0 && [...document.querySelectorAll('.hit .tag')].every((tag) => tag.textContent === 'semantic')")
+    field.press_sequentially(" | limit:")
+    page.wait_for_selector(".completion-about >> text=a whole number from 1")
+    field.press("Escape")
+    assert not page.is_visible(".completions")
+    # Words are not completed, and a word that is also a stage is a word.
+    field.fill("key")
+    page.wait_for_selector(".hit .share")
+    assert not page.is_visible(".completions")
+
+
+def test_a_note_and_the_graph_as_of_another_time(browser):
+    first = browser.world.json("get", "checkpoint")
+    browser.world.run("insert", "--key", "checkpoint", "--update", "--title", first["title"], "--body", "A checkpoint is a **snapshot** now.")
+    browser.world.run("link", "checkpoint", "backups", "--reason", "both survive a crash")
+    watched = browser.open()
+    watched.expected = ("status of 404",)
+    page = watched.page
+    page.goto(browser.path("/notes/checkpoint"))
+    ready(page)
+    assert "snapshot" in page.inner_text(".prose")
+    page.locator(".change a", has_text="As of then").last.click()
+    page.wait_for_url("**at=*")
+    page.wait_for_selector("#since")
+    ready(page)
+    assert "snapshot" not in page.inner_text(".prose") and "as of" in page.inner_text(".state-line")
+    changed = page.inner_text("section[aria-labelledby=since]")
+    assert "snapshot" in changed and "new" in changed and "1 link" in changed, changed
+    assert page.locator("button", has_text="Edit").count() == 0
+    page.click("a >> text=The graph as of then")
+    page.wait_for_url("**/graph?**")
+    page.wait_for_selector(".graph-since")
+    assert "Since then" in page.inner_text(".graph-since")
+    assert page.input_value("select[name=color]") == "since"
+    page.goto(browser.path("/notes/checkpoint?at=2001-01-01"))
+    assert "at that time" in page.inner_text("h1")
+
+
+def test_health_shows_checks_budgets_and_the_log(browser):
+    page = browser.open().page
+    page.goto(browser.path("/health"))
+    ready(page)
+    checks = page.inner_text("section[aria-labelledby=checks]")
+    assert "embedder" in checks and "agents" in checks
+    assert "of $10" in page.inner_text("section[aria-label='Spent today']")
+    assert "heuristic" in page.inner_text("section[aria-label=Models]")
+    assert page.inner_text("section[aria-labelledby=log]").strip()
+    (browser.world.home / "agents").mkdir(exist_ok=True)
+    (browser.world.home / "agents" / "broken.toml").write_text("[query]\n")
+    page.reload()
+    page.wait_for_selector(".status.bad")
+    assert "broken" in page.inner_text("section[aria-labelledby=checks]")
 
 
 def test_a_note_is_edited_linked_and_taken_back(browser):
@@ -149,32 +221,60 @@ def test_the_page_outlives_its_daemon(browser):
     assert page.inner_text("h1") == "After the restart"
 
 
-def test_the_graph_selects_by_list_keyboard_and_mouse(browser):
-    page = browser.open().page
-    page.goto(browser.path("/graph"))
+COLORS = """() => {
+    const canvas = document.querySelector('.graph-base');
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+    document.querySelector('graph-screen').graph.paint();
+    copy.drawImage(canvas, 0, 0);
+    const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set();
+    for (let at = 0; at < data.length; at += 4) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
+    return seen.size;
+}"""
+
+
+@pytest.mark.parametrize("renderer", ["2d", "webgl2"])
+def test_the_graph_selects_by_list_keyboard_and_mouse(reading, renderer):
+    watched = reading.open()
+    # Chromium warns that it draws WebGL without a graphics card.
+    watched.expected = ("GPU stall", "GL Driver Message", "software", "WebGL")
+    page = watched.page
+    page.goto(reading.path(f"/graph?renderer={renderer}"))
     ready(page)
     page.wait_for_selector(".graph-list button")
-    colors = page.evaluate("""() => {
-        const canvas = document.querySelector('canvas');
-        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-        const seen = new Set();
-        for (let at = 0; at < data.length; at += 4) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
-        return seen.size;
-    }""")
-    assert colors > 20
+    assert page.get_attribute(".graph-canvas", "data-renderer") == renderer
+    assert page.evaluate(COLORS) > 20
+    for color in ("type", "age", "writer", "state", "community"):
+        page.select_option("select[name=color]", color)
+        assert page.locator(".legend li").count() > 0, color
     page.fill(".graph-side input", "b-tree")
     page.wait_for_function("() => document.querySelectorAll('.graph-list li').length < 10")
     page.locator(".graph-list button", has_text="B-tree").first.click()
     page.wait_for_selector(".graph-side h2 >> text=B-tree")
-    page.locator("canvas").focus()
+    page.locator(".graph-top").focus()
     for key in ("ArrowLeft", "+", "-", "0", "Escape"):
         page.keyboard.press(key)
     page.wait_for_selector(".legend")
     page.fill("input[name=pipeline]", "all | type:semantic")
-    page.keyboard.press("Enter")
+    page.press("input[name=pipeline]", "Enter")
     page.wait_for_url("**pipeline=all*")
     page.wait_for_selector(".graph-list button")
     assert page.evaluate("() => document.querySelector('graph-screen').view.nodes.every(({ type }) => type === 'semantic')")
+
+
+def test_clusters_collapse_when_they_are_far_away(reading):
+    page = reading.open().page
+    page.goto(reading.path("/graph?renderer=2d"))
+    ready(page)
+    page.wait_for_selector(".graph-list button")
+    groups = page.evaluate("""() => {
+        const { graph } = document.querySelector('graph-screen');
+        graph.painter.limits = { ...graph.painter.limits, most: 5, apart: 60 };
+        graph.paint();
+        const sum = graph.layer.members.reduce((sum, number) => sum + number, 0);
+        return [graph.layer.count, sum, graph.nodes.length, graph.layer.cell > 0];
+    }""")
+    assert groups[0] < groups[2] == groups[1] and groups[3], groups
 
 
 def test_clicking_at_random_finds_no_error(browser):

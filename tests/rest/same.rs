@@ -110,6 +110,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["pipeline", "check", "all", "all | tpye:x"],
         ),
         ("GET /v1/pipeline/list", None, vec!["pipeline", "list"]),
+        ("GET /v1/pipeline/complete?pipeline=all+%7C+ty", None, vec!["pipeline", "complete", "all | ty"]),
         ("GET /v1/list?limit=2&type=semantic", None, vec!["list", "-n", "2", "--type", "semantic"]),
         ("GET /v1/tags", None, vec!["tags"]),
         ("GET /v1/nodes/btree/backlinks", None, vec!["backlinks", "btree"]),
@@ -124,6 +125,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/view?limit=0", None, vec!["view", "--limit", "0"]),
         ("GET /v1/agents", None, vec!["agent", "list"]),
         ("GET /v1/agents/linker", None, vec!["agent", "show", "linker"]),
+        ("GET /v1/agents/linker?files=true", None, vec!["agent", "show", "linker", "--files"]),
         ("GET /v1/agents/nobody", None, vec!["agent", "show", "nobody"]),
         ("GET /v1/agents/linker/explain", None, vec!["agent", "explain", "linker"]),
         (
@@ -138,6 +140,13 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
         ("GET /v1/runs/{run}/diff/{run}", None, vec!["agent", "diff", "{run}", "{run}"]),
         ("GET /v1/runs/{run}/diff/nothing", None, vec!["agent", "diff", "{run}", "nothing"]),
+        ("POST /v1/agent/check", Some(json!({})), vec!["agent", "check"]),
+        (
+            "POST /v1/agent/check",
+            Some(json!({"agent": "linker", "file": "[query]\n"})),
+            vec!["agent", "check", "linker", "--file", "[query]\n"],
+        ),
+        ("GET /v1/agent/test?agent=linker", None, vec!["agent", "test", "linker"]),
         ("GET /v1/agent/schema", None, vec!["agent", "schema"]),
         ("POST /v1/agent/reload", Some(json!({})), vec!["agent", "reload"]),
         (

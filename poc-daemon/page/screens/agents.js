@@ -2,28 +2,46 @@
 
 import { mayDecide, mayWrite, path, read, write } from "../api.js";
 import { count, h, marked } from "../dom.js";
-import { Screen, empty, say, sayError } from "../frame.js";
+import { diff } from "../diff.js";
+import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { runTable, status } from "../runs.js";
 import { ago, minute } from "../time.js";
+import { AgentEditor } from "../agent_editor.js";
 
 class AgentsScreen extends Screen {
   connectedCallback() {
     this.agent = decodeURIComponent(location.pathname.split("/")[2] ?? "");
     super.connectedCallback();
     onChange(() => this.loadAndShow());
+    addEventListener("agent-saved", () => this.loadAndShow());
   }
 
   async load() {
     if (!this.agent) return { all: await read("/v1/agents") };
     const [shown, explained, history] = await Promise.all([
-      read(path`/v1/agents/${this.agent}`), read(path`/v1/agents/${this.agent}/explain`), read("/v1/runs", { agent: this.agent, limit: 20 }),
+      read(path`/v1/agents/${this.agent}`, { files: true }), read(path`/v1/agents/${this.agent}/explain`), read("/v1/runs", { agent: this.agent, limit: 20 }),
     ]);
     return { shown, explained, runs: history.runs };
   }
 
   show({ all, shown, explained, runs }) {
-    return all ? list(all) : detail(this, shown, explained, runs);
+    if (all) return list(all);
+    // The editor stays as it is while the rest is shown anew.
+    this.editor ??= new AgentEditor();
+    if (shown.files) this.editor.set(this.agent, shown.files);
+    if (!this.editor.isConnected && shown.files) this.append(this.editor);
+    return detail(this, shown, explained, runs);
+  }
+
+  async test() {
+    try {
+      const { agents: [tested] } = await read("/v1/agent/test", { agent: this.agent });
+      this.tested = tested;
+    } catch (error) {
+      sayError(error);
+    }
+    await this.loadAndShow();
   }
 
   async act(run, done) {
@@ -45,9 +63,25 @@ class AgentsScreen extends Screen {
   }
 }
 
+/** Asks for the name of a new agent, and what it begins as. */
+const create = (agents) => form("New agent", [
+  h("p", { class: "quiet" }, "It begins valid and runs only when you ask. Its page opens with every key explained."),
+  h("label", {}, "Name", h("input", { name: "agent", required: true, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", title: "Letters, digits, “-”, “_” and “.”", autocomplete: "off", spellcheck: "false" })),
+  h("label", {}, "Begins as", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
+    agents.map(({ name, description }) => h("option", { value: name }, `a copy of ${name}${description ? `: ${description}` : ""}`)))),
+], "Create", async ({ agent, from }) => {
+  try {
+    await write("/v1/agents", { agent, ...(from && { from }) });
+    location.assign(`/agents/${encodeURIComponent(agent)}`);
+  } catch (error) {
+    sayError(error);
+  }
+});
+
 const list = ({ agents, problems, consolidation }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
-    consolidation?.next && [". Consolidation is due ", ago(consolidation.next)])),
+    consolidation?.next && [". Consolidation is due ", ago(consolidation.next)]),
+  mayDecide && h("div", { class: "actions" }, h("button", { class: "primary", onclick: () => create(agents) }, "New agent"))),
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
   agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
     h("div", { class: "table" }, h("table", {},
@@ -68,24 +102,37 @@ function detail(screen, { definition, agent }, explained, runs) {
     h("div", { class: "title" }, h("h1", {}, agent.name), status(agent.state),
       h("div", { class: "actions" },
         mayWrite && h("button", { onclick: () => screen.run({ dry_run: true }) }, "Dry run"),
+        h("button", { onclick: () => screen.test() }, "Run its tests"),
         mayWrite && h("button", { class: "primary", onclick: () => screen.run() }, "Run now"),
         mayDecide && h("button", { onclick: () => screen.act(() => write(path`/v1/agents/${agent.name}/` + (paused ? "resume" : "pause")), () => (paused ? "Resumed" : "Paused")) },
           paused ? "Resume" : "Pause"))),
     agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)),
-    [agent.error, ...agent.errors].filter(Boolean).map((error) => h("p", { class: "problem" }, marked(error.message ?? error))),
+    (agent.errors.length ? agent.errors : [agent.error]).filter(Boolean).map((error) => h("p", { class: "problem" }, marked(error.message ?? error))),
     screen.outcome && dryRun(screen.outcome),
+    screen.tested && tests(screen.tested),
     h("section", { "aria-labelledby": "next" }, h("h2", { id: "next" }, "Next run"), forecast(explained)),
     explained.finds && h("section", { "aria-labelledby": "finds" }, h("h2", { id: "finds" }, "What it would read"), stages(explained.finds)),
     h("section", { "aria-labelledby": "may" }, h("h2", { id: "may" }, "What it may do"), permit(explained)),
     h("section", { "aria-labelledby": "past" }, h("h2", { id: "past" }, "Past runs"), runs.length ? runTable(runs, false) : h("p", { class: "quiet" }, "It has not run yet.")),
-    definition?.prompt && h("section", {}, h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "long" }, definition.prompt))),
   ];
 }
 
-const dryRun = ({ applied, proposed, rejected, notes }) => h("article", { class: "card" },
-  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written.", notes && [" ", h("bdi", {}, notes)])),
-  h("ul", { class: "rows" }, [...applied, ...proposed, ...rejected].map((action) => h("li", {}, h("bdi", {}, marked(action.action)),
-    action.reason && h("span", { class: "tag" }, action.reason), h("p", { class: "quiet" }, h("bdi", {}, marked(action.why ?? "")))))));
+const dryRun = ({ applied, proposed, rejected, notes, status, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
+  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", [...applied, ...proposed, ...rejected].length === 0 &&
+    h("bdi", {}, marked(message ?? reason ?? status)), notes && [" ", h("bdi", {}, notes)])),
+  h("ul", { class: "rows" }, [...applied, ...proposed.map((one) => ({ ...one, reason: "needs approval" })), ...rejected].map((action) => h("li", {},
+    h("bdi", {}, marked(action.action)), " ", action.reason && h("span", { class: "tag" }, action.reason),
+    (action.why || action.detail) && h("p", { class: "quiet" }, h("bdi", {}, marked(action.detail || action.why))),
+    (action.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)])))));
+
+const tests = ({ tests: all, errors }) => h("article", { class: "card", "aria-label": "Tests" },
+  h("header", {}, h("h3", {}, "Tests"), h("span", { class: "quiet" }, all.length === 0 && errors.length === 0
+    ? ["It has none. ", h("code", {}, "[[tests]]"), " in its file describe notes, a reply and what should come of it."]
+    : `${all.filter(({ ok }) => ok).length} of ${all.length} passed. No model was called and the memory was not touched.`)),
+  h("ul", { class: "rows" }, errors.map((error) => h("li", { class: "bad" }, h("span", { class: "tag" }, "error"), marked(error.message))),
+    all.map(({ name, ok, differences }) => h("li", { class: ok ? null : "bad" }, h("span", { class: "tag" }, ok ? "passed" : "failed"), h("bdi", {}, name),
+      differences.map(({ what, missing = [], unexpected = [], order }) => [h("p", { class: "field-name" }, what),
+        diff(missing.join("\n"), unexpected.join("\n")), order && h("p", { class: "quiet" }, `In another order: ${order.join(", ")}`)])))));
 
 const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_after: pause }) => [
   h("p", {}, agent.next ? ["Due ", ago(agent.next), ", ", minute(agent.next), ". "] : "It has no slot ahead. ",

@@ -1,10 +1,13 @@
 // Whether everything works: the daemon, the indexes, the sizes, the agents' budgets.
 
-import { read } from "../api.js";
+import { mayDecide, read } from "../api.js";
 import { count, h, marked } from "../dom.js";
 import { Screen } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago, minute } from "../time.js";
+
+/** Lines of the log that are shown. */
+const LINES = 30;
 
 class HealthScreen extends Screen {
   connectedCallback() {
@@ -13,11 +16,12 @@ class HealthScreen extends Screen {
   }
 
   async load() {
-    const [daemon, stats] = await Promise.all([read("/v1/daemon/status"), read("/v1/stats")]);
-    return { daemon, stats };
+    const [daemon, stats, checked] = await Promise.all([read("/v1/daemon/status"), read("/v1/stats"),
+      mayDecide ? read("/v1/daemon/check", { lines: LINES }) : null]);
+    return { daemon, stats, checked };
   }
 
-  show({ daemon, stats }) {
+  show({ daemon, stats, checked }) {
     const problems = [...daemon.problems, ...stats.degraded];
     const { graph } = stats;
     return [
@@ -30,7 +34,10 @@ class HealthScreen extends Screen {
         figure("Live notes", stats.live.toLocaleString("en")), figure("Edges", stats.edges.toLocaleString("en")),
         figure("Log", bytes(stats.log_bytes)), figure("Records", bytes(stats.record_bytes)), figure("Indexes", bytes(stats.index_bytes)),
         figure("Slowest index", stats.lag ? `${stats.lag} behind` : "up to date")),
+      checked && findings(checked),
       h("div", { class: "halves" },
+        checked && budgets(checked),
+        checked && models(checked),
         table("Daemon", [
           ["Process", daemon.pid], ["Store", h("code", {}, daemon.store)], ["Socket", h("code", {}, daemon.socket)],
           ["REST", daemon.rest ?? "off"], ["MCP over HTTP", daemon.mcp ?? "off"], ["Page", daemon.page ?? location.origin],
@@ -46,9 +53,33 @@ class HealthScreen extends Screen {
         shares("Notes by type", stats.by_type), shares("Edges by kind", stats.by_edge_kind),
         table("Backlog of agents", Object.entries(stats.backlog ?? {}).map(([name, notes]) => [h("a", { href: `/agents/${encodeURIComponent(name)}` }, name), notes ?? "–"])),
         table("Index lag", Object.entries(stats.lags ?? {}).map(([name, lag]) => [name, lag ? `${lag} changes` : "up to date"]))),
+      checked && h("section", { "aria-labelledby": "log" }, h("h2", { id: "log" }, "Log"), checked.log.length
+        ? h("pre", { class: "long", tabindex: "0", "aria-label": "Last lines of the log" }, h("bdi", {}, checked.log.join("\n")))
+        : h("p", { class: "quiet" }, "The daemon writes its log elsewhere.")),
+      !checked && h("p", { class: "quiet" }, "The checks, budgets and the log are shown to a person: ", h("code", {}, "poc-memory page"), " signs you in."),
     ];
   }
 }
+
+/** How a check ended, for the eye. */
+const TONES = { ok: "good", note: "", warning: "waits", failed: "bad" };
+
+const findings = ({ findings: all }) => h("section", { "aria-labelledby": "checks" }, h("h2", { id: "checks" }, "Checks"),
+  h("ul", { class: "rows" }, all.map(({ check, state, message, hint }) => h("li", {},
+    h("span", { class: `status ${TONES[state]}` }, state), " ", h("strong", {}, check), " ", h("bdi", {}, marked(message)),
+    hint && h("p", { class: "quiet" }, h("bdi", {}, marked(hint)))))));
+
+const money = (amount) => `$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
+
+const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table("Spent today", [
+  ["All agents", `${money(today)} of ${money(most)}`],
+  ...spending.map(({ agent, runs, max_runs_per_day: runsMost, usd, max_usd_per_day: usdMost }) => [
+    h("a", { href: `/agents/${encodeURIComponent(agent)}` }, agent),
+    `${runs}${runsMost ? ` of ${runsMost}` : ""} ${runs === 1 && !runsMost ? "run" : "runs"}, ${money(usd)}${usdMost ? ` of ${money(usdMost)}` : ""}`]),
+]);
+
+const models = ({ models: all }) => table("Models", all.map(({ name, provider, missing, prices }) => [name,
+  [provider, prices && `, $${prices[0]} and $${prices[1]} per million tokens`, missing ? [": ", h("span", { class: "quiet" }, marked(missing))] : ", ready"]]));
 
 const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 

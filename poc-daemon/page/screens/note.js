@@ -3,9 +3,10 @@
 import { mayDecide, mayWrite, path, read, write } from "../api.js";
 import { count, h, marked, notePath, noteLink } from "../dom.js";
 import { diff } from "../diff.js";
-import { Screen, onKeys, say, sayError } from "../frame.js";
+import { Screen, form, onKeys, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { ago, minute } from "../time.js";
+import { ago, minute, timeForm } from "../time.js";
+import { pastHead, since, thenAndNow } from "../time_travel.js";
 
 /** What the kinds of edges are called, in the order in which they are shown. */
 const KINDS = { link: "Links", "derived-from": "Derived from, and derived", supersedes: "Replaces, and replaced", associative: "Recalled together",
@@ -19,22 +20,25 @@ class NoteScreen extends Screen {
     this.article = this.querySelector("article");
     if (!this.article) return;
     this.id = this.article.dataset.node;
+    this.at = this.article.dataset.at;
     const columns = h("div", { class: "note-columns" }, h("div", {}, this.article.querySelector(".prose")), h("aside", { "aria-label": "About this note" }));
     this.article.append(columns);
     this.live = columns.querySelector("aside");
     this.actions = h("div", { class: "note-head" });
     this.article.querySelector("h1").after(this.actions);
-    onKeys({ e: () => mayWrite && this.note && this.edit(), l: () => mayWrite && this.note && this.link() });
+    onKeys({ e: () => mayWrite && this.note && !this.at && this.edit(), l: () => mayWrite && this.note && !this.at && this.link() });
     super.connectedCallback();
     onChange(() => this.loadAndShow());
   }
 
   load() {
+    if (this.at) return thenAndNow(this.id, this.at);
     return Promise.all([read(path`/v1/nodes/${this.id}`), write("/v1/history", { node: this.id })])
       .then(([note, history]) => ({ note, changes: history.changes }));
   }
 
-  show({ note, changes }) {
+  show({ note, changes, then, now }) {
+    if (this.at) return this.showPast(then, now);
     this.note = note;
     this.shown ??= note.version;
     if (note.version !== this.shown && !this.outdated) {
@@ -45,7 +49,21 @@ class NoteScreen extends Screen {
     return [
       h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this)),
       h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(note)),
-      h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History"), changes.map((change) => changeRow(change, this)).reverse()),
+      h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History"), timeForm(null), changes.map((change) => changeRow(change, this)).reverse()),
+    ];
+  }
+
+  /** The note as it was: nothing can be changed there. */
+  showPast(then, now) {
+    this.past?.remove();
+    this.past = pastHead(then, now, this.at);
+    this.actions.before(this.past);
+    this.actions.replaceChildren(...tags(then));
+    return [
+      h("section", { "aria-labelledby": "since" }, h("h2", { id: "since" }, "Changed since"), since(then, now)),
+      h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links then"), edges(then, this)),
+      h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(then)),
+      h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History up to then"), then.history.map((change) => changeRow(change, this)).reverse()),
     ];
   }
 
@@ -99,13 +117,18 @@ class NoteScreen extends Screen {
   }
 }
 
-/** State, type and actions below the title. */
+/** Type, tags and state below the title. */
+const tags = (note) => [
+  h("span", { class: "tag" }, note.type),
+  note.keywords.map((word) => h("a", { class: "tag", href: `/search?keyword=${encodeURIComponent(word)}` }, h("bdi", {}, word))),
+  (note.state !== "active" || note.expired) && h("span", { class: "badge" }, note.expired ? "expired" : note.state),
+  note.trust === "quarantined" && h("span", { class: "badge" }, "quarantined"),
+].flat().filter(Boolean);
+
+/** The same, and what can be done. */
 function head(screen, note) {
   return [
-    h("span", { class: "tag" }, note.type),
-    note.keywords.map((word) => h("a", { class: "tag", href: `/search?keyword=${encodeURIComponent(word)}` }, h("bdi", {}, word))),
-    (note.state !== "active" || note.expired) && h("span", { class: "badge" }, note.expired ? "expired" : note.state),
-    note.trust === "quarantined" && h("span", { class: "badge" }, "quarantined"),
+    tags(note),
     h("span", { class: "spacer" }),
     mayWrite && [
       h("button", { onclick: () => screen.edit() }, "Edit", h("kbd", { "aria-hidden": "true" }, "e")),
@@ -132,7 +155,7 @@ const edgeRow = (edge, kind, screen) => h("div", { class: "edge" },
   h("div", { class: "strength", role: "img", "aria-label": `Strength ${edge.strength.toFixed(2)}`, title: `Strength ${edge.strength.toFixed(2)}` },
     h("i", { style: { "--part": Math.min(1, edge.strength) } })),
   h("span", { class: "reason" }, edge.reason && h("bdi", {}, edge.reason), kind === "link" && [` by ${edge.provenance}, `, ago(edge.created)],
-    kind === "link" && mayWrite && h("button", { class: "plain", onclick: () => screen.unlink(edge, kind) }, "Remove")));
+    kind === "link" && mayWrite && !screen.at && h("button", { class: "plain", onclick: () => screen.unlink(edge, kind) }, "Remove")));
 
 function facts(note) {
   const rows = {
@@ -155,17 +178,8 @@ function facts(note) {
 
 const changeRow = (change, screen) => h("div", { class: "change" },
   h("header", {}, h("strong", {}, change.did), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
-    mayDecide && h("button", { class: "plain", onclick: () => screen.undo(change.seq) }, "Undo")),
+    h("a", { href: `?at=${encodeURIComponent(change.at)}`, title: "The note after this change" }, "As of then"),
+    mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change.seq) }, "Undo")),
   (change.fields ?? change.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)]));
-
-/** A form in a dialog. */
-function form(title, fields, action, run) {
-  const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
-    h("form", { method: "dialog", onsubmit: (event) => run(Object.fromEntries(new FormData(event.currentTarget))) },
-      h("h2", { id: "dialog-title" }, title), fields,
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
-  document.body.append(dialog);
-  dialog.showModal();
-}
 
 customElements.define("note-screen", NoteScreen);

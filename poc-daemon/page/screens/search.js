@@ -3,6 +3,7 @@
 import { mayWrite, read, write } from "../api.js";
 import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
+import { completing, isPipeline } from "../pipeline_field.js";
 import { ago, day } from "../time.js";
 
 /** Hits shown, and hits for which the reasons are asked. */
@@ -19,15 +20,12 @@ const SIGNALS = { meaning: "meaning", words: "words", mention: "mention", shared
 const TYPES = ["semantic", "episodic", "daily", "weekly", "monthly"];
 const AGES = [["1d", "a day"], ["7d", "a week"], ["30d", "a month"], ["365d", "a year"]];
 
-/** Stages that begin a pipeline without `|`. */
-const STAGES = /^!?(all|match|hybrid|vector|neighbors|key|type|state|keyword|provenance|weight|age|created|degree|sort|limit|community|not-visited|visited|content-len|key-len|interference-pairs|@[\w-]+)\b(:|,|$)/;
-
 class SearchScreen extends Screen {
   connectedCallback() {
     this.fields = new URLSearchParams(location.search);
     const given = (name) => this.fields.get(name) ?? "";
     const later = debounced(PAUSE, () => this.search());
-    this.field = h("input", { type: "search", name: "q", value: given("q"), "aria-label": "Words, or a pipeline",
+    this.field = h("input", { type: "text", class: "question", name: "q", value: given("q"), "aria-label": "Words, or a pipeline",
       placeholder: "Words, a question, or a pipeline: all | type:episodic | sort:priority", autocomplete: "off", spellcheck: "false",
       autofocus: true, oninput: later });
     const select = (name, label, options) => h("label", {}, label, h("select", { name, onchange: () => this.search() },
@@ -35,7 +33,7 @@ class SearchScreen extends Screen {
         h("option", { value, selected: given(name) === value }, text))));
     const text = (name, label, hint) => h("label", {}, label, h("input", { name, value: given(name), placeholder: hint, oninput: later }));
     this.form = h("form", { class: "search-form", action: "/search", role: "search", onsubmit: (event) => { event.preventDefault(); this.search(); } },
-      h("div", {}, this.field, h("button", { class: "primary" }, "Search")),
+      h("div", {}, completing(this.field), h("button", { class: "primary" }, "Search")),
       h("div", { class: "filters" },
         select("type", "Type", TYPES.map((type) => [type, type])), select("age", "Changed within", AGES),
         text("keyword", "Tag", "any"), text("by", "Written by", "any")));
@@ -64,7 +62,7 @@ class SearchScreen extends Screen {
     if (!this.answer.hasChildNodes()) this.answer.replaceChildren(loading());
     const started = performance.now();
     try {
-      const asked = questionOf(given);
+      const asked = questionOf(given, await isPipeline(given.q));
       const shown = await asked.run(signal);
       const time = performance.now() - started;
       this.answer.replaceChildren(...(await this.show(given, asked, shown, time)));
@@ -91,11 +89,11 @@ class SearchScreen extends Screen {
   }
 }
 
-/** What the fields ask for: a pipeline, filtered notes, or notes for a question. */
-function questionOf({ q, type, age, keyword, by }) {
+/** What the fields ask for: a pipeline if one is typed, filtered notes, or notes for a question. */
+function questionOf({ q, type, age, keyword, by }, typed) {
   const filters = [type && `type:${word(type)}`, age && `age:<${age}`, keyword && `keyword:${word(keyword)}`, by && `provenance:${word(by)}`].filter(Boolean);
   const filtered = filters.length > 0;
-  if (q.includes("|") || STAGES.test(q)) {
+  if (typed) {
     const pipeline = [q, ...filters].join(" | ");
     // Half-typed pipelines are normal here, so they are checked before they are run.
     const run = async (signal) => {

@@ -3,8 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    agent, backup, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init,
-    man, mcp, page, plugin, profile, profile_delete, repair, restore, settings, setup,
+    backup, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
+    page, plugin, profile, profile_delete, repair, restore, settings, setup,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -40,7 +40,6 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<profile::ProfileShow>(),
     LocalCommandDef::of::<profile::ProfileCreate>(),
     LocalCommandDef::of::<profile_delete::ProfileDelete>(),
-    LocalCommandDef::of::<agent::AgentNew>(),
     LocalCommandDef::of::<distill::EmbedDistill>(),
     LocalCommandDef::of::<fetch::EmbedFetch>(),
     LocalCommandDef::of::<hook::HookCall>(),

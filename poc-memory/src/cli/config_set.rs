@@ -1,11 +1,11 @@
 //! `config set`
 
 use super::daemon_client::{self, RESTART};
-use super::files;
 use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
 use poc_config::Config;
+use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! `init`
 
-use super::files;
 use super::local::LocalCommand;
 use super::session::Session;
-use poc_agent::embedded;
+use poc_agent::{agent_files, embedded};
+use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -70,7 +70,7 @@ impl LocalCommand for Init {
             made.write(paths.prompts().join(name), text)?;
         }
         let schema = paths.agent_schema();
-        if files::schema(paths)? {
+        if agent_files::write_schema(paths)? {
             made.created.push(schema)
         } else {
             made.kept.push(schema)

@@ -1,7 +1,6 @@
 //! The command line, derived from the op table. Apart from a few commands that concern this machine rather
 //! than the memory, it has no logic of its own.
 
-mod agent;
 mod backup;
 mod command;
 mod completions;

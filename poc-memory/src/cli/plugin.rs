@@ -1,10 +1,10 @@
 //! `plugin`: the memory as a plugin of Claude Code and Codex.
 
-use super::files;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
 use super::session::Session;
 use super::setup;
+use poc_config::files;
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
 use serde::Serialize;

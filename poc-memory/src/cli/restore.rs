@@ -1,9 +1,10 @@
 //! `restore`
 
 use super::local::LocalCommand;
+use super::progress;
 use super::session::Session;
-use super::{files, progress};
 use crate::ops::{self, plural, second};
+use poc_agent::agent_files;
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
 use poc_graph::time::{Clock as _, Moment, SystemClock, Timestamp};
@@ -87,7 +88,7 @@ impl LocalCommand for Restore {
         let report = backup::restore(&self.folder, point, &target, &callbacks)?;
         bar.clear();
         // The first line of agent files refers to it.
-        files::schema(&target)?;
+        agent_files::write_schema(&target)?;
         Ok(RestoreOutput {
             generation: report.generation,
             seq: report.seq,

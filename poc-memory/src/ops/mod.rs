@@ -8,6 +8,7 @@ mod backlinks;
 mod backup;
 mod calibrate;
 mod changes;
+pub(crate) mod checks;
 mod classify;
 mod consolidate;
 mod daemon;
@@ -65,6 +66,7 @@ pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub(crate) use argument::path;
 pub(crate) use backup::{Backup, BackupOutput, mebibytes};
+pub(crate) use daemon::tail;
 pub use def::{Access, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
@@ -169,13 +171,16 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<view::ViewRequest>(),
     OpDef::of::<hook::Hook>(),
     OpDef::of::<pipeline::PipelineCheck>(),
+    OpDef::of::<pipeline::PipelineComplete>(),
     OpDef::of::<pipeline::PipelineExplain>(),
     OpDef::of::<pipeline::PipelineList>(),
+    OpDef::of::<agent::AgentNew>(),
     OpDef::of::<agent::AgentList>(),
     OpDef::of::<agent::AgentShow>(),
     OpDef::of::<agent::AgentExplain>(),
     OpDef::of::<agent::AgentCheck>(),
     OpDef::of::<agent::AgentTest>(),
+    OpDef::of::<agent::AgentSave>(),
     OpDef::of::<agent::AgentRun>(),
     OpDef::of::<agent::AgentHistory>(),
     OpDef::of::<agent::AgentInspect>(),
@@ -190,6 +195,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::AgentSchema>(),
     OpDef::of::<page::Page>(),
     OpDef::of::<daemon::DaemonStatusRequest>(),
+    OpDef::of::<daemon::DaemonCheck>(),
     OpDef::of::<daemon::DaemonStop>(),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::{Access, Ctx, Op, Route, argument, versioned};
 use poc_graph::error::{Error, Result};
-use poc_graph::time::Moment;
+use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{EdgeKind, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
@@ -23,10 +23,10 @@ pub(crate) struct ViewRequest {
     #[arg(long = "pipeline", short, value_name = "STAGE")]
     #[serde(default)]
     pipeline: Vec<String>,
-    /// Maximum number of notes, 1 to 10000 [default: 2000]
+    /// Maximum number of notes, 1 to 100000 [default: 2000]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 1, max = 100_000))]
     limit: Option<usize>,
     /// Maximum number of edges, 0 to 100000: the strongest, those of each note first [default: 10000]
     #[arg(long, value_name = "N")]
@@ -75,6 +75,9 @@ struct ViewNode {
     weight: f64,
     /// How many live notes it has edges to.
     degree: u32,
+    /// Who wrote it: `manual`, `import:FILE`, `agent:NAME`.
+    provenance: String,
+    modified: Timestamp,
     /// In 2D: x, y.
     position: [f64; 2],
     /// In 3D: x, y, z.
@@ -140,11 +143,16 @@ fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Re
     let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: &[f64; 3]| {
         let id = view.id(ix).zip(view.state(ix));
         let (id, state) = id.ok_or_else(|| Error::internal("a note to draw is not there"))?;
+        // A note deleted since the view was taken has no title any more.
+        let (title, provenance, modified) = reading
+            .node(id)?
+            .map_or_else(Default::default, |node| (node.title, node.provenance, node.modified));
         Ok(ViewNode {
             id,
             key: view.key(ix).to_owned(),
-            // A note deleted since the view was taken has no title any more.
-            title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
+            title,
+            provenance,
+            modified,
             node_type: view.type_name(ix).to_owned(),
             state,
             community,

@@ -6,6 +6,7 @@ use super::action_group::{self, ActionStep, AppliedAction, position};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection};
+use super::preview;
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
 use super::selection::{Handle, Selection, Shown};
@@ -37,6 +38,15 @@ pub(super) fn apply(
 ) -> Result<Run> {
     row.notes.clone_from(&answer.notes);
     let (plan, cut_off) = plan(memory, definition, selection, answer, &mut row)?;
+    if dry {
+        for action in &plan {
+            let changes = preview::changes(memory, &action.permitted)?;
+            row.actions
+                .get_mut(action.index)
+                .into_iter()
+                .for_each(|entry| entry.changes.clone_from(&changes));
+        }
+    }
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
     let mut done = None;
     let committed = memory.store.transact(cause, |tx| {

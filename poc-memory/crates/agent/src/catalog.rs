@@ -8,7 +8,7 @@ mod stored_agent;
 use super::Definition;
 use super::consolidation::{self, ScheduledConsolidation};
 pub use entry::{CatalogChange, CatalogEntry, EntryState};
-pub(super) use folder::template;
+pub(super) use folder::{MAX_BYTES, template, text as read_text};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 pub use scan::CatalogScan;

@@ -33,6 +33,7 @@ use super::definition::{ActionKind, Mode};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tuple};
 use poc_notes::Memory;
+use poc_notes::diff::FieldChange;
 use poc_store::{Record, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +91,9 @@ pub struct ActionRecord {
     pub seq: Option<u64>,
     /// The action's writes, as a range of positions in that transaction.
     pub writes: (u32, u32),
+    /// In a dry run, what it would change. It is not stored: what a run has changed is in the log.
+    #[serde(skip)]
+    pub changes: Vec<FieldChange>,
 }
 
 impl ActionRecord {

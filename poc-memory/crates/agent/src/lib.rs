@@ -3,6 +3,7 @@
 pub mod action;
 mod action_executor;
 mod action_group;
+pub mod agent_files;
 mod apply;
 pub mod batches;
 pub mod budget;
@@ -22,6 +23,7 @@ mod log_changes;
 pub mod model;
 pub mod pause;
 pub mod permit;
+pub mod preview;
 pub mod prompt;
 pub mod proposal;
 pub mod reply;

@@ -102,7 +102,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("duplicates.limit", 1.0, 1000.0),
     ("duplicates.min-words", 0.0, 1.0),
     ("changes.limit", 1.0, 1000.0),
-    ("view.limit", 1.0, 10_000.0),
+    ("view.limit", 1.0, 100_000.0),
     ("view.max-edges", 0.0, 100_000.0),
     ("mcp.max-sessions", 1.0, MOST),
     ("mcp.session-timeout", 1.0, MOST),

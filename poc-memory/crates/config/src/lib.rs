@@ -5,6 +5,7 @@
 pub mod bounds;
 mod daemon;
 pub mod endpoint;
+pub mod files;
 mod hooks;
 mod layer;
 mod learning;

@@ -12,14 +12,33 @@ const EXCERPT: usize = 60;
 pub struct FieldChange {
     /// Name of the field.
     pub field: String,
-    /// Its value before; for a long text the part around the first difference.
+    /// Its value before. In a history, of a long text the part around the first difference.
     pub before: String,
     /// Its value after, shortened in the same way.
     pub after: String,
 }
 
-/// The fields that differ, except for version and modification time, which every change updates.
+impl FieldChange {
+    /// Of long texts the part around the first difference.
+    #[must_use]
+    pub fn shortened(&self) -> FieldChange {
+        let common = self.before.chars().zip(self.after.chars()).take_while(|(a, b)| a == b).count();
+        FieldChange {
+            field: self.field.clone(),
+            before: excerpt(&self.before, common),
+            after: excerpt(&self.after, common),
+        }
+    }
+}
+
+/// The fields that differ, except for version and modification time, which every change updates. Long texts are
+/// shortened.
 pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
+    fields_in_full(before, after).iter().map(FieldChange::shortened).collect()
+}
+
+/// Like [`fields`], with whole texts.
+pub fn fields_in_full(before: &Node, after: &Node) -> Vec<FieldChange> {
     let texts = |node: &Node| {
         [
             ("key", node.key.clone()),
@@ -44,14 +63,7 @@ pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
         .into_iter()
         .zip(texts(after))
         .filter(|((_, before), (_, after))| before != after)
-        .map(|((field, before), (_, after))| {
-            let common = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
-            FieldChange {
-                field: field.into(),
-                before: excerpt(&before, common),
-                after: excerpt(&after, common),
-            }
-        })
+        .map(|((field, before), (_, after))| FieldChange { field: field.into(), before, after })
         .collect()
 }
 

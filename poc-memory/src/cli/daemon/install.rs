@@ -2,9 +2,9 @@
 
 use super::service::{Service, ServiceManager};
 use super::{start, stop};
-use crate::cli::files;
 use crate::cli::local::LocalCommand;
 use crate::cli::session::Session;
+use poc_config::files;
 use poc_graph::error::{Code, Error, Result};
 use serde::Serialize;
 use std::path::PathBuf;

@@ -1,60 +1,14 @@
 //! Checks the agents with `agent check`.
 
-use super::{CheckResult, CheckState};
 use crate::dispatch::Connection;
 use crate::ops;
+use crate::ops::checks::{CheckResult, CheckState, agents};
 use serde_json::{Map, Value};
-
-const CHECK: &str = "agents";
 
 pub(super) fn check(mut memory: Connection) -> Vec<CheckResult> {
     let Some(op) = ops::find("agent check") else { return Vec::new() };
     match memory.call(op, Value::Object(Map::new()), &|_| {}) {
-        Ok(report) => read(&report),
-        Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
-    }
-}
-
-fn read(report: &Value) -> Vec<CheckResult> {
-    let list =
-        |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut findings = Vec::new();
-    let mut good = Vec::new();
-    for agent in list(report, "agents") {
-        let name = text(&agent, "name").unwrap_or_default();
-        let errors = list(&agent, "errors");
-        if errors.is_empty() {
-            good.push(name.clone());
-        }
-        findings.extend(errors.iter().map(finding(&name, CheckState::Failed)));
-        findings.extend(list(&agent, "warnings").iter().map(finding(&name, CheckState::Warning)));
-    }
-    let problems = list(report, "problems");
-    let problems = problems.iter().filter_map(Value::as_str);
-    findings.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
-    if findings.is_empty() && good.is_empty() {
-        let none = CheckResult::new(
-            CHECK,
-            CheckState::Warning,
-            "there are none: notes are not linked or merged automatically",
-        );
-        let hint = "`poc-memory agent new NAME` creates one, `poc-memory init` writes the bundled ones";
-        findings.push(CheckResult { hint: Some(hint.to_owned()), ..none });
-    }
-    if !good.is_empty() {
-        findings.insert(0, CheckResult::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));
-    }
-    findings
-}
-
-fn text(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-/// Converts a problem of an agent's file.
-fn finding(agent: &str, state: CheckState) -> impl Fn(&Value) -> CheckResult {
-    move |problem| {
-        let message = format!("`{agent}`: {}", text(problem, "message").unwrap_or_default());
-        CheckResult { hint: text(problem, "hint"), ..CheckResult::new(CHECK, state, message) }
+        Ok(report) => agents::read(&report),
+        Err(error) => vec![CheckResult::of(agents::CHECK, CheckState::Failed, &error)],
     }
 }

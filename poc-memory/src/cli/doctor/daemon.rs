@@ -1,10 +1,10 @@
 //! Checks whether a daemon runs, has this release and uses the current settings.
 
-use super::{CheckResult, CheckState};
 use crate::cli::daemon_client::{self, RESTART};
 use crate::cli::session::Session;
 use crate::client::Client;
 use crate::ops::DaemonStatus;
+use crate::ops::checks::{CheckResult, CheckState};
 use poc_config::Config;
 
 const CHECK: &str = "daemon";

@@ -3,10 +3,6 @@
 
 mod agents;
 mod daemon;
-mod embedder;
-mod folders;
-mod models;
-mod reranker;
 mod settings;
 mod store;
 
@@ -15,7 +11,8 @@ pub(super) use settings::problems;
 use super::local::LocalCommand;
 use super::profile;
 use super::session::Session;
-use poc_graph::error::{Error, Exit, Result};
+use crate::ops::checks::{self, CheckResult, CheckState};
+use poc_graph::error::{Exit, Result};
 use serde::Serialize;
 
 /// Check the installation: folders, settings, store, indexes, embedder, cross-encoder, models, daemon and
@@ -25,57 +22,6 @@ pub(super) struct Doctor {
     /// Also check that model providers can be reached
     #[arg(long)]
     online: bool,
-}
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum CheckState {
-    /// In order.
-    Ok,
-    /// Absent, but not required.
-    Note,
-    /// It works, but probably not as intended.
-    Warning,
-    /// It does not work.
-    Failed,
-}
-
-impl CheckState {
-    fn name(self) -> &'static str {
-        match self {
-            CheckState::Ok => "ok",
-            CheckState::Note => "note",
-            CheckState::Warning => "warning",
-            CheckState::Failed => "failed",
-        }
-    }
-}
-
-/// One line of a check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct CheckResult {
-    /// The check.
-    check: &'static str,
-    state: CheckState,
-    message: String,
-    /// How to fix it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-}
-
-impl CheckResult {
-    fn new(check: &'static str, state: CheckState, message: impl Into<String>) -> CheckResult {
-        CheckResult { check, state, message: message.into(), hint: None }
-    }
-
-    fn of(check: &'static str, state: CheckState, error: &Error) -> CheckResult {
-        CheckResult { hint: error.hint.clone(), ..CheckResult::new(check, state, error.to_string()) }
-    }
-
-    fn hint(self, hint: impl Into<String>) -> CheckResult {
-        CheckResult { hint: Some(hint.into()), ..self }
-    }
 }
 
 /// What `doctor` answers.
@@ -93,7 +39,7 @@ impl LocalCommand for Doctor {
 
     fn run(self, session: &Session) -> Result<DoctorOutput> {
         profile::must_exist(session)?;
-        let mut findings = folders::check(&session.paths);
+        let mut findings = checks::folders::check(&session.paths);
         let (more, config) = settings::check(session);
         findings.extend(more);
         let (more, daemon) = daemon::check(session, config.as_ref());
@@ -101,9 +47,9 @@ impl LocalCommand for Doctor {
             config.iter().flat_map(problems).map(|problem| problem.line()).collect();
         findings.extend(more);
         if let Some(config) = config {
-            findings.extend(embedder::check(&config, &session.paths.store()));
-            findings.extend(reranker::check(&config));
-            findings.extend(models::check(&config, self.online));
+            findings.extend(checks::embedder::check(&config, &session.paths.store()));
+            findings.extend(checks::reranker::check(&config));
+            findings.extend(checks::models::check(&config, self.online));
             let (more, memory) = store::check(&session.paths, config, daemon);
             findings.extend(more);
             findings.extend(memory.map(agents::check).unwrap_or_default());
@@ -119,13 +65,7 @@ impl LocalCommand for Doctor {
     }
 
     fn show(report: &DoctorOutput) -> String {
-        let mut text = String::new();
-        for CheckResult { check, state, message, hint } in &report.findings {
-            text.push_str(&format!("{:<8} {check:<9} {message}\n", state.name()));
-            if let Some(hint) = hint {
-                text.push_str(&format!("{:<18} hint: {hint}\n", ""));
-            }
-        }
+        let mut text = CheckResult::lines(&report.findings);
         let count = |state| report.findings.iter().filter(|finding| finding.state == state).count();
         text.push_str(&match (count(CheckState::Failed), count(CheckState::Warning)) {
             (0, 0) => "all is well\n".to_owned(),
@@ -143,6 +83,7 @@ impl LocalCommand for Doctor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_graph::error::Error;
 
     #[test]
     fn the_report_reads_well() {

@@ -1,7 +1,7 @@
 //! Checks the settings, including their pipelines.
 
-use super::{CheckResult, CheckState};
 use crate::cli::session::Session;
+use crate::ops::checks::{CheckResult, CheckState};
 use poc_config::Config;
 use poc_graph::error::Error;
 use poc_search::query::Names;

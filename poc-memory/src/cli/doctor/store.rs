@@ -1,8 +1,8 @@
 //! Checks that the store opens, whether it was damaged, and how current its indexes are.
 
-use super::{CheckResult, CheckState};
 use crate::client::Client;
 use crate::dispatch::Connection;
+use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};

@@ -3,7 +3,7 @@
 use super::copies;
 use super::plan::FileChange;
 use super::settings_file::{self, SettingsFile};
-use crate::cli::files;
+use poc_config::files;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};

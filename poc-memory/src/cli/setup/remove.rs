@@ -3,9 +3,10 @@
 use super::plan::FileChange;
 use super::record::{SetupRecord, WrittenFile};
 use super::settings_file;
+use crate::cli::daemon;
 use crate::cli::local::LocalCommand;
 use crate::cli::session::Session;
-use crate::cli::{daemon, files};
+use poc_config::files;
 use poc_graph::error::Result;
 use serde::Serialize;
 

@@ -1,13 +1,15 @@
 //! `agent check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route, argument};
+use poc_agent::agent_files::{self, AgentEdits};
 use poc_agent::feedback_loop::feedback_loops;
-use poc_agent::{Catalog, test_runner};
+use poc_agent::{Catalog, Definition, test_runner};
 use poc_graph::diagnostic::FileDiagnostic;
-use poc_graph::error::{Exit, Result};
+use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Check agent files and templates and report all errors and warnings.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -15,6 +17,26 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct AgentCheck {
     /// Name of the agent; if omitted, all agents
     agent: Option<String>,
+    /// Text of the agent file, in place of the one on disk
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "agent",
+        value_parser = argument::text,
+        help = "Text of the agent file, in place of the one on disk; `-` reads standard input"
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Text of its template, in place of the one on disk
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "agent",
+        value_parser = argument::text,
+        help = "Text of its template, in place of the one on disk; `-` reads standard input"
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
 }
 
 /// The errors and warnings.
@@ -35,35 +57,37 @@ struct CheckedAgent {
     warnings: Vec<FileDiagnostic>,
 }
 
+impl AgentCheck {
+    /// The request for all agents as they are.
+    pub(crate) fn of_all() -> AgentCheck {
+        AgentCheck { agent: None, file: None, prompt: None }
+    }
+}
+
 impl Op for AgentCheck {
     const NAME: &'static str = "agent check";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/agent/check");
     type Output = AgentCheckOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentCheckOutput> {
         let catalog = Catalog::read(ctx.memory)?;
+        let edits = AgentEdits { agent: self.file, prompt: self.prompt };
+        if edits != AgentEdits::default() {
+            let Some(name) = self.agent else {
+                return Err(Error::invalid("the texts need the name of an agent").field("agent"));
+            };
+            let parsed = agent_files::check(ctx.memory, &name, &edits)?;
+            let circle = circles(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
+            let agent = checked(ctx, &name, parsed.as_ref().map_err(Vec::as_slice), circle);
+            return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
+        }
         let agents = catalog.named(self.agent.as_deref())?;
-        let types: Vec<&str> = ctx.memory.config.node_types().collect();
-        let definitions: Vec<_> =
-            catalog.agents.values().filter_map(|entry| entry.definition.as_deref()).collect();
-        let circles = feedback_loops(&definitions, &types);
+        let circles = circles(ctx, &catalog, None);
         let agents = agents.map(|(name, entry)| {
-            let good = entry.valid_definition();
-            let warnings = good.map_or_else(Vec::new, |definition| {
-                let models = definition.execution.models().filter_map(|name| {
-                    let key = if *name == definition.execution.model { "model" } else { "fallback" };
-                    let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, name)?);
-                    Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
-                });
-                let circle = circles.get(name).cloned();
-                let all = definition.warnings().into_iter().chain(models).chain(circle);
-                all.collect()
-            });
-            let tests =
-                good.map_or_else(Vec::new, |definition| test_runner::check_tests(ctx.memory, definition));
-            let errors = entry.errors.iter().cloned().chain(tests).collect();
-            CheckedAgent { name: name.clone(), errors, warnings }
+            let parsed = entry.valid_definition().ok_or(entry.errors.as_slice());
+            checked(ctx, name, parsed, circles.get(name).cloned())
         });
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
@@ -86,4 +110,38 @@ impl Op for AgentCheck {
     fn exit(output: &AgentCheckOutput) -> Exit {
         if output.agents.iter().all(|agent| agent.errors.is_empty()) { Exit::Ok } else { Exit::Config }
     }
+}
+
+/// The warnings about agents that trigger each other, by agent. `edited` takes the place of the agent of its name.
+fn circles(
+    ctx: &Ctx<'_>,
+    catalog: &Catalog,
+    edited: Option<&Definition>,
+) -> BTreeMap<String, FileDiagnostic> {
+    let types: Vec<&str> = ctx.memory.config.node_types().collect();
+    let others = catalog.agents.values().filter_map(|entry| entry.definition.as_deref());
+    let others = others.filter(|other| edited.is_none_or(|edited| edited.name != other.name));
+    feedback_loops(&others.chain(edited).collect::<Vec<_>>(), &types)
+}
+
+/// Checks one agent. An agent without diagnostics of its file may have errors in its tests, and warnings.
+fn checked(
+    ctx: &Ctx<'_>,
+    name: &str,
+    parsed: std::result::Result<&Definition, &[FileDiagnostic]>,
+    circle: Option<FileDiagnostic>,
+) -> CheckedAgent {
+    let (errors, warnings) = match parsed {
+        Err(errors) => (errors.to_vec(), Vec::new()),
+        Ok(definition) => {
+            let models = definition.execution.models().filter_map(|model| {
+                let key = if *model == definition.execution.model { "model" } else { "fallback" };
+                let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, model)?);
+                Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
+            });
+            let warnings = definition.warnings().into_iter().chain(models).chain(circle).collect();
+            (test_runner::check_tests(ctx.memory, definition), warnings)
+        }
+    };
+    CheckedAgent { name: name.to_owned(), errors, warnings }
 }

@@ -6,6 +6,7 @@ use poc_agent::ledger::{self, ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
 use poc_notes::Memory;
+use poc_notes::diff::FieldChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,6 +83,9 @@ pub(super) struct AppliedAction {
     pub(super) why: String,
     /// Whether it was undone later.
     pub(super) undone: bool,
+    /// What it would change; only in a dry run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<FieldChange>,
 }
 
 /// An action that needs or needed approval.
@@ -99,6 +103,9 @@ pub(super) struct ProposedAction {
     /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
+    /// What it would change; only in a dry run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<FieldChange>,
 }
 
 /// An action that was not applied.
@@ -229,7 +236,8 @@ pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
 
 fn applied((number, row): (usize, &ActionRecord)) -> Option<AppliedAction> {
     let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.undone());
-    row.applied().then_some(AppliedAction { number, action, why, undone })
+    let changes = row.changes.clone();
+    row.applied().then_some(AppliedAction { number, action, why, undone, changes })
 }
 
 fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
@@ -240,7 +248,8 @@ fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
         ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
     };
     let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());
-    Some(ProposedAction { number, action, why, state: state.to_owned(), detail })
+    let changes = row.changes.clone();
+    Some(ProposedAction { number, action, why, state: state.to_owned(), detail, changes })
 }
 
 fn rejected(row: &ActionRecord) -> Option<RejectedAction> {

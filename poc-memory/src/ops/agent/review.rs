@@ -1,14 +1,14 @@
 //! `agent review`
 
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
-use poc_agent::permit::PermittedAction;
+use poc_agent::preview;
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::stale_since;
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_notes::diff::{self, FieldChange};
+use poc_notes::diff::FieldChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ struct ProposalRow {
     /// Number of the action that it is decided together with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     with: Option<u16>,
-    /// Changes of a note's text.
+    /// What it would change: fields of notes, weights, links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
     /// Why it can no longer be applied.
@@ -93,7 +93,12 @@ impl Op for AgentReview {
             for one in group {
                 let with = one.with.map_or_else(String::new, |with| format!(" (with {with})"));
                 let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one.why);
-                for change in &one.changes {
+                // Links and weights are in the text of the action.
+                let texts = one
+                    .changes
+                    .iter()
+                    .filter(|change| ["key", "title", "body"].contains(&change.field.as_str()));
+                for change in texts.map(FieldChange::shortened) {
                     let _ = writeln!(text, "     {}: {:?} → {:?}", change.field, change.before, change.after);
                 }
                 if let Some(stale) = &one.stale {
@@ -106,16 +111,7 @@ impl Op for AgentReview {
 }
 
 fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
-    let mut changes = Vec::new();
-    if let PermittedAction::Rewrite { old, draft } = &one.permitted
-        && let Some(old) = memory.store.node(*old)?
-    {
-        let mut new = old.clone();
-        new.key = draft.key.clone().unwrap_or(new.key);
-        new.title = draft.title.clone().unwrap_or(new.title);
-        new.body = draft.body.clone().unwrap_or(new.body);
-        changes = diff::fields(&old, &new);
-    }
+    let changes = preview::changes(memory, &one.permitted)?;
     let stale = stale_since(memory, &memory.store, &memory.store.view(), &one)?;
     Ok(ProposalRow {
         run: one.run,

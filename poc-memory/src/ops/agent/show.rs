@@ -4,6 +4,7 @@ use super::list::{self, AgentRow};
 use super::outcome::assigned;
 use crate::ops::text::{diagnostic_text, minute};
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::agent_files::{self, AgentFile, AgentFiles};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
 use poc_graph::error::Result;
 use poc_search::query::Pipeline;
@@ -18,6 +19,10 @@ use std::fmt::Write as _;
 pub(crate) struct AgentShow {
     /// Name of the agent
     agent: String,
+    /// Include its file and its template as text, each with the version that `agent save` needs
+    #[arg(long)]
+    #[serde(default)]
+    files: bool,
 }
 
 /// An agent in full.
@@ -28,6 +33,9 @@ pub(crate) struct AgentShowOutput {
     /// The definition in force; absent if the file was never valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<ActiveDefinition>,
+    /// Its files, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<AgentFiles>,
 }
 
 /// The definition in force.
@@ -221,7 +229,8 @@ impl Op for AgentShow {
             prompt: definition.prompt.text.clone(),
             fingerprint: definition.fingerprint.clone(),
         });
-        Ok(AgentShowOutput { agent: list::row(ctx.memory, &self.agent, entry)?, definition })
+        let files = self.files.then(|| agent_files::read(ctx.memory, &self.agent)).transpose()?;
+        Ok(AgentShowOutput { agent: list::row(ctx.memory, &self.agent, entry)?, definition, files })
     }
 
     fn show(output: &AgentShowOutput) -> String {
@@ -272,6 +281,10 @@ impl Op for AgentShow {
         text.extend(agent.errors.iter().map(diagnostic_text));
         if let Some(definition) = &output.definition {
             let _ = write!(text, "\n{}\n", definition.prompt.trim_end());
+        }
+        let files = output.files.iter().flat_map(|files| std::iter::once(&files.agent).chain(&files.prompt));
+        for AgentFile { file, text: content, version, .. } in files {
+            let _ = write!(text, "\n--- {file}, version {version}\n{}\n", content.trim_end());
         }
         text
     }

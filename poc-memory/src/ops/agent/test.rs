@@ -1,7 +1,7 @@
 //! `agent test`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -52,6 +52,7 @@ impl Op for AgentTest {
     const NAME: &'static str = "agent test";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/agent/test");
     type Output = AgentTestOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentTestOutput> {

@@ -32,15 +32,20 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &[u8])] = files![
+    "agent_editor.js"
     "api.js"
     "base.css"
     "diff.js"
     "dom.js"
     "frame.js"
+    "graph_2d.js"
     "graph_canvas.js"
+    "graph_gl.js"
+    "graph_layers.js"
     "icon.svg"
     "live.js"
     "parts.css"
+    "pipeline_field.js"
     "runs.js"
     "screens.css"
     "screens/activity.js"
@@ -53,6 +58,7 @@ const FILES: &[(&str, &[u8])] = files![
     "screens/today.js"
     "theme.js"
     "time.js"
+    "time_travel.js"
 ];
 
 /// A file as it is sent.

@@ -6,10 +6,11 @@ use crate::serve::call::{self, CallOrigin};
 use crate::sessions::{Session, SessionScope};
 use axum::Router;
 use axum::extract::{Path, Request};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
 use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{self, Actor};
 use serde_json::{Value, json};
@@ -20,24 +21,33 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
     let rest = rest.clone();
     let show = move |Path(node): Path<String>, request: Request| async move {
         match caller::session(&rest, request.headers()) {
-            Some(session) => show(&rest, &session, &node).await,
+            Some(session) => show(&rest, &session, &node, moment(request.uri())).await,
             None => sign_in::ask(request.headers(), None),
         }
     };
     shell::NOTE.paths.iter().fold(router, |router, path| router.route(path, get(show.clone())))
 }
 
-async fn show(rest: &Arc<RestContext>, session: &Session, node: &str) -> Response {
-    match read(rest, session, node).await {
+/// The past instant in `?at=`, at which the note is shown.
+fn moment(uri: &Uri) -> Option<String> {
+    let mut pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, text) = pairs.find(|(name, text)| *name == "at" && !text.is_empty())?;
+    Some(percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned())
+}
+
+async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option<String>) -> Response {
+    match read(rest, session, node, at.as_deref()).await {
         Ok(note) => {
             let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            shell::screen(rest, session, &shell::NOTE, &text("title"), &article(&note))
+            shell::screen(rest, session, &shell::NOTE, &text("title"), &article(&note, at.as_deref()))
         }
         Err(error) => {
             let content = html! {
-                h1 { "No such note" }
+                h1 { @if at.is_some() { "No such note at that time" } @else { "No such note" } }
                 p.problem role="alert" { (marked(&error.message)) }
                 @if let Some(hint) = &error.hint { p { (marked(hint)) } }
+                // Without the time, the same address shows the note as it is now.
+                @if at.is_some() { p { a href="?" { "Show it as it is now" } } }
             };
             let mut response = shell::screen(rest, session, &shell::NOTE, "No such note", &content);
             *response.status_mut() =
@@ -48,18 +58,18 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str) -> Respons
 }
 
 /// The answer of the op `get`.
-async fn read(rest: &Arc<RestContext>, session: &Session, node: &str) -> Result<Value> {
+async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option<&str>) -> Result<Value> {
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
     let may_write = session.scope != SessionScope::ReadOnly;
     let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
-    call::call(rest.shared.clone(), origin, op, json!({ "node": node }), |_| {}).await
+    call::call(rest.shared.clone(), origin, op, json!({ "node": node, "at": at }), |_| {}).await
 }
 
 /// What a browser without the script shows of a note.
-fn article(note: &Value) -> Markup {
+fn article(note: &Value, at: Option<&str>) -> Markup {
     let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
     html! {
-        article data-node=(text("id")) {
+        article data-node=(text("id")) data-at=[at] {
             h1 { bdi { (text("title")) } }
             div.prose { (markdown::render(without_title(text("body"), text("title")))) }
         }

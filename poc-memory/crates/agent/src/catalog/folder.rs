@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// Maximum size of an agent file or a template, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// Result of reading the `agents` folder.
 pub(super) enum Folder {
@@ -115,7 +115,7 @@ fn inside(
 }
 
 /// The text of a file, or a diagnostic with the position of the first byte that is not UTF-8.
-fn text(path: &Path) -> std::io::Result<Result<String, FileDiagnostic>> {
+pub(crate) fn text(path: &Path) -> std::io::Result<Result<String, FileDiagnostic>> {
     let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
     // Opening a pipe would wait for a writer, and a device may never end.
     if !about.is_file() {

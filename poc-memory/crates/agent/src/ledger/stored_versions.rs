@@ -112,6 +112,7 @@ impl ActionRecordV1 {
             rejected: self.rejected,
             detail: self.detail,
             writes: self.writes,
+            changes: Vec::new(),
         }
     }
 }

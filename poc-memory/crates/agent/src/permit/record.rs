@@ -45,6 +45,7 @@ impl ActionRecord {
             detail: None,
             seq: None,
             writes: (0, 0),
+            changes: Vec::new(),
         }
     }
 

@@ -205,11 +205,17 @@ fn a_dry_run_and_an_observer_write_no_action() {
     let world = World::new();
     let definition = two(&world);
     let before = (world.graph(), world.memory.store.view().seq);
-    let reply =
-        || ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}));
+    let reply = || {
+        ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")],
+            "weight": [{"reason": "matters", "node": "N1", "delta": 0.1}]}))
+    };
     let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &reply(), Trigger::Manual, &dry).unwrap();
-    assert_eq!((run.status, run.applied().count()), (Status::Ok, 1));
+    assert_eq!((run.status, run.applied().count()), (Status::Ok, 2));
+    let changes = run.actions.iter().flat_map(|action| &action.changes);
+    let changes: Vec<String> =
+        changes.map(|change| format!("{}: {} -> {}", change.field, change.before, change.after)).collect();
+    assert_eq!(changes, ["link:  -> btree-split → btree-merge, strength 0.6", "weight: 1.000 -> 1.100",]);
     assert_eq!((world.graph(), world.memory.store.view().seq), before);
 
     let mut observer = Definition { mode: crate::definition::Mode::Observe, ..definition };
@@ -217,7 +223,13 @@ fn a_dry_run_and_an_observer_write_no_action() {
     let run = world.run(&observer, &reply());
     assert_eq!(
         (run.status, outcomes(&run)),
-        (Status::Noop, vec!["link `btree-split` to `btree-merge` at 0.6: observed".into()])
+        (
+            Status::Noop,
+            vec![
+                "link `btree-split` to `btree-merge` at 0.6: observed".into(),
+                "move the weight of `btree-split` by +0.1: observed".into(),
+            ]
+        )
     );
     assert_eq!(world.graph(), before.0);
 }

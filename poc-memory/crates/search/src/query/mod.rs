@@ -5,6 +5,7 @@ mod arguments;
 mod ast;
 mod binding;
 mod check;
+mod complete;
 mod context;
 mod correction;
 mod diagnostic;
@@ -32,6 +33,7 @@ mod top;
 mod value;
 
 pub use ast::Pipeline;
+pub use complete::{Completion, Completions, complete};
 pub use example::Example;
 pub use explain::{Explanation, StageReport};
 pub use field::{FIELDS, Field, Unit};

@@ -74,6 +74,7 @@ fn a_run_whose_actions_were_all_refused_counts_as_a_failure() {
         detail: None,
         seq: None,
         writes: (0, 0),
+        changes: Vec::new(),
     };
     let partial = |states: &[ActionState]| Run {
         actions: states.iter().map(|state| action(*state)).collect(),

@@ -6,7 +6,7 @@ use poc_embed::Reranker;
 
 const CHECK: &str = "reranker";
 
-pub(super) fn check(config: &Config) -> Option<CheckResult> {
+pub(crate) fn check(config: &Config) -> Option<CheckResult> {
     let reranker = Reranker::from_config(&config.rerank)?;
     let (model, top) = (&config.rerank.model, config.rerank.top);
     Some(match reranker.likelihoods("a question", &["a note"]) {

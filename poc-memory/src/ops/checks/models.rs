@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const CHECK: &str = "models";
 
-pub(super) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
+pub(crate) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
     let mut ready: Vec<&str> = Vec::new();
     // Models that lack the same thing are grouped.
     let mut lacking: BTreeMap<String, Vec<String>> = BTreeMap::new();

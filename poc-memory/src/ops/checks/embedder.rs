@@ -7,7 +7,7 @@ use std::path::Path;
 
 const CHECK: &str = "embedder";
 
-pub(super) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
+pub(crate) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
     let tried = poc_embed::open(&config.embedder).and_then(|embedder| {
         let vector = embedder.embed_one("a note")?;
         Ok((embedder.name().to_owned(), vector.len()))

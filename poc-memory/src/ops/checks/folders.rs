@@ -10,7 +10,7 @@ const CHECK: &str = "folders";
 /// Minimum free space in bytes: two log segments.
 const LEAST_ROOM: u64 = 128 << 20;
 
-pub(super) fn check(paths: &Paths) -> Vec<CheckResult> {
+pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
     let mut findings: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
     let secrets = [paths.token(), paths.read_token(), paths.socket()];

@@ -1,0 +1,168 @@
+//! `daemon check`
+
+use super::tail;
+use crate::ops::agent::AgentCheck;
+use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
+use crate::ops::{Access, Ctx, Op, Route, plural};
+use poc_agent::ledger;
+use poc_agent::schedule::{day, local_zone};
+use poc_graph::error::{Error, Exit, Result};
+use poc_notes::freshness;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::fs::File;
+
+/// Lines of the log, unless the request has another number.
+const LINES: usize = 20;
+
+/// Check the installation as the daemon sees it: folders, embedder, cross-encoder, models, store and agents, what was
+/// spent today and what the budgets allow, and the last lines of the log. `doctor` also checks what a daemon cannot.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DaemonCheck {
+    /// Lines of the log [default: 20]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lines: Option<usize>,
+}
+
+/// The result of the checks.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DaemonCheckOutput {
+    /// Whether no check failed.
+    healthy: bool,
+    findings: Vec<CheckResult>,
+    models: Vec<ConfiguredModel>,
+    /// US dollars that all agents spent today, with what their running calls may cost.
+    usd_today: f64,
+    /// `[budget] max-usd-per-day`
+    max_usd_per_day: f64,
+    /// The agents that ran today.
+    spending: Vec<AgentSpending>,
+    /// The last lines of the daemon's log, oldest first.
+    log: Vec<String>,
+}
+
+/// A model of the settings.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct ConfiguredModel {
+    name: String,
+    provider: String,
+    /// Why it cannot be called, and how to fix that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
+    /// US dollars per million input tokens and output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prices: Option<(f64, f64)>,
+}
+
+/// What one agent spent today.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct AgentSpending {
+    agent: String,
+    /// Runs that began today.
+    runs: u32,
+    /// 0 means unlimited; absent if its file is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_runs_per_day: Option<u32>,
+    /// US dollars.
+    usd: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_usd_per_day: Option<f64>,
+}
+
+impl Op for DaemonCheck {
+    const NAME: &'static str = "daemon check";
+    const ACCESS: Access = Access::Person;
+    const NEEDS_DAEMON: bool = true;
+    const PER_TENANT: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/daemon/check");
+    type Output = DaemonCheckOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<DaemonCheckOutput> {
+        let (memory, status) = (ctx.memory, ctx.host.daemon()?.status());
+        let config = &memory.config;
+        let mut findings = folders::check(&memory.paths);
+        findings.extend(embedder::check(config, &memory.paths.store()));
+        findings.extend(reranker::check(config));
+        findings.extend(models::check(config, false));
+        let warnings =
+            status.recovered.into_iter().chain(freshness::of(memory, &memory.store.view()).degraded);
+        let warnings: Vec<String> = warnings.collect();
+        findings.extend(match warnings.is_empty() {
+            true => {
+                vec![CheckResult::new("store", CheckState::Ok, "it is sound, and its indexes are current")]
+            }
+            false => {
+                warnings.iter().map(|line| CheckResult::new("store", CheckState::Warning, line)).collect()
+            }
+        });
+        let checked = AgentCheck::of_all().run(ctx)?;
+        let checked = serde_json::to_value(checked)
+            .map_err(|error| Error::internal(format!("the agents cannot be shown: {error}")))?;
+        findings.extend(agents::read(&checked));
+        let spending = spending(ctx)?;
+        let model = |(name, model): (&String, &poc_config::ModelConfig)| ConfiguredModel {
+            name: name.clone(),
+            provider: model.provider.clone(),
+            missing: poc_models::missing(config, name),
+            prices: model.input_price.zip(model.output_price),
+        };
+        Ok(DaemonCheckOutput {
+            healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
+            findings,
+            models: config.models.iter().map(model).collect(),
+            usd_today: spending.iter().map(|row| row.usd).sum(),
+            max_usd_per_day: config.budget.max_usd_per_day,
+            spending,
+            log: last_lines(ctx, self.lines.unwrap_or(LINES))?,
+        })
+    }
+
+    fn show(output: &DaemonCheckOutput) -> String {
+        let mut text = CheckResult::lines(&output.findings);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "spent today ${:.2} of ${}", output.usd_today, output.max_usd_per_day);
+        for AgentSpending { agent, runs, usd, .. } in &output.spending {
+            let _ = writeln!(text, "  {agent}: {}, ${usd:.4}", plural(u64::from(*runs), "run"));
+        }
+        text.extend(output.log.iter().map(|line| format!("{line}\n")));
+        text
+    }
+
+    fn exit(output: &DaemonCheckOutput) -> Exit {
+        if output.healthy { Exit::Ok } else { Exit::Failed }
+    }
+}
+
+/// What each agent spent today. The day is that of the machine, or of the agent's own time zone.
+fn spending(ctx: &Ctx<'_>) -> Result<Vec<AgentSpending>> {
+    let catalog = ctx.host.catalog()?;
+    let mut rows = Vec::new();
+    for agent in ledger::agents(ctx.memory)? {
+        let definition = catalog.agents.get(&agent).and_then(|entry| entry.definition.as_deref());
+        let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
+        let Some((start, end)) = day(ctx.memory.now(), zone) else { continue };
+        let (runs, usd) = ledger::state(ctx.memory, &agent)?.spent(start, end);
+        if runs > 0 || usd > 0.0 {
+            let budget = definition.map(|definition| definition.budget);
+            rows.push(AgentSpending {
+                agent,
+                runs,
+                usd,
+                max_runs_per_day: budget.map(|budget| budget.runs_per_day),
+                max_usd_per_day: budget.and_then(|budget| budget.usd_per_day),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// The last lines of the daemon's log; none if it is written elsewhere.
+fn last_lines(ctx: &Ctx<'_>, count: usize) -> Result<Vec<String>> {
+    let path = ctx.memory.paths.daemon_log();
+    let Ok(mut file) = File::open(&path) else { return Ok(Vec::new()) };
+    tail(&mut file, count)
+        .map_err(|error| Error::unavailable(format!("`{}` cannot be read: {error}", path.display())))
+}

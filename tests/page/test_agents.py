@@ -1,0 +1,113 @@
+"""A person writes, checks, tries and runs agents on the page."""
+
+from conftest import ready
+
+
+def typed(page, text):
+    """Puts a text into the editor as typing does."""
+    page.fill("agent-editor textarea", text)
+
+
+def test_a_person_writes_an_agent_and_sees_its_first_run(browser):
+    page = browser.open().page
+    page.goto(browser.path("/agents"))
+    ready(page)
+    page.click("button >> text=New agent")
+    page.fill("dialog input[name=agent]", "gardener")
+    page.click("dialog button.primary")
+    page.wait_for_url("**/agents/gardener")
+    page.wait_for_selector("agent-editor >> text=No errors")
+    text = page.input_value("agent-editor textarea")
+    assert "[query]" in text and "schedule" in text
+    # A mistake is shown in its line while it is typed, with the words of `agent check`, and cannot be saved.
+    typed(page, text.replace("[query]\n", "[query]\npipelin = \"all\"\n", 1))
+    page.wait_for_selector(".mirror .bad")
+    line = text.split("\n").index("[query]") + 2
+    assert page.inner_text(".problems .bad button") == f"line {line}"
+    assert "unknown key query.pipelin" in page.inner_text(".problems").replace("`", "")
+    checked = browser.world.run("agent", "check", "gardener", "--file", page.input_value("agent-editor textarea"), check=False)
+    assert f"agents/gardener.toml:{line}" in checked and "unknown key `query.pipelin`" in checked
+    assert page.is_disabled("agent-editor button.primary")
+    typed(page, text.replace("[query]\n", "[query]\n# The notes about sessions.\n", 1))
+    page.wait_for_selector("agent-editor button.primary:not([disabled])")
+    page.press("agent-editor textarea", "Control+s")
+    page.wait_for_selector(".toast >> text=Saved")
+    file = browser.world.home / "agents" / "gardener.toml"
+    assert "# The notes about sessions." in file.read_text()
+    # The template is the other file, and what it uses is checked together with the first.
+    page.click("agent-editor button >> text=prompts/gardener.md")
+    typed(page, "{{ NODES }}\n{{ NOTHING }}")
+    page.wait_for_selector(".problems .bad >> text=NOTHING")
+    page.click("agent-editor button >> text=Discard")
+    page.wait_for_selector("agent-editor >> text=No errors")
+    page.click("button >> text=Dry run")
+    page.wait_for_selector(".card >> text=Nothing was written")
+    assert page.locator(".card .diff").count() > 0, page.inner_text(".card")
+    page.click("button >> text=Run now")
+    page.wait_for_selector("section[aria-labelledby=past] tbody tr")
+    assert browser.world.json("agent", "history", "gardener")["runs"][0]["status"] in ("ok", "partial", "noop")
+    page.locator("section[aria-labelledby=past] tbody a").first.click()
+    page.wait_for_url("**/runs/*")
+    ready(page)
+    assert page.inner_text("h1") == "gardener"
+
+
+def test_what_was_changed_on_disk_is_shown_and_not_overwritten(browser):
+    watched = browser.open()
+    watched.expected = ("status of 409",)
+    page = watched.page
+    page.goto(browser.path("/agents/linker"))
+    page.wait_for_selector("agent-editor >> text=No errors")
+    bundled = page.input_value("agent-editor textarea")
+    mine = bundled.replace("limit:20", "limit:7")
+    typed(page, mine)
+    page.wait_for_selector("agent-editor button.primary:not([disabled])")
+    theirs = bundled.replace("limit:20", "limit:9")
+    file = browser.world.home / "agents" / "linker.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(theirs)
+    page.click("agent-editor button.primary")
+    page.wait_for_selector("agent-editor [role=alert] >> text=was changed on disk")
+    assert file.read_text() == theirs
+    shown = page.inner_text("agent-editor [role=alert] .diff")
+    assert "limit:9" in shown and "limit:7" in shown
+    page.click("agent-editor button >> text=Go on with mine")
+    page.click("agent-editor button.primary:not([disabled])")
+    page.wait_for_selector(".toast >> text=Saved")
+    assert file.read_text() == mine
+    # The version that was replaced is a click away.
+    page.click("agent-editor button >> text=Restore the version before")
+    page.wait_for_function("(text) => document.querySelector('agent-editor textarea').value === text", arg=theirs)
+    page.wait_for_function("() => [...document.querySelectorAll('.toast')].length >= 2")
+    assert file.read_text() == theirs
+    # A file that changes while nothing is typed is shown as it is.
+    file.write_text(bundled)
+    browser.world.run("agent", "reload")
+    page.wait_for_function("(text) => document.querySelector('agent-editor textarea').value === text", arg=bundled)
+
+
+def test_tests_of_an_agent_run_and_a_draft_survives_leaving(browser):
+    page = browser.open().page
+    page.goto(browser.path("/agents/linker"))
+    page.wait_for_selector("agent-editor >> text=No errors")
+    page.click("button >> text=Run its tests")
+    page.wait_for_selector("article[aria-label=Tests] >> text=4 of 4 passed")
+    draft = page.input_value("agent-editor textarea") + "\n# not saved\n"
+    typed(page, draft)
+    page.goto(browser.path("/agents"))
+    ready(page)
+    page.goto(browser.path("/agents/linker"))
+    page.wait_for_function("(text) => document.querySelector('agent-editor textarea')?.value === text", arg=draft)
+    page.click("agent-editor button >> text=Discard")
+    page.wait_for_function("() => !document.querySelector('agent-editor textarea').value.includes('not saved')")
+
+
+def test_a_session_that_decides_nothing_reads_files_only(reading):
+    page = reading.open("--read-only").page
+    page.goto(reading.path("/agents/linker"))
+    page.wait_for_selector("agent-editor >> text=No errors")
+    assert page.get_attribute("agent-editor textarea", "readonly") is not None
+    assert page.locator("agent-editor button.primary").count() == 0
+    page.goto(reading.path("/agents"))
+    ready(page)
+    assert page.locator("button >> text=New agent").count() == 0
