@@ -199,6 +199,8 @@ const SESSION: &[&[&str]] = &[
     &["backup", "backups", "--keep", "1"],
     &["backup", "backups", "--keep", "0"],
     &["backup", "store"],
+    &["compact"],
+    &["compact", "--keep", "soon"],
     &["forget", "--message-id", "{message}"],
     &["forget", "--message-id", "{message}"],
     &["forget", "--before", "2020-01-01"],

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod checkpoint;
+mod compaction;
 mod host;
 mod lifecycle;
 mod log;
@@ -23,7 +24,7 @@ mod watch;
 
 use clap::Parser;
 use poc_graph::error::Exit;
-use poc_memory::cli::{restrict_new_files, usage_error};
+use poc_memory::cli::{restrict_new_files, survive_file_size_limit, usage_error};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ pub const PROGRAM: &str = "poc-daemon";
 /// stop. Returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
+    survive_file_size_limit();
     match arguments::Arguments::try_parse_from(arguments) {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {

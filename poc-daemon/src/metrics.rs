@@ -59,6 +59,7 @@ struct Gauges {
     edges: Gauge,
     lag: Gauge,
     degraded: Gauge,
+    read_only: Gauge,
     agents: AgentMetrics,
 }
 
@@ -80,6 +81,7 @@ impl Metrics {
         registry.register("edges", "Edges between live notes", gauges.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
         registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
+        registry.register("read_only", "1 while the store takes no writes, else 0", gauges.read_only.clone());
         registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
         gauges.agents.register(&mut registry);
         Metrics { registry, calls, seconds, rest, reloads, gauges: Mutex::new(gauges) }
@@ -120,6 +122,7 @@ impl Metrics {
         gauges.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
+        gauges.read_only.set(memory.store.read_only().is_some().into());
         gauges.agents.read(memory, catalog)?;
         let mut text = String::new();
         text::encode(&mut text, &self.registry)

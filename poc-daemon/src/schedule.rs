@@ -77,6 +77,10 @@ async fn run_until(
                 }
             }
         }
+        if shared.memory.store.read_only().is_some() {
+            // No run could be recorded. The next heartbeat sees whether the disk takes writes again.
+            continue;
+        }
         let catalog = shared.catalog.load_full();
         if !scheduler.lock().needs_poll(&shared.memory, &catalog) {
             continue;

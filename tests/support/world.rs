@@ -16,6 +16,53 @@ pub(crate) struct World {
     daemon: Option<Child>,
     // The embedder, unless the settings name it.
     embedder: Option<&'static str>,
+    disk: Option<SmallDisk>,
+}
+
+/// A small filesystem in memory that only this process and the programs of the test see. It needs no privileges, but user
+/// namespaces.
+struct SmallDisk {
+    /// It lives in the namespace until its input ends.
+    keeper: Child,
+}
+
+impl SmallDisk {
+    fn mount(folder: &Path, mebibytes: u32) -> Option<SmallDisk> {
+        let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs \"$0\" && echo mounted && exec cat");
+        let mut keeper = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.as_mut()?).read_line(&mut line).ok()?;
+        if line != "mounted\n" {
+            keeper.kill().ok();
+            keeper.wait().ok();
+            return None;
+        }
+        Some(SmallDisk { keeper })
+    }
+
+    /// A command that runs a program inside.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--user", "--mount", "--preserve-credentials", "--target", &self.keeper.id().to_string()])
+            .arg(format!("--wd={}", folder.display()))
+            .arg(program.as_ref());
+        command
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        self.keeper.kill().ok();
+        self.keeper.wait().ok();
+    }
 }
 
 /// The exit status and output of a command.
@@ -38,7 +85,25 @@ impl World {
     }
 
     fn with_embedder(embedder: Option<&'static str>) -> World {
-        World { home: tempfile::tempdir().unwrap(), daemon: None, embedder }
+        World { home: tempfile::tempdir().unwrap(), daemon: None, embedder, disk: None }
+    }
+
+    /// A world whose home is a filesystem of so many MiB; `None` where this is not possible.
+    pub(crate) fn on_small_disk(mebibytes: u32) -> Option<World> {
+        let mut world = World::new();
+        world.disk = Some(SmallDisk::mount(world.home(), mebibytes)?);
+        Some(world)
+    }
+
+    /// Runs a shell command in the home.
+    #[track_caller]
+    pub(crate) fn shell(&self, script: &str) -> String {
+        let mut command = match &self.disk {
+            Some(disk) => disk.command("sh", self.home()),
+            None => Command::new("sh"),
+        };
+        let output = command.args(["-c", script]).current_dir(self.home()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -169,7 +234,10 @@ impl World {
 
     /// A binary of the workspace with this home and a clean environment.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(binary(program));
+        let mut command = match &self.disk {
+            Some(disk) => disk.command(binary(program), self.home()),
+            None => Command::new(binary(program)),
+        };
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -112,6 +112,7 @@ const GROUPS: &[Group] = &[
             "export",
             "backup",
             "restore",
+            "compact",
         ],
     },
     Group {

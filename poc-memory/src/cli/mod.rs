@@ -35,7 +35,7 @@ mod settings;
 mod setup;
 mod usage;
 
-pub use files::restrict_new_files;
+pub use files::{restrict_new_files, survive_file_size_limit};
 
 use crate::dispatch::{self, Connection};
 use crate::ops::{OpDef, Screen, tenancy};
@@ -52,6 +52,7 @@ use std::process::ExitCode;
 /// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
+    survive_file_size_limit();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(exit) = completions::answer(&arguments).or_else(|| hook::run_early(&arguments)) {
         return exit;

@@ -5,7 +5,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use poc_config::bounds;
+use poc_config::{HistoryKeep, bounds};
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
@@ -199,6 +199,11 @@ pub(super) fn input(word: &str) -> Result<Input, String> {
 /// A path, made absolute in the working directory of the command.
 pub(crate) fn path(word: &str) -> Result<PathBuf, String> {
     std::path::absolute(word).map_err(|error| format!("not a path: {error}"))
+}
+
+/// How much history is kept.
+pub(super) fn history_keep(word: &str) -> Result<HistoryKeep, String> {
+    HistoryKeep::parse(word).map_err(message_with_hint)
 }
 
 /// A time.

@@ -32,6 +32,9 @@ pub(crate) struct Changes {
 pub(crate) struct ChangesOutput {
     /// Newest first.
     changes: Vec<ChangeRow>,
+    /// Where the history begins, if a compaction has dropped what came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history_since: Option<Timestamp>,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -80,6 +83,7 @@ impl Op for Changes {
         };
         Ok(ChangesOutput {
             changes: latest.into_iter().map(change).collect(),
+            history_since: ctx.memory.store.history_base().map(|base| base.at),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -92,7 +96,11 @@ impl Op for Changes {
 
     fn styled(output: &ChangesOutput, screen: &Screen) -> StyledText {
         if output.changes.is_empty() {
-            return "nothing has changed yet\n".to_owned().into();
+            return match output.history_since {
+                Some(since) => format!("nothing has changed since the history begins, {}\n", second(since)),
+                None => "nothing has changed yet\n".to_owned(),
+            }
+            .into();
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

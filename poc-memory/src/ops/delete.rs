@@ -1,9 +1,12 @@
 //! `delete`
 
+use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect};
+use poc_config::HistoryKeep;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
+use poc_notes::erase::ErasedTexts;
 use poc_notes::{delete, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
+    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
+    /// drops the history of the whole memory up to now, so that nothing before can be undone
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    erase: bool,
 }
 
 /// What was deleted.
@@ -22,11 +30,19 @@ pub(crate) struct Delete {
 pub(crate) struct DeleteOutput {
     id: NodeId,
     key: String,
+    /// The number of the change, which `undo` takes.
+    seq: u64,
+    /// For how long it can be undone at least: `all` for ever, else a duration. Missing after an erasure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo_within: Option<HistoryKeep>,
     /// Edges that were deleted with it.
     edges: usize,
     /// Keys of the notes that agents had derived from it alone, which were deleted, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     derived: Vec<String>,
+    /// With `erase`: what else was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    erasure: Option<ErasureOutput>,
 }
 
 impl Op for Delete {
@@ -37,6 +53,9 @@ impl Op for Delete {
     type Output = DeleteOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
+        if self.erase {
+            erasure::require_person(ctx)?;
+        }
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let deleted = ctx.memory.store.transact(cause, |tx| {
@@ -45,9 +64,24 @@ impl Op for Delete {
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             delete::apply(tx, node.id, now)
         })?;
+        let seq = deleted.seq;
+        let undo_within = (!self.erase).then_some(ctx.memory.config.history.keep);
         let delete::DeleteReport { node, edges, derived } = deleted.value;
+        let erasure = self.erase.then(|| {
+            let mut texts = ErasedTexts::default();
+            derived.iter().chain([&node]).for_each(|note| texts.add_note(note));
+            erasure::run(ctx, &texts, Self::NAME)
+        });
         let derived = derived.into_iter().map(|note| note.key).collect();
-        Ok(DeleteOutput { id: node.id, key: node.key, edges, derived })
+        Ok(DeleteOutput {
+            id: node.id,
+            key: node.key,
+            seq,
+            undo_within,
+            edges,
+            derived,
+            erasure: erasure.transpose()?,
+        })
     }
 
     fn show(output: &DeleteOutput) -> String {
@@ -55,11 +89,19 @@ impl Op for Delete {
             [] => String::new(),
             derived => format!("also deleted what was derived from it: {}\n", derived.join(", ")),
         };
-        format!(
-            "deleted `{}` and {}; its history stays under its id, {}\n{derived}",
-            output.key,
-            plural(output.edges as u64, "edge"),
-            output.id
-        )
+        let deleted = format!("deleted `{}` and {}", output.key, plural(output.edges as u64, "edge"));
+        match &output.erasure {
+            Some(erasure) => format!("{deleted}\n{derived}{}", erasure.show()),
+            None => {
+                let within = match output.undo_within {
+                    Some(keep @ HistoryKeep::For(_)) => format!(" within {keep}"),
+                    _ => String::new(),
+                };
+                format!(
+                    "{deleted}; its history stays under its id, {}\n`poc-memory undo {}` takes this back{within}\n{derived}",
+                    output.id, output.seq
+                )
+            }
+        }
     }
 }

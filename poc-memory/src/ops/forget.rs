@@ -1,5 +1,6 @@
 //! `forget`
 
+use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
 use poc_graph::MessageId;
@@ -24,6 +25,11 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
+    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
+    /// drops the history of the whole memory up to now, so that nothing before can be undone
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    erase: bool,
 }
 
 /// How much was deleted.
@@ -38,6 +44,9 @@ pub(crate) struct ForgetOutput {
     edges: usize,
     /// Vectors of the chunks.
     vectors: usize,
+    /// With `erase`: what else was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    erasure: Option<ErasureOutput>,
 }
 
 impl Op for Forget {
@@ -48,6 +57,9 @@ impl Op for Forget {
     type Output = ForgetOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ForgetOutput> {
+        if self.erase {
+            erasure::require_person(ctx)?;
+        }
         let cause = ctx.cause(Self::NAME);
         let forgotten = match (self.message_id, self.before) {
             (Some(id), None) => forget::message(ctx.memory, id, cause)?,
@@ -67,8 +79,9 @@ impl Op for Forget {
                     .field("message_id"));
             }
         };
-        let forget::ForgetReport { messages, nodes, derived, edges, vectors } = forgotten;
-        Ok(ForgetOutput { messages, nodes, derived, edges, vectors })
+        let forget::ForgetReport { messages, nodes, derived, edges, vectors, texts } = forgotten;
+        let erasure = self.erase.then(|| erasure::run(ctx, &texts, Self::NAME)).transpose()?;
+        Ok(ForgetOutput { messages, nodes, derived, edges, vectors, erasure })
     }
 
     fn show(output: &ForgetOutput) -> String {
@@ -82,6 +95,7 @@ impl Op for Forget {
         if output.derived > 0 {
             counts.push(plural(output.derived as u64, "derived note"));
         }
-        format!("forgot {}\n", counts.join(", "))
+        let erased = output.erasure.as_ref().map(ErasureOutput::show).unwrap_or_default();
+        format!("forgot {}\n{erased}", counts.join(", "))
     }
 }

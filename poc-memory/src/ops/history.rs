@@ -32,6 +32,9 @@ pub(crate) struct History {
 pub(crate) struct HistoryOutput {
     id: NodeId,
     key: String,
+    /// Where the history of the memory begins, if a compaction has dropped what came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history_since: Option<Timestamp>,
     /// Oldest first.
     changes: Vec<HistoryEntry>,
     /// Its current explicit edges by kind: links and supersessions, with when and why they were made.
@@ -97,6 +100,7 @@ impl Op for History {
         });
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
         Ok(HistoryOutput {
+            history_since: ctx.memory.store.history_base().map(|base| base.at),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -109,6 +113,9 @@ impl Op for History {
 
     fn show(output: &HistoryOutput) -> String {
         let mut text = format!("{} ({})\n", output.key, output.id);
+        if let Some(since) = output.history_since {
+            text.push_str(&format!("  changes before {} were dropped\n", second(since)));
+        }
         for entry in &output.changes {
             text.push_str(&line(entry));
             for change in &entry.fields {

@@ -10,12 +10,14 @@ mod calibrate;
 mod changes;
 pub(crate) mod checks;
 mod classify;
+mod compact;
 mod consolidate;
 mod daemon;
 mod def;
 mod delete;
 mod demote;
 mod duplicates;
+mod erasure;
 mod eval_live;
 mod explore;
 mod export;
@@ -133,6 +135,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<import::Import>(),
     OpDef::of::<export::Export>(),
     OpDef::of::<backup::Backup>(),
+    OpDef::of::<compact::Compact>(),
     OpDef::of::<search::Search>(),
     OpDef::of::<query::Query>(),
     OpDef::of::<calibrate::Calibrate>(),

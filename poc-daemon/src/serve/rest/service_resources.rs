@@ -11,7 +11,7 @@ pub(super) struct ServiceResource {
 
 pub(super) const HEALTH: ServiceResource = ServiceResource {
     path: "/v1/healthz",
-    summary: "Whether the daemon is alive",
+    summary: "Whether the daemon is alive; with `?for=write`, whether it takes writes",
     media_type: "application/json",
     is_public: true,
 };

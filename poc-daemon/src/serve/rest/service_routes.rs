@@ -6,9 +6,9 @@ use super::{RestContext, caller, docs, openapi};
 use crate::serve::call;
 use axum::Router;
 use axum::extract::Request;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 use poc_graph::error::Error;
@@ -36,10 +36,23 @@ fn restrict(mut page: Response) -> Response {
 }
 
 /// `GET /v1/healthz` is for process monitors. It needs no token and reveals nothing about the memory.
-/// A store that is read-only because it is damaged is still served: a restart would not change it.
+/// A read-only store is still served, and a restart would not change it, so the status is 200. With the query `for=write`
+/// it is 503 then.
 fn health(rest: &Arc<RestContext>) -> MethodRouter {
-    let status = if rest.shared.memory.store.damage().is_some() { "read-only" } else { "ok" };
-    get_only(move |_| ready(answer::json(&json!({ "status": status }))))
+    let rest = rest.clone();
+    get_only(move |request: Request| {
+        let is_for_writes = request.uri().query().is_some_and(|query| query == "for=write");
+        let cause = rest.shared.memory.store.read_only();
+        let body = match &cause {
+            None => json!({ "status": "ok" }),
+            Some(cause) => json!({ "status": "read-only", "cause": cause.name() }),
+        };
+        let status = match cause {
+            Some(_) if is_for_writes => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::OK,
+        };
+        ready((status, answer::json(&body)).into_response())
+    })
 }
 
 /// `GET /metrics` needs a token that may read.

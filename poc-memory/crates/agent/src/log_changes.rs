@@ -20,7 +20,8 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
             .map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
-    until.saturating_sub(after) > MAX_SCANNED || (after.saturating_add(1)..=until).any(writes)
+    let is_dropped = memory.store.history_base().is_some_and(|base| after < base.seq);
+    is_dropped || until.saturating_sub(after) > MAX_SCANNED || (after.saturating_add(1)..=until).any(writes)
 }
 
 /// Whose changes count.

@@ -5,6 +5,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit};
 use poc_notes::Memory;
+use poc_notes::history;
 use poc_notes::undo::{UndoItem, restore};
 use poc_store::{Cause, Record, Tx, Txn, Write};
 use std::collections::BTreeMap;
@@ -32,7 +33,9 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
     for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
         let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
-            Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
+            history::dropped(memory, seq).unwrap_or_else(|| {
+                Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
+            })
         })?;
         txns.insert(seq, txn);
     }

@@ -6,6 +6,7 @@ pub mod bounds;
 mod daemon;
 pub mod endpoint;
 pub mod files;
+mod history;
 mod hooks;
 mod layer;
 mod learning;
@@ -27,6 +28,7 @@ mod tenants;
 pub mod toml_document;
 
 pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, ToolSet};
+pub use history::HistoryKeep;
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,

@@ -1,6 +1,7 @@
 //! The sections of the settings, field by field.
 
 use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig};
+use super::history::HistoryKeep;
 use super::hooks::{HooksConfig, TranscriptsConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
@@ -74,6 +75,8 @@ section!(
         consolidate: ConsolidateConfig,
         /// The command `backup`.
         backup: BackupConfig,
+        /// The history of the memory.
+        history: HistoryConfig,
         /// Saved pipelines by name, used as `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
@@ -291,6 +294,13 @@ section!(
     BackupConfig {
         /// How many generations a backup folder keeps.
         keep: usize,
+    }
+);
+section!(
+    /// The history of the memory.
+    HistoryConfig {
+        /// How much of it a compaction keeps.
+        keep: HistoryKeep,
     }
 );
 section!(

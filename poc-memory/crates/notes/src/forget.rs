@@ -1,5 +1,6 @@
 //! Permanently deletes messages, with their chunks.
 
+use super::erase::ErasedTexts;
 use super::{Memory, derivation};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const RECORDS_PER_TXN: usize = 100;
 
 /// What was deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReport {
     /// Messages.
     pub messages: usize,
@@ -24,6 +25,9 @@ pub struct ForgetReport {
     pub edges: usize,
     /// Vectors of the chunks.
     pub vectors: usize,
+    /// What was deleted, for an erasure.
+    #[serde(skip)]
+    pub texts: ErasedTexts,
 }
 
 /// Deletes one message.
@@ -80,15 +84,20 @@ pub fn before(
 /// source was changed.
 fn forget(tx: &mut Tx<'_>, id: MessageId, now: Timestamp, report: &mut ForgetReport) -> Result<bool> {
     let Some(message) = tx.message(id)? else { return Ok(false) };
+    report.texts.add_message(&message);
     for &chunk in &message.chunks {
-        let source = tx.node(chunk)?.and_then(|node| node.source);
+        let Some(node) = tx.node(chunk)? else { continue };
+        let source = node.source.clone();
         if ChunkRef::from_source(source.as_deref()).is_none_or(|of| of.message != id) {
             continue;
         }
         report.nodes += 1;
         report.edges += tx.edges(chunk)?.len();
         report.vectors += tx.count_vectors(chunk)?;
-        report.derived += derivation::source_deleted(tx, chunk, now)?.len();
+        report.texts.add_note(&node);
+        let derived = derivation::source_deleted(tx, chunk, now)?;
+        derived.iter().for_each(|note| report.texts.add_note(note));
+        report.derived += derived.len();
         tx.delete_node(chunk)?;
     }
     report.messages += 1;

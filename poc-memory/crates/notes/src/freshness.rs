@@ -3,6 +3,7 @@
 use super::Memory;
 use poc_graph::View;
 use poc_graph::time::Timestamp;
+use poc_store::{DAMAGED_HINT, ReadOnlyCause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -33,12 +34,25 @@ pub struct Freshness {
     pub degraded: Vec<String>,
 }
 
-/// What a reason begins with when the store is damaged and therefore read-only.
-pub const READ_ONLY: &str = "read-only: ";
+/// What a reason begins with when the store is read-only until a person does something.
+const READ_ONLY: &str = "read-only: ";
 
-/// Why the store takes no writes, as a line for people, if its files are damaged.
+/// What a reason begins with when the store is read-only until its disk takes writes again.
+const READ_ONLY_FOR_NOW: &str = "read-only for now: ";
+
+/// Why the store takes no writes, as a line for people, if it takes none.
 pub fn read_only(memory: &Memory) -> Option<String> {
-    memory.store.damage().map(|damage| format!("{READ_ONLY}{damage}"))
+    let cause = memory.store.read_only()?;
+    let prefix = if matches!(cause, ReadOnlyCause::Disk(_)) { READ_ONLY_FOR_NOW } else { READ_ONLY };
+    Some(format!("{prefix}{}", cause.message()))
+}
+
+/// What a person can do about a reason of [`read_only`]; `None` for other reasons.
+pub fn read_only_hint(reason: &str) -> Option<&'static str> {
+    if reason.starts_with(READ_ONLY_FOR_NOW) {
+        return Some(ReadOnlyCause::Disk(String::new()).hint());
+    }
+    reason.starts_with(READ_ONLY).then_some(DAMAGED_HINT)
 }
 
 /// The freshness of an answer from `view` and the current indexes.

@@ -2,7 +2,7 @@
 
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, NodeId, Visibility};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Txn, Write};
 use rustc_hash::FxHashSet;
@@ -95,6 +95,14 @@ fn entry(change: LoggedChange) -> NodeChange {
     NodeChange { seq: change.seq, cause: change.cause, kind, version, fields }
 }
 
+/// The error for a change that was dropped by a compaction; `None` if it was not.
+pub fn dropped(memory: &Memory, seq: u64) -> Option<Error> {
+    let base = memory.store.history_base().filter(|base| (1..=base.seq).contains(&seq))?;
+    let message =
+        format!("change {seq} was dropped: the history begins after change {}, of {}", base.seq, base.at);
+    Some(Error::not_found(message).hint("a backup may still have it"))
+}
+
 /// A recent change of the memory.
 #[derive(Clone, Debug)]
 pub struct RecentChange {
@@ -109,7 +117,8 @@ pub struct RecentChange {
 /// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`.
 pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let mut found = Vec::new();
-    for seq in (1..=memory.store.last_seq()).rev() {
+    let base = memory.store.history_base().map_or(0, |base| base.seq);
+    for seq in (base + 1..=memory.store.last_seq()).rev() {
         if found.len() >= most {
             break;
         }

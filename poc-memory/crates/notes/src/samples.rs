@@ -74,7 +74,7 @@ pub fn has_pending(memory: &Memory) -> bool {
 /// # Errors
 /// `read_only` when the disk fails a write. Samples that could not be stored stay pending.
 pub fn flush(memory: &Memory) -> Result<()> {
-    if memory.store.damage().is_some() {
+    if memory.store.read_only().is_some() {
         return Ok(());
     }
     loop {

@@ -24,9 +24,10 @@ pub struct UndoItem {
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
 /// notes.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
-    let txn = memory.store.txn(seq)?.ok_or_else(|| {
-        Error::not_found(format!("there is no change {seq}"))
-            .hint("`poc-memory changes` shows the latest with their numbers")
+    let txn = memory.store.txn(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
+        Some(error) => error,
+        None => Error::not_found(format!("there is no change {seq}"))
+            .hint("`poc-memory changes` shows the latest with their numbers"),
     })?;
     if let Some(run) = txn.cause.run {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))

@@ -4,7 +4,8 @@
 //! Layout: magic (8 bytes), fingerprint of kind and settings (32), sequence number (8, little
 //! endian), payload length (8, little endian), BLAKE3 of everything else (32), payload.
 
-use poc_graph::error::{Error, Result};
+use super::disk;
+use poc_graph::error::{Code, Error, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,9 @@ enum AtomicFileError {
 
 impl From<AtomicFileError> for Error {
     fn from(error: AtomicFileError) -> Error {
-        Error::internal(error.to_string())
+        let (AtomicFileError::Write { source, .. } | AtomicFileError::Remove { source, .. }) = &error;
+        let code = if disk::is_failure(source) { Code::ReadOnly } else { Code::Internal };
+        Error::new(code, error.to_string())
     }
 }
 
@@ -125,12 +128,16 @@ fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
     // Always the same name, so that the leftover of a killed process is overwritten.
     let partial = path.with_extension("partial");
-    let mut file = File::create(&partial)?;
-    for part in parts {
-        file.write_all(part)?;
-    }
-    file.sync_all()?;
-    fs::rename(&partial, path)?;
+    let write = || {
+        let mut file = File::create(&partial)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    };
+    // On a full disk the leftover would take the room that the next attempt needs.
+    write().inspect_err(|_| drop(fs::remove_file(&partial)))?;
     File::open(directory)?.sync_all()
 }
 

@@ -3,18 +3,30 @@
 //! The committer takes all waiting transactions, writes and syncs them together, applies them to the
 //! engine and the followers, publishes the newest view and wakes the waiting writers. Many writers
 //! share one sync, and readers see only what is durable.
+//!
+//! When the disk fails a write, every transaction that is not durable is taken back and its writer gets the error. The
+//! committer then tries again and again to bring the files into order: at intervals, and before every further write.
 
+use super::disk;
+use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
 use super::log::Appender;
+use super::overlay::Overlay;
+use super::read_only::ReadOnlyCause;
+use super::reserve::Reserve;
+use super::shared::WriterState;
 use super::txn::Txn;
 use super::views::Views;
 use super::watchdog;
-use parking_lot::{Condvar, Mutex, RwLock};
-use poc_graph::error::{Code, Error, Result};
+use parking_lot::{Condvar, Mutex, ReentrantMutex, RwLock};
+use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant, View};
+use std::cell::RefCell;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A transaction that is built but not yet in the log.
 pub(super) struct PendingTxn {
@@ -25,28 +37,79 @@ pub(super) struct PendingTxn {
     pub(super) deltas: Vec<Delta>,
     /// The view of its tenant that contains it.
     pub(super) view: Arc<View>,
+    pub(super) outcome: OutcomeSender,
+}
+
+/// Whether a transaction is durable and visible, once that is known.
+#[derive(Default)]
+pub(super) struct Outcome {
+    result: Mutex<Option<Result<()>>>,
+    known: Condvar,
+}
+
+impl Outcome {
+    /// Waits until it is known.
+    pub(super) fn wait(&self) -> Result<()> {
+        let mut result = self.result.lock();
+        self.known.wait_while(&mut result, |result| result.is_none());
+        result.clone().unwrap_or(Ok(()))
+    }
+
+    fn set(&self, outcome: Result<()>) {
+        let mut result = self.result.lock();
+        if result.is_none() {
+            *result = Some(outcome);
+            self.known.notify_all();
+        }
+    }
+}
+
+/// Sets an outcome. Nobody waits for ever: dropping it without a result is an error.
+pub(super) struct OutcomeSender(Arc<Outcome>);
+
+impl OutcomeSender {
+    pub(super) fn new() -> (OutcomeSender, Arc<Outcome>) {
+        let outcome = Arc::new(Outcome::default());
+        (OutcomeSender(outcome.clone()), outcome)
+    }
+}
+
+impl Drop for OutcomeSender {
+    fn drop(&mut self) {
+        self.0.set(Err(Error::internal("the store ended before the outcome of this write was known")));
+    }
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: Vec<PendingTxn>,
     closed: bool,
+    /// How many attempts to write again were asked for.
+    attempts_wanted: u64,
 }
 
-/// The committer's progress.
-struct Progress {
-    /// The last transaction that is durable and visible.
-    seq: u64,
-    /// Why no further transaction will be acknowledged.
-    failure: Option<Error>,
+/// Whether the store takes writes.
+struct Writability {
+    /// Why it takes none.
+    cause: Option<ReadOnlyCause>,
+    /// How many of the attempts that were asked for have been made.
+    attempts_made: u64,
+}
+
+/// What the committer does next.
+enum Work {
+    Commit(Vec<PendingTxn>),
+    /// Tries to write again, for all attempts that were asked for so far.
+    Resume(u64),
+    End,
 }
 
 /// What writers, readers and the committer share.
 pub(super) struct CommitQueue {
     queue: Mutex<Queue>,
     work: Condvar,
-    progress: Mutex<Progress>,
-    advanced: Condvar,
+    writability: Mutex<Writability>,
+    attempted: Condvar,
     published: RwLock<Published>,
     // The view of tenants that have never written.
     empty: Arc<View>,
@@ -59,23 +122,16 @@ struct Published {
 }
 
 impl CommitQueue {
-    /// A queue over views in which everything up to `seq` is durable and visible.
-    pub(super) fn new(seq: u64, views: Views) -> Self {
+    /// A queue over views in which everything up to `seq` is durable and visible. With a cause, it takes no transactions.
+    pub(super) fn new(seq: u64, views: Views, cause: Option<ReadOnlyCause>) -> Self {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
-            progress: Mutex::new(Progress { seq, failure: None }),
-            advanced: Condvar::new(),
+            writability: Mutex::new(Writability { cause, attempts_made: 0 }),
+            attempted: Condvar::new(),
             published: RwLock::new(Published { seq, views }),
             empty: Arc::new(View::new()),
         }
-    }
-
-    /// A queue over views that takes no transactions.
-    pub(super) fn read_only(seq: u64, views: Views, why: Error) -> Self {
-        let queue = CommitQueue::new(seq, views);
-        queue.progress.lock().failure = Some(why);
-        queue
     }
 
     /// The newest published view of a tenant.
@@ -94,30 +150,39 @@ impl CommitQueue {
         (published.seq, published.views.clone())
     }
 
-    /// Queues a transaction. Callers must submit in order of sequence numbers.
+    /// Why no transaction is taken, if none is.
+    pub(super) fn read_only(&self) -> Option<ReadOnlyCause> {
+        self.writability.lock().cause.clone()
+    }
+
+    /// Fails when no transaction is taken.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        self.read_only().map_or(Ok(()), |cause| Err(cause.error()))
+    }
+
+    /// Lets the committer try to write again if the disk has failed a write, and waits for the result. Fails as
+    /// [`CommitQueue::check_writable`] does.
+    pub(super) fn resume(&self) -> Result<()> {
+        if !matches!(self.read_only(), Some(ReadOnlyCause::Disk(_))) {
+            return self.check_writable();
+        }
+        let attempt = {
+            let mut queue = self.queue.lock();
+            queue.attempts_wanted += 1;
+            queue.attempts_wanted
+        };
+        self.work.notify_one();
+        let is_pending = |writability: &mut Writability| {
+            writability.attempts_made < attempt && matches!(writability.cause, Some(ReadOnlyCause::Disk(_)))
+        };
+        self.attempted.wait_while(&mut self.writability.lock(), is_pending);
+        self.check_writable()
+    }
+
+    /// Queues a transaction. Callers must submit in order of sequence numbers, with the writer lock.
     pub(super) fn submit(&self, pending: PendingTxn) {
         self.queue.lock().waiting.push(pending);
         self.work.notify_one();
-    }
-
-    /// Waits until a transaction is durable and visible.
-    pub(super) fn wait(&self, seq: u64) -> Result<()> {
-        let mut progress = self.progress.lock();
-        loop {
-            if progress.seq >= seq {
-                return Ok(());
-            }
-            if let Some(failure) = &progress.failure {
-                return Err(failure.clone());
-            }
-            self.advanced.wait(&mut progress);
-        }
-    }
-
-    /// The last transaction that is durable and visible, unless the store is read-only.
-    pub(super) fn last_visible(&self) -> Result<u64> {
-        let progress = self.progress.lock();
-        progress.failure.clone().map_or(Ok(progress.seq), Err)
     }
 
     /// Ends the committer once every queued transaction is committed.
@@ -126,13 +191,27 @@ impl CommitQueue {
         self.work.notify_one();
     }
 
-    /// Waits for transactions and takes them all; empty when the store is closed.
-    fn next_batch(&self) -> Vec<PendingTxn> {
+    /// Waits for work. While the store is read-only because of its disk, there is some after `pause`.
+    fn next(&self, pause: Duration) -> Work {
+        let attempts_made = self.writability.lock().attempts_made;
+        let is_waiting = self.read_only().is_some();
         let mut queue = self.queue.lock();
-        while queue.waiting.is_empty() && !queue.closed {
-            self.work.wait(&mut queue);
+        loop {
+            if !queue.waiting.is_empty() {
+                return Work::Commit(std::mem::take(&mut queue.waiting));
+            }
+            if queue.closed {
+                return Work::End;
+            }
+            if queue.attempts_wanted > attempts_made {
+                return Work::Resume(queue.attempts_wanted);
+            }
+            if !is_waiting {
+                self.work.wait(&mut queue);
+            } else if self.work.wait_for(&mut queue, pause).timed_out() {
+                return Work::Resume(queue.attempts_wanted);
+            }
         }
-        std::mem::take(&mut queue.waiting)
     }
 
     /// Makes transactions visible to readers, all at once.
@@ -140,68 +219,148 @@ impl CommitQueue {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
         // Old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(batch.len());
+        let mut outcomes = Vec::with_capacity(batch.len());
         {
             let mut published = self.published.write();
             published.seq = seq;
             for pending in batch {
                 replaced.extend(published.views.insert(pending.txn.tenant, pending.view));
+                outcomes.push(pending.outcome);
             }
         }
-        self.progress.lock().seq = seq;
-        self.advanced.notify_all();
+        outcomes.iter().for_each(|outcome| outcome.0.set(Ok(())));
     }
 
-    fn fail(&self, why: &str) {
-        let failure = Error::new(Code::ReadOnly, format!("the store takes no more writes: {why}"))
-            .hint("see to the disk, then start again; everything acknowledged is safe");
-        tracing::error!("{}", failure.message);
-        self.progress.lock().failure = Some(failure);
-        self.advanced.notify_all();
+    /// Ends an attempt to write again: the store takes writes if there is no cause.
+    fn end_attempt(&self, attempts_made: u64, cause: Option<ReadOnlyCause>) {
+        let mut writability = self.writability.lock();
+        writability.cause = cause;
+        writability.attempts_made = attempts_made;
+        self.attempted.notify_all();
     }
 }
+
+/// The state of the writers, which the committer takes back to what is durable when the disk fails.
+pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
 
 /// The thread that commits.
 pub(super) struct Committer {
     pub(super) commits: Arc<CommitQueue>,
-    pub(super) appender: Appender,
-    pub(super) engine: Arc<dyn Engine>,
+    pub(super) writer: Writer,
+    pub(super) appender: Arc<Mutex<Appender>>,
+    pub(super) engine: Arc<LazyEngine>,
     pub(super) index_workers: Arc<IndexWorkers>,
+    pub(super) reserve: Arc<Reserve>,
+    /// How long it waits before it tries again to write to a disk that has failed.
+    pub(super) pause: Duration,
 }
 
 impl Committer {
-    /// Runs until the store is closed or the disk fails.
+    /// Runs until the store is closed.
     pub(super) fn run(mut self) {
-        let commits = self.commits.clone();
+        let (commits, writer) = (self.commits.clone(), self.writer.clone());
         let work = AssertUnwindSafe(|| -> Result<(), String> {
             self.index_workers.wait_loaded();
+            if let Some(why) = self.engine.substituted() {
+                self.refuse(ReadOnlyCause::Disk(why), Vec::new());
+            }
             loop {
-                let batch = commits.next_batch();
-                if batch.is_empty() {
-                    return Ok(());
+                match commits.next(self.pause) {
+                    Work::Commit(batch) => self.commit(batch)?,
+                    Work::Resume(attempt) => self.resume(attempt),
+                    Work::End => return Ok(()),
                 }
-                self.commit(batch)?;
             }
         });
-        match catch_unwind(work) {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => commits.fail(&why),
-            Err(panic) => commits.fail(&format!("panic: {}", watchdog::panic_message(&*panic))),
-        }
+        let failure = match catch_unwind(work) {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => why,
+            Err(panic) => format!("panic: {}", watchdog::panic_message(&*panic)),
+        };
+        refuse(&commits, &writer, ReadOnlyCause::Failure(failure), Vec::new());
     }
 
     fn commit(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
-        self.appender.append(&records).map_err(|error| format!("its log cannot be written: {error}"))?;
+        if let Err(error) = self.appender.lock().append(&records) {
+            if disk::is_full(&error) {
+                self.reserve.release();
+            }
+            self.refuse(ReadOnlyCause::Disk(log_failure(&error)), batch);
+            return Ok(());
+        }
+        let mut unwritten = None;
         for PendingTxn { txn, checksum, .. } in &batch {
             let mark = Mark { seq: txn.seq, checksum: *checksum };
-            let applied = changes(txn).and_then(|changes| self.engine.apply(changes.into(), mark));
-            applied.map_err(|error| error.message)?;
+            let changes = changes(txn).map_err(|error| error.message)?;
+            // An error says that earlier changes could not be written. These are in memory and in the log.
+            if let Err(error) = self.engine.apply(changes.into(), mark) {
+                unwritten = Some(error);
+            }
         }
         for pending in &batch {
             self.index_workers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
         }
         self.commits.publish(batch);
+        if let Some(error) = unwritten {
+            self.reserve.release();
+            self.refuse(ReadOnlyCause::Disk(records_failure(&error)), Vec::new());
+            self.engine.reopen_if_failed();
+        }
         Ok(())
     }
+
+    /// Brings the files into order after the disk has failed, and takes writes again if that succeeds.
+    fn resume(&mut self, attempt: u64) {
+        if !matches!(self.commits.read_only(), Some(ReadOnlyCause::Disk(_))) {
+            return self.commits.end_attempt(attempt, self.commits.read_only());
+        }
+        let cause = self.try_to_resume().err();
+        match &cause {
+            Some(why) => tracing::debug!("the store still takes no writes: {why}"),
+            None => tracing::info!("the store takes writes again"),
+        }
+        self.commits.end_attempt(attempt, cause.map(ReadOnlyCause::Disk));
+    }
+
+    fn try_to_resume(&mut self) -> Result<(), String> {
+        self.appender.lock().resume().map_err(|error| log_failure(&error))?;
+        // Before the reserve is made again: both need room, and the records are more urgent.
+        self.engine.restore().map_err(|error| records_failure(&error))?;
+        self.engine.retry().map_err(|error| records_failure(&error))?;
+        let held = self.reserve.renew();
+        held.map_err(|error| format!("there is not enough room on its disk: {error}"))
+    }
+
+    fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTxn>) {
+        refuse(&self.commits, &self.writer, cause, batch);
+    }
+}
+
+/// Takes no further transactions, and takes back those that are queued or in `batch`, none of which is durable.
+fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, mut batch: Vec<PendingTxn>) {
+    let error = cause.error();
+    tracing::error!("{}", error.message);
+    {
+        let writer = writer.lock();
+        batch.append(&mut commits.queue.lock().waiting);
+        let (seq, views) = commits.views();
+        // Whoever builds a transaction holds the lock.
+        if let Ok(mut writer) = writer.try_borrow_mut() {
+            *writer = WriterState { seq, views, overlay: Overlay::default(), last: None };
+        }
+        let mut writability = commits.writability.lock();
+        writability.cause = Some(cause);
+        commits.attempted.notify_all();
+    }
+    batch.iter().for_each(|pending| pending.outcome.0.set(Err(error.clone())));
+}
+
+fn log_failure(error: &io::Error) -> String {
+    format!("its log cannot be written: {error}")
+}
+
+fn records_failure(error: &Error) -> String {
+    format!("its records cannot be written: {}", error.message)
 }

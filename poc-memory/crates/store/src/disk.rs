@@ -1,7 +1,9 @@
 //! The file operations that durability depends on, behind a trait so that tests can count and fail them.
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 /// Append-only files and the directories that name them.
@@ -17,6 +19,9 @@ pub(super) trait Disk: Send + Sync {
 
     /// Makes the names in a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Creates a file if it is missing and gives it `bytes` bytes of room on the disk.
+    fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()>;
 }
 
 /// A file that grows at its end.
@@ -49,6 +54,48 @@ impl Disk for SystemDisk {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
+
+    fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        allocate(path, bytes)
+    }
+}
+
+fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+        // Not every filesystem can: then the room is taken by writing.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
+        allocated => Ok(allocated?),
+    }
+}
+
+/// Fails when a folder has no room for `bytes` more bytes, or when its longest file, of `longest` bytes, may not grow by
+/// as much. For writers that cannot go on after a failed write.
+pub(super) fn check_room(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
+    let probe = folder.join("room");
+    let checked = allocate(&probe, bytes).and_then(|()| {
+        // Takes no room, but is refused beyond the limit on the length of files.
+        OpenOptions::new().write(true).open(&probe)?.set_len(longest + bytes)
+    });
+    let removed = std::fs::remove_file(&probe);
+    checked.and(removed)
+}
+
+/// Whether a disk refused or failed an operation. Nothing is wrong with the contents of the file then.
+pub(super) fn is_failure(error: &io::Error) -> bool {
+    // sled hides the number of the error in a text, and its kind when it has none of its own.
+    const IO_ERROR: &str = "code: 5,";
+    is_full(error)
+        || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+        || [Errno::IO, Errno::NODEV, Errno::NXIO, Errno::MFILE, Errno::NFILE, Errno::NOMEM]
+            .iter()
+            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+        || error.to_string().contains(IO_ERROR)
+}
+
+/// Whether an operation failed because there is no room for what it writes.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
 impl AppendFile for File {

@@ -4,16 +4,16 @@
 
 pub(super) mod buffered;
 pub(super) mod lazy;
-#[cfg(test)]
 pub(super) mod memory;
 pub(super) mod sled;
 
 use super::creation::Creation;
+use super::disk;
 use super::keys;
 use super::record_encoding::Record;
 use super::table::Table;
 use super::txn::Txn;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -30,6 +30,8 @@ pub(super) enum EngineError {
     Directory { directory: PathBuf, source: std::io::Error },
     #[error("the record engine failed: {0}")]
     Failed(::sled::Error),
+    #[error("there is not enough room on the disk: {0}")]
+    NoRoom(std::io::Error),
     #[error("the records are damaged: {0}")]
     Damaged(String),
     #[error("the record engine's mark is damaged")]
@@ -48,12 +50,26 @@ pub(super) enum EngineError {
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Error {
-        let converted = Error::internal(error.to_string());
+        let code = if error.is_of_disk() { Code::ReadOnly } else { Code::Internal };
+        let converted = Error::new(code, error.to_string());
         match error {
             EngineError::Damaged(_) => {
                 converted.hint("open the store again: they are rebuilt from the log, nothing is lost")
             }
             _ => converted,
+        }
+    }
+}
+
+impl EngineError {
+    /// Whether the disk refused or failed an operation. Nothing is wrong with the records then.
+    fn is_of_disk(&self) -> bool {
+        match self {
+            EngineError::NoRoom(_) => true,
+            EngineError::Failed(::sled::Error::Io(source)) | EngineError::Directory { source, .. } => {
+                disk::is_failure(source)
+            }
+            _ => false,
         }
     }
 }
@@ -100,6 +116,16 @@ pub(super) trait Engine: Send + Sync {
         0
     }
 
+    /// Whether the disk has failed a write in such a way that it must be opened again.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    /// Writes again what could not be written.
+    fn retry(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes on disk.
     fn size(&self) -> Result<u64>;
 
@@ -112,7 +138,7 @@ pub(super) fn changes(txn: &Txn) -> Result<Vec<Put>> {
     let mut changes = Vec::with_capacity(txn.writes.len());
     for write in &txn.writes {
         changes.push((write.table.engine_key(txn.tenant, &write.key), write.after.clone()));
-        if write.table == Table::Nodes {
+        if write.table == Table::Nodes && !txn.is_state() {
             let change = keys::change(keys::read_id(&write.key)?, txn.seq);
             let creation = match (&write.before, &write.after) {
                 (None, Some(after)) => Creation::new(txn.cause.clone(), after)?.encode()?,

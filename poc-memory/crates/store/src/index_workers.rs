@@ -192,7 +192,8 @@ impl IndexWorker {
             let mut target = self.progress.lock().offered;
             if !sources.read_only {
                 follower.load(target)?;
-                if follower.applied() > target {
+                let base = sources.log.base_seq();
+                if follower.applied() > target || (1..base).contains(&follower.applied()) {
                     follower.reset()?;
                 }
             }

@@ -8,6 +8,7 @@
 pub mod atomic_file;
 mod catch_up;
 mod commit;
+mod compact;
 mod creation;
 mod delta;
 mod disk;
@@ -21,11 +22,13 @@ mod open;
 mod overlay;
 mod past_snapshot;
 mod quarantine;
+mod read_only;
 mod record_access;
 mod record_encoding;
 mod records;
 mod recovery;
 mod repair;
+mod reserve;
 mod scans;
 mod shared;
 mod table;
@@ -42,9 +45,11 @@ mod view_file;
 mod views;
 mod watchdog;
 
+pub use compact::{Compaction, CompactionCallbacks};
 pub use follower::Follower;
 pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
+pub use read_only::ReadOnlyCause;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery::Recovery;
@@ -53,9 +58,9 @@ pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use tx::Tx;
-pub use txn::{Cause, Txn, Write};
+pub use txn::{Cause, LogBase, Txn, Write};
 
-use commit::PendingTxn;
+use commit::{Outcome, OutcomeSender, PendingTxn};
 use engine::Engine;
 use lock::Lock;
 use log::MAX_RECORD;
@@ -78,6 +83,12 @@ pub struct Committed<T> {
     pub seq: u64,
     /// What the closure returned.
     pub value: T,
+}
+
+/// A transaction that was built, and its outcome unless it is known to be durable.
+struct Built<T> {
+    committed: Committed<T>,
+    outcome: Option<Arc<Outcome>>,
 }
 
 /// One change of one node.
@@ -192,6 +203,12 @@ impl Store {
         self.shared.damage.as_deref()
     }
 
+    /// Why the store takes no writes at the moment, if it takes none: its files are damaged, or its disk does not take
+    /// them. Reads go on.
+    pub fn read_only(&self) -> Option<ReadOnlyCause> {
+        self.shared.commits.read_only()
+    }
+
     /// The newest published view. It contains every acknowledged transaction and no other.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
@@ -203,40 +220,47 @@ impl Store {
     /// run one at a time, so do slow work before the call.
     ///
     /// # Errors
-    /// Whatever the closure returns. `read_only` once the disk has failed a write, or when the store is damaged. `internal` when it is
-    /// called inside the closure of another transaction of the same store.
+    /// Whatever the closure returns. `read_only` when the disk fails the write, or when the store is damaged; nothing is
+    /// written then. `internal` when it is called inside the closure of another transaction of the same store.
     pub fn transact<T>(
         &self,
         cause: Cause,
         build: impl FnOnce(&mut Tx) -> Result<T>,
     ) -> Result<Committed<T>> {
-        let (seq, value) = self.build(cause, build)?;
+        let built = self.build(cause, build)?;
         // Even when nothing was written, because the closure may have read data that is not durable yet.
-        self.shared.commits.wait(seq)?;
-        Ok(Committed { seq, value })
+        if let Some(outcome) = built.outcome {
+            outcome.wait()?;
+        }
+        Ok(built.committed)
     }
 
-    fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
+    fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<Built<T>> {
         let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
+        if !self.shared.writer.is_owned_by_current_thread() {
+            commits.resume()?;
+        }
         let lock = self.shared.writer.lock();
         let mut writer = lock
             .try_borrow_mut()
             .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
-        let visible = commits.last_visible()?;
-        writer.overlay.advance(visible);
+        commits.check_writable()?;
+        writer.overlay.advance(commits.published_seq());
         let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;
         let mut tx = Tx::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
         let value = build(&mut tx)?;
         if !tx.changes() {
-            return Ok((last, value));
+            let committed = Committed { seq: last, value };
+            return Ok(Built { committed, outcome: writer.last.clone() });
         }
         if known.is_none() {
             tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
         }
         let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
-        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, writes: tx.into_writes() };
+        let writes = tx.into_writes();
+        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {
             return Err(Error::invalid(format!(
@@ -254,9 +278,11 @@ impl Store {
         writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
         writer.seq = seq;
+        let (sender, outcome) = OutcomeSender::new();
+        writer.last = Some(outcome.clone());
         // The writer lock is held, so that transactions reach the log in order.
-        commits.submit(PendingTxn { txn, record, checksum, deltas, view });
-        Ok((seq, value))
+        commits.submit(PendingTxn { txn, record, checksum, deltas, view, outcome: sender });
+        Ok(Built { committed: Committed { seq, value }, outcome: Some(outcome) })
     }
 
     /// The state after the tenant's last transaction at or before `at`.
@@ -270,14 +296,13 @@ impl Store {
 
     /// The tenant's transaction with a sequence number; `None` when the log does not hold it.
     pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
-        let found = self.shared.log.read(seq)?.map(|(txn, _)| txn);
-        Ok(found.filter(|txn| txn.tenant == self.tenant))
+        Ok(self.txn_of_any_tenant(seq)?.filter(|txn| txn.tenant == self.tenant))
     }
 
     /// The transaction with a sequence number, of any tenant; `None` when the log does not hold it. For decisions about
     /// all tenants, such as which agents are due: no answer for a tenant may contain what it returns.
     pub fn txn_of_any_tenant(&self, seq: u64) -> Result<Option<Txn>> {
-        Ok(self.shared.log.read(seq)?.map(|(txn, _)| txn))
+        Ok(self.shared.log.read(seq)?.map(|(txn, _)| txn).filter(|txn| !txn.is_state()))
     }
 
     /// The checksum of a past transaction's record, for any tenant. It distinguishes the transaction from one with
@@ -309,8 +334,7 @@ impl Store {
     /// Identifies the log: the first 16 bytes of the BLAKE3 of its first transaction, `None` when it has none. Logs that
     /// went on separately from a copy share it.
     pub fn log_origin(&self) -> Result<Option<[u8; 16]>> {
-        let first = self.shared.log.read_payload(1)?;
-        Ok(first.and_then(|payload| blake3::hash(&payload).as_bytes().first_chunk().copied()))
+        self.shared.log.origin()
     }
 
     /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.

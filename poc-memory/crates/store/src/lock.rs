@@ -1,5 +1,6 @@
 //! One process per store: an advisory lock that the system releases when its holder dies.
 
+use super::disk;
 use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -24,11 +25,10 @@ impl From<LockError> for Error {
         match error {
             LockError::Take { source, .. } => match source.kind() {
                 // Readers take the lock too, so that nobody writes meanwhile.
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::unavailable(message)
-                    .hint(
-                        "a store must be writable, also to be read: copy it to where you may write, or ask \
+                ErrorKind::PermissionDenied => Error::unavailable(message).hint(
+                    "a store must be writable, also to be read: copy it to where you may write, or ask \
                      whoever owns it",
-                    ),
+                ),
                 _ => Error::internal(message),
             },
             LockError::Read { .. } | LockError::Probe { .. } => Error::unavailable(message),
@@ -40,20 +40,27 @@ impl From<LockError> for Error {
 
 /// The lock, held until it is dropped.
 pub(super) struct Lock {
-    _file: File,
+    /// `None` on a disk that cannot be written and has no such file: no other process writes there either.
+    _file: Option<File>,
 }
 
 impl Lock {
     /// Takes the lock at `path`. The process id in the file is only for messages.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |source| LockError::Take { path: path.to_owned(), source };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = match opened {
+            Ok(file) => file,
+            // The store is opened for reading. A file that is there can be locked all the same.
+            Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem || disk::is_full(&error) => {
+                match File::open(path) {
+                    Ok(file) => file,
+                    Err(missing) if missing.kind() == ErrorKind::NotFound => return Ok(Lock { _file: None }),
+                    Err(_) => return Err(failed(error).into()),
+                }
+            }
+            Err(error) => return Err(failed(error).into()),
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
@@ -64,8 +71,11 @@ impl Lock {
             file.rewind()?;
             writeln!(file, "{}", std::process::id())
         };
-        write(&mut file).map_err(failed)?;
-        Ok(Lock { _file: file })
+        if let Err(error) = write(&mut file) {
+            // On a full or read-only disk. Whoever reads the file does not learn which process it is.
+            tracing::debug!("the lock `{}` cannot name its holder: {error}", path.display());
+        }
+        Ok(Lock { _file: Some(file) })
     }
 
     /// The process that holds the lock at `path`, if any does; 0 when the file does not say which.

@@ -8,6 +8,7 @@
 
 mod append;
 mod checked_segments;
+mod compacted;
 mod copy;
 mod error;
 mod recover;
@@ -15,6 +16,10 @@ mod salvage;
 mod segment;
 
 pub(super) use append::{Appender, Limits};
+pub(super) use compacted::{
+    CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
+    unwritten as compaction_unwritten,
+};
 pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
 pub(super) use recover::{Cut, check_format, inspect};
@@ -22,10 +27,12 @@ pub(super) use salvage::salvage;
 pub(super) use segment::{MAX_RECORD, frame, sound_records};
 
 use super::Txn;
-use parking_lot::RwLock;
+use super::txn::LogBase;
+use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use segment::{NextRecord, SegmentReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Records from one remembered position to the next.
@@ -51,6 +58,8 @@ struct LogIndex {
     last: u64,
     /// Whether a complete segment is not yet saved as checked.
     unchecked: bool,
+    /// Where the history begins, if the beginning was replaced by the state that it leads to.
+    base: Option<LogBase>,
     /// Of a damaged log, the first and last numbers of its sound parts, ascending. `None` for a whole log.
     sound: Option<Vec<(u64, u64)>>,
 }
@@ -91,10 +100,15 @@ impl LogIndex {
 
     /// The parts of a range of sequence numbers that the log holds.
     fn parts(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
-        let whole = [(0, self.last)];
+        let whole = [(self.first(), self.last)];
         let sound = self.sound.as_deref().unwrap_or(&whole);
         let clipped = sound.iter().map(|(from, to)| (first.max(*from), last.min(*to)));
         clipped.filter(|(from, to)| from <= to).collect()
+    }
+
+    /// The first record; 1 when there is none.
+    fn first(&self) -> u64 {
+        self.positions.first().map_or(1, |position| position.seq)
     }
 
     /// The last known position in front of a record or at it.
@@ -110,12 +124,26 @@ pub(super) struct Log {
     index: RwLock<LogIndex>,
     /// Whether nothing on disk may change, because the log is damaged.
     read_only: bool,
+    /// The segments that a compacted one has replaced and that are not deleted yet.
+    obsolete: Mutex<Vec<u64>>,
+    /// Whoever reads segments has a clone, so that they are not deleted meanwhile.
+    hold: Arc<()>,
 }
 
 impl Log {
     /// A log without records in a directory without segments.
     pub(super) fn empty(directory: &Path) -> Log {
-        Log { directory: directory.to_owned(), index: RwLock::default(), read_only: false }
+        Log::new(directory, LogIndex::default(), Vec::new())
+    }
+
+    fn new(directory: &Path, index: LogIndex, obsolete: Vec<u64>) -> Log {
+        Log {
+            directory: directory.to_owned(),
+            index: RwLock::new(index),
+            read_only: false,
+            obsolete: Mutex::new(obsolete),
+            hold: Arc::default(),
+        }
     }
 
     /// Sequence number of the last durable record; 0 when there is none.
@@ -123,11 +151,13 @@ impl Log {
         self.index.read().last
     }
 
-    /// Sequence number of the first record from which on it holds every record; 0 when it never had any.
+    /// Sequence number of the first transaction from which on it holds every one with its before-images; 0 when it
+    /// never had any.
     pub(super) fn first(&self) -> u64 {
         let index = self.index.read();
         let Some(sound) = &index.sound else {
-            return index.positions.first().map_or(0, |position| position.seq);
+            let first = || index.positions.first().map_or(0, |position| position.seq);
+            return index.base.map_or_else(first, |base| base.seq + 1);
         };
         let mut first = index.last + 1;
         for (from, to) in sound.iter().rev() {
@@ -149,7 +179,7 @@ impl Log {
         let index = self.index.read();
         let Some(sound) = &index.sound else { return Vec::new() };
         let mut missing = Vec::new();
-        let mut next = 1;
+        let mut next = if index.base.is_some() { index.first() } else { 1 };
         for (from, to) in sound.iter().copied().chain([(index.last + 1, index.last + 1)]) {
             if next < from {
                 missing.push((next, from - 1));
@@ -246,12 +276,12 @@ impl Log {
         last: u64,
         each: &mut dyn FnMut(u64, Vec<u8>, u32) -> Result<bool>,
     ) -> Result<()> {
-        let (start, later, last) = {
+        let (_hold, start, later, last) = {
             let index = self.index.read();
             let Some(start) = index.locate(first.max(1)) else { return Ok(()) };
             let numbers = index.segments.iter().map(|segment| segment.first);
             let later: Vec<u64> = numbers.filter(|&segment| segment > start.segment).collect();
-            (start, later, last.min(index.last))
+            (self.hold.clone(), start, later, last.min(index.last))
         };
         let mut expected = start.seq;
         let positions = std::iter::once((start.segment, start.offset))

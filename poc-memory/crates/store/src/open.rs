@@ -6,6 +6,7 @@ mod records;
 
 use super::catch_up::Sources;
 use super::commit::{CommitQueue, Committer};
+use super::compact::{self, Compactor};
 use super::disk::{Disk, SystemDisk};
 use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::EngineOpener;
@@ -13,17 +14,18 @@ use super::engine::sled::SledEngine;
 use super::follower::Follower;
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
-use super::log::{self, Appender, Limits, LogError};
-use super::overlay::Overlay;
+use super::log::{self, Appender, Limits};
 use super::quarantine::Quarantine;
+use super::read_only::ReadOnlyCause;
+use super::reserve::Reserve;
 use super::shared::Shared;
 use super::shared::WriterState;
-use super::{repair, view_file, watchdog};
-use parking_lot::{Mutex, ReentrantMutex};
+use super::{disk, repair, view_file, watchdog};
+use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
-use records::{OpenEngine, RecordFolder};
-use std::cell::RefCell;
+pub(super) use records::OpenEngine;
+use records::RecordFolder;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -50,6 +52,8 @@ pub(super) struct Parts {
     pub(super) buffer: usize,
     /// How long the engine may go without a heartbeat while it opens.
     pub(super) patience: Duration,
+    /// How long to wait before writing is tried again on a disk that has failed.
+    pub(super) pause: Duration,
 }
 
 impl Default for Parts {
@@ -60,6 +64,7 @@ impl Default for Parts {
             engine: |directory| Ok(Arc::new(SledEngine::open(directory)?)),
             buffer: BUFFER_BYTES,
             patience: Duration::from_secs(60),
+            pause: Duration::from_secs(1),
         }
     }
 }
@@ -73,7 +78,7 @@ pub(super) fn open(
 ) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine, buffer, patience } = parts;
+    let Parts { disk, limits, engine: open_engine, buffer, patience, pause } = parts;
     let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let lock = Lock::take(&directory.join("lock"))?;
@@ -96,13 +101,39 @@ pub(super) fn open(
         let damaged = read_only::DamagedStore { directory, embedder, patience, saved, lock };
         return damaged.open(followers);
     }
-    std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
-    let quarantine = Quarantine::new(directory, disk.clone());
-    let notes = cut.map(|cut| cut.make(&quarantine, disk.as_ref())).transpose()?.into_iter().collect();
+    if !log_directory.exists() {
+        let made = std::fs::create_dir_all(&log_directory);
+        made.and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
+    }
+    let quarantine = Arc::new(Quarantine::new(directory, disk.clone()));
+    let reserve = Arc::new(Reserve::new(directory, disk.clone(), limits.reserve));
     let log = Arc::new(log);
+    let tail = cut.map(|cut| (cut, quarantine.clone()));
+    let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
     // Before the records follow the log: what a killed process had not synced is synced here.
-    let appender = Appender::new(log.clone(), disk, limits).map_err(LogError::Append)?;
-    let records = RecordFolder { folder, log: log.clone(), engine, buffer, patience };
+    let resumed = appender.resume().or_else(|error| {
+        if disk::is_full(&error) {
+            reserve.release();
+        }
+        appender.resume()
+    });
+    let (notes, cause) = match resumed {
+        Ok(moved) => (moved.into_iter().collect(), None),
+        Err(error) => (Vec::new(), Some(ReadOnlyCause::Disk(format!("its log cannot be written: {error}")))),
+    };
+    if cause.is_none()
+        && let Err(error) = reserve.hold()
+    {
+        tracing::warn!("no room can be kept for a full disk: {error}");
+    }
+    let records = RecordFolder {
+        folder,
+        log: log.clone(),
+        engine: open_engine,
+        buffer,
+        patience,
+        reserve: reserve.clone(),
+    };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
     let opener = EngineOpener::start(move || records.open(&quarantine, || receiver.recv().unwrap_or(false)))?;
@@ -128,7 +159,19 @@ pub(super) fn open(
     };
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();
-    let commits = Arc::new(CommitQueue::new(seq, views.clone()));
+    if cause.is_none() {
+        compact::clean_up(directory);
+        log.delete_obsolete(disk.as_ref());
+    }
+    let commits = Arc::new(CommitQueue::new(seq, views.clone(), cause));
+    let appender = Arc::new(Mutex::new(appender));
+    let compactor = Compactor {
+        disk,
+        appender: appender.clone(),
+        engine: open_engine,
+        buffer,
+        running: Mutex::default(),
+    };
     let sources = Arc::new(Sources {
         log: log.clone(),
         engine: engine.clone(),
@@ -137,16 +180,20 @@ pub(super) fn open(
         read_only: false,
     });
     let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
+    let writer = WriterState::shared(seq, views);
     let committer = Committer {
         commits: commits.clone(),
+        writer: writer.clone(),
         appender,
         engine: engine.clone(),
         index_workers: index_workers.clone(),
+        reserve,
+        pause,
     };
     let committer = watchdog::spawn("committer", || committer.run())?;
     Ok(Shared {
         directory: directory.to_owned(),
-        writer: ReentrantMutex::new(RefCell::new(WriterState { seq, views, overlay: Overlay::default() })),
+        writer,
         commits,
         committer: Some(committer),
         engine,
@@ -155,10 +202,10 @@ pub(super) fn open(
         embedder: embedder.to_owned(),
         notes,
         damage: None,
+        compactor: Some(compactor),
         recovery: OnceLock::new(),
         saved: Mutex::new(saved_seq),
         _opener: opener,
-        _copy: None,
         _lock: lock,
     })
 }

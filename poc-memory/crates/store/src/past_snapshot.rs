@@ -77,10 +77,18 @@ impl BeforeImages {
         }
     }
 
+    /// Whether transactions that it has not read were dropped.
+    fn is_dropped(&self, log: &Log) -> bool {
+        log.base().is_some_and(|base| self.last < base.seq)
+    }
+
     /// Adds the transactions that have been logged meanwhile.
     fn catch_up(&mut self, log: &Log, tenant: Tenant) -> Result<()> {
         if log.last() == self.last {
             return Ok(());
+        }
+        if self.is_dropped(log) {
+            return Err(PastError::Dropped.into());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
             self.add_time(&txn, tenant);
@@ -178,6 +186,9 @@ impl PastSnapshot {
     /// Whether it is still the state as of an instant, considering transactions logged since it was made.
     pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
         let mut later = self.later.lock();
+        if later.is_dropped(&self.log) {
+            return Ok(false);
+        }
         later.catch_up(&self.log, self.tenant)?;
         Ok(self.at <= at && later.earliest.is_none_or(|earliest| at < earliest))
     }
@@ -249,7 +260,8 @@ fn walk_back(
         }
         end = start - 1;
     }
-    Ok(None)
+    // The state that the history begins with is no transaction of a tenant.
+    Ok(log.base().filter(|base| base.at <= at).map(|base| (base.seq, base.at)))
 }
 
 /// Why there is no state as of an instant.
@@ -259,6 +271,10 @@ enum PastError {
     Empty,
     #[error("nothing was stored yet at {at}")]
     BeforeFirst { at: Timestamp, first: Timestamp },
+    #[error("the history begins at {base}: nothing is known of the memory at {at}")]
+    BeforeBase { at: Timestamp, base: Timestamp },
+    #[error("the history was compacted meanwhile")]
+    Dropped,
     #[error("the log does not reach back to {at}")]
     NotReached { at: Timestamp, first: Option<Timestamp> },
 }
@@ -266,6 +282,9 @@ enum PastError {
 impl PastError {
     /// `first` is the earliest time among the transactions that were read.
     fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> PastError {
+        if let Some(base) = log.base() {
+            return PastError::BeforeBase { at, base: base.at };
+        }
         let is_whole = log.first() <= 1;
         match first {
             None if is_whole => PastError::Empty,
@@ -283,6 +302,9 @@ impl From<PastError> for Error {
             PastError::NotReached { first: Some(first), .. } => {
                 converted.hint(format!("it begins with a change of {first}"))
             }
+            PastError::BeforeBase { .. } => converted
+                .hint("what came before was dropped by `poc-memory compact`; a backup may still have it"),
+            PastError::Dropped => converted.hint("ask again"),
             PastError::Empty | PastError::NotReached { first: None, .. } => converted,
         }
     }

@@ -30,9 +30,13 @@ impl Quarantine {
     /// Saves bytes in a file and returns its name.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
         let (name, target) = self.free_name(name)?;
-        let mut file = self.disk.create(&target)?;
-        file.write_all(bytes)?;
-        file.sync()?;
+        let write = || {
+            let mut file = self.disk.create(&target)?;
+            file.write_all(bytes)?;
+            file.sync()
+        };
+        // Otherwise every attempt on a full disk would leave a file.
+        write().inspect_err(|_| drop(fs::remove_file(&target)))?;
         self.sync()?;
         Ok(name)
     }

@@ -71,8 +71,12 @@ impl Store {
     /// The changes of a node that the log still holds, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
+        let base = self.shared.log.base_seq();
         for (key, creation) in self.records().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
+            if creation.is_empty() && seq <= base {
+                continue;
+            }
             if !creation.is_empty() {
                 let Creation { cause, version } = Creation::decode(&creation)?;
                 changes.push(LoggedChange { seq, cause, kind: LoggedChangeKind::Created(version) });

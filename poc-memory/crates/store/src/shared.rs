@@ -1,6 +1,7 @@
 //! The state that all handles of a store share, and what closing a store does.
 
-use super::commit::CommitQueue;
+use super::commit::{CommitQueue, Outcome, Writer};
+use super::compact::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::index_workers::IndexWorkers;
@@ -16,7 +17,6 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use tempfile::TempDir;
 
 /// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
 /// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
@@ -28,7 +28,7 @@ const WORTH_WRITING: usize = 1 << 20;
 /// The state that all handles of a store share.
 pub(super) struct Shared {
     // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
-    pub(super) writer: ReentrantMutex<RefCell<WriterState>>,
+    pub(super) writer: Writer,
     pub(super) commits: Arc<CommitQueue>,
     pub(super) committer: Option<JoinHandle<()>>,
     pub(super) engine: Arc<LazyEngine>,
@@ -40,13 +40,13 @@ pub(super) struct Shared {
     pub(super) notes: Vec<String>,
     /// Why the store is read-only, if its files are damaged.
     pub(super) damage: Option<String>,
+    /// `None` in a damaged store.
+    pub(super) compactor: Option<Compactor>,
     pub(super) recovery: OnceLock<Recovery>,
     // The last transaction in the saved views, 0 when none are saved. The lock is held while a
     // checkpoint is written, so that there is one at a time.
     pub(super) saved: Mutex<u64>,
     pub(super) _opener: EngineOpener,
-    /// The copy of the records of a damaged store.
-    pub(super) _copy: Option<TempDir>,
     // The last field: fields drop in order, and the lock is released after everything else is closed.
     pub(super) _lock: Lock,
 }
@@ -56,6 +56,16 @@ pub(super) struct WriterState {
     pub(super) seq: u64,
     pub(super) views: Views,
     pub(super) overlay: Overlay,
+    /// The outcome of that transaction; `None` when it is durable.
+    pub(super) last: Option<Arc<Outcome>>,
+}
+
+impl WriterState {
+    /// The state after transaction `seq`, which is durable, to be shared.
+    pub(super) fn shared(seq: u64, views: Views) -> Writer {
+        let state = WriterState { seq, views, overlay: Overlay::default(), last: None };
+        Arc::new(ReentrantMutex::new(RefCell::new(state)))
+    }
 }
 
 impl Shared {
@@ -79,7 +89,11 @@ impl Shared {
             view_file::write(&self.directory, seq, &views, &self.log)?;
             *saved_seq = seq;
         }
-        followers.and(self.engine.flush()).and(self.log.save_checked())
+        let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
+        if let Some(compactor) = &self.compactor {
+            self.log.delete_obsolete(compactor.disk.as_ref());
+        }
+        followers.and(flushed).and(self.log.save_checked())
     }
 }
 

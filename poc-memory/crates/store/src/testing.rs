@@ -57,7 +57,7 @@ pub fn counts_of_view(view: &View) -> Counts {
 
 /// Opens the store in a directory without followers. A new segment of its log begins after so many bytes.
 pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
-    let parts = Parts { limits: Limits { segment: bytes }, ..Parts::default() };
+    let parts = Parts { limits: Limits { segment: bytes, ..Limits::default() }, ..Parts::default() };
     Store::open_with(directory, "test", Vec::new(), parts)
 }
 

@@ -21,11 +21,13 @@ use tempfile::TempDir;
 mod buffered;
 mod changes;
 mod checked_segments;
+mod compact;
 mod concurrency;
 mod counts;
 mod damage;
 mod equivalence;
 mod followers;
+mod full_disk;
 mod opening;
 mod past;
 mod power_cut;
@@ -113,6 +115,9 @@ impl Disk for FaultyDisk {
         fs::OpenOptions::new().write(true).open(path)?.set_len(length)
     }
     fn sync_directory(&self, _: &Path) -> std::io::Result<()> {
+        Ok(())
+    }
+    fn allocate(&self, _: &Path, _: u64) -> std::io::Result<()> {
         Ok(())
     }
 }

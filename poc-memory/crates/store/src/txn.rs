@@ -15,8 +15,8 @@ const MAX_DEPTH: usize = 64;
 /// The first byte of a packed transaction: no MessagePack begins with it.
 const PACKED: u8 = 0xC1;
 
-/// The first byte of the MessagePack of a transaction: a map of three, or of four with a tenant.
-const PLAIN: [u8; 2] = [0x83, 0x84];
+/// The first byte of the MessagePack of a transaction: a map of three, and of more with a tenant or a base.
+const PLAIN: [u8; 3] = [0x83, 0x84, 0x85];
 
 /// Bytes from which on compression is tried. A recall changes hundreds of weights and a message creates
 /// dozens of records, whose names, keys and times repeat.
@@ -64,6 +64,20 @@ impl Write {
     }
 }
 
+/// What a compacted log says about the part that it replaces by a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogBase {
+    /// The last transaction of that part. The state after it is the earliest that can be read.
+    pub seq: u64,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Identifies the log, as [`Store::log_origin`](crate::Store::log_origin) does.
+    pub(crate) origin: [u8; 16],
+}
+
+/// The op of the transactions that are a state.
+const STATE_OP: &str = "compact";
+
 /// One transaction in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Txn {
@@ -74,11 +88,25 @@ pub struct Txn {
     pub tenant: Tenant,
     /// Why it happened.
     pub cause: Cause,
+    /// Of the first transaction of a compacted log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<LogBase>,
     /// What it changed, each key once, in the order first written.
     pub writes: Vec<Write>,
 }
 
 impl Txn {
+    /// A part of the state after transaction `base`, which a compacted log has in the place of what led to it.
+    pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> Txn {
+        let cause = Cause { at: base.at, actor: "daemon".into(), run: None, op: STATE_OP.into() };
+        Txn { seq, tenant, cause, base: None, writes }
+    }
+
+    /// Whether it is a part of a state: its writes are all that there was, those of the index of changes included.
+    pub(crate) fn is_state(&self) -> bool {
+        self.cause.op == STATE_OP
+    }
+
     /// The transaction as MessagePack with named fields, compressed with LZ4 when that makes it shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let plain = rmp_serde::to_vec_named(self)
@@ -186,7 +214,7 @@ mod tests {
             });
             let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
             let tenant = tenant.map_or(Tenant::default(), Tenant);
-            let txn = Txn { seq, tenant, cause, writes: writes.collect() };
+            let txn = Txn { seq, tenant, cause, base: None, writes: writes.collect() };
             let bytes = txn.encode().unwrap();
             prop_assert!(Txn::may_begin_with(bytes[0]));
             for write in &txn.writes {
@@ -206,7 +234,7 @@ mod tests {
             };
             let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
             let writes = (0..often).map(write).collect();
-            let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes };
+            let txn = Txn { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
             let bytes = txn.encode().unwrap();
             prop_assert_eq!(bytes[0], PACKED);
             prop_assert!(bytes.len() < rmp_serde::to_vec_named(&txn).unwrap().len() / 2);
@@ -229,7 +257,7 @@ mod tests {
     #[test]
     fn a_transaction_of_the_default_tenant_names_none() {
         let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
-        let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes: Vec::new() };
+        let txn = Txn { seq: 1, tenant: Tenant::default(), cause, base: None, writes: Vec::new() };
         let bytes = txn.encode().unwrap();
         assert!(!bytes.windows(6).any(|bytes| bytes == b"tenant"));
         assert_eq!(Txn::decode(&bytes).unwrap(), txn);

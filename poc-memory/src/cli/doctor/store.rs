@@ -8,8 +8,8 @@ use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
-use poc_notes::freshness::READ_ONLY;
-use poc_store::{DAMAGED_HINT, Store};
+use poc_notes::freshness;
+use poc_store::Store;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -99,10 +99,10 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     let mut findings =
         vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
     findings.extend(degraded.filter_map(Value::as_str).map(|problem| {
-        if problem.starts_with(READ_ONLY) {
-            return CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(DAMAGED_HINT);
+        match freshness::read_only_hint(problem) {
+            Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
+            None => CheckResult::new(CHECK, CheckState::Warning, problem.to_owned()),
         }
-        CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())
     }));
     findings.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
     findings

@@ -65,6 +65,7 @@ fn text_answers_of_ops_that_write() {
       2026-11-21 09:00:00Z  contradicts → `journal` by manual
     $ delete btree
     deleted `btree` and 3 edges; its history stays under its id, ID
+    `poc-memory undo 13` takes this back
     $ delete btree
     not_found: `node`: there is no note `btree`
     `poc-memory search btree` looks for it

@@ -178,9 +178,9 @@ pub(super) fn all(memory: &Memory) -> Result<StoredAgents> {
     Ok(rows.into_iter().map(|(key, stored)| (String::from_utf8_lossy(&key).into_owned(), stored)).collect())
 }
 
-/// Stores records. In a damaged store nothing is stored, and the agents are those of their files.
+/// Stores records. In a read-only store nothing is stored, and the agents are those of their files.
 pub(super) fn write(memory: &Memory, agents: &[(&String, &StoredAgent)]) -> Result<()> {
-    if agents.is_empty() || memory.store.damage().is_some() {
+    if agents.is_empty() || memory.store.read_only().is_some() {
         return Ok(());
     }
     let committed = memory.store.transact(memory.cause("daemon", "agent reload"), |tx| {

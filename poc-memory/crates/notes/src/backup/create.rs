@@ -3,7 +3,7 @@
 use super::files::{self, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{BackupFile, BackupManifest, BackupSegment};
-use super::{BackupCallbacks, unusable};
+use super::{BackupCallbacks, known, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -81,7 +81,7 @@ pub fn create(
     }
     let log = store.log_snapshot();
     let notes = store.tenants()?.iter().map(|(_, view)| view.live_count() as u64).sum();
-    let manifest = BackupManifest::new(origin, log.seq, now, notes);
+    let manifest = BackupManifest::new(origin, log.seq, log.base, now, notes);
     let name = generations::name(log.seq, now);
     let total = log.segments.iter().map(|segment| segment.bytes * 2).sum();
     let mut writer = Writer {
@@ -106,6 +106,9 @@ pub fn create(
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
+    if let Err(error) = known::remember(paths, folder) {
+        tracing::warn!("the folder of this backup is not remembered: {error}");
+    }
     if !report.unchanged {
         let readable = generations::generations(folder)?.into_iter().filter(|found| found.manifest.is_ok());
         for old in readable.skip(keep) {

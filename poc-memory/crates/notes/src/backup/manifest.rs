@@ -9,8 +9,10 @@ use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
 
-/// The format that this release writes, and the newest it reads.
-const FORMAT: u32 = 1;
+/// The format of generations with the whole log.
+const WHOLE: u32 = 1;
+/// The format of generations whose log was compacted, and the newest that this release reads.
+const COMPACTED: u32 = 2;
 
 const FILE: &str = "manifest.json";
 const CHECKSUM: &str = "manifest.b3";
@@ -30,6 +32,9 @@ pub struct BackupManifest {
     pub notes: u64,
     /// The segments of the log, in order.
     pub log: Vec<BackupSegment>,
+    /// The last transaction that was dropped from the log. Earlier states are not in this generation. 0 when it is whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub base: u64,
     /// All other files, sorted by path.
     pub files: Vec<BackupFile>,
 }
@@ -66,8 +71,14 @@ struct AnyFormat {
 
 impl BackupManifest {
     /// A manifest without files.
-    pub(super) fn new(store: String, seq: u64, at: Timestamp, notes: u64) -> BackupManifest {
-        BackupManifest { format: FORMAT, store, seq, at, notes, log: Vec::new(), files: Vec::new() }
+    pub(super) fn new(store: String, seq: u64, base: u64, at: Timestamp, notes: u64) -> BackupManifest {
+        let format = if base == 0 { WHOLE } else { COMPACTED };
+        BackupManifest { format, store, seq, at, notes, base, log: Vec::new(), files: Vec::new() }
+    }
+
+    /// Whether it has the state after a transaction.
+    pub(super) fn has(&self, seq: u64) -> bool {
+        (self.base.max(1)..=self.seq).contains(&seq)
     }
 
     /// All files.
@@ -106,9 +117,9 @@ impl BackupManifest {
         }
         let wrong = |error: serde_json::Error| format!("`{FILE}` cannot be read: {error}");
         let AnyFormat { format } = serde_json::from_slice(&text).map_err(wrong)?;
-        if format > FORMAT {
+        if format > COMPACTED {
             return Err(format!(
-                "it has format {format}, this release reads formats up to {FORMAT}: use a newer release"
+                "it has format {format}, this release reads formats up to {COMPACTED}: use a newer release"
             ));
         }
         let manifest: BackupManifest = serde_json::from_slice(&text).map_err(wrong)?;
@@ -117,6 +128,10 @@ impl BackupManifest {
         }
         Ok(manifest)
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl BackupFile {

@@ -9,6 +9,7 @@
 mod create;
 mod files;
 mod generations;
+mod known;
 mod manifest;
 mod restore;
 #[cfg(test)]
@@ -17,12 +18,13 @@ mod verify;
 
 pub use create::{BackupReport, create};
 pub use generations::{BackupGeneration, generations};
+pub use known::known_generations;
 pub use manifest::{BackupFile, BackupManifest, BackupSegment};
 pub use restore::{RestorePoint, RestoreReport, restore};
 pub use verify::{BackupCheck, verify};
 
 use poc_graph::error::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Callbacks of a long operation on a backup.
 pub struct BackupCallbacks<'a> {
@@ -30,6 +32,11 @@ pub struct BackupCallbacks<'a> {
     pub progress: &'a dyn Fn(u64, Option<u64>),
     /// Called often; an error ends the operation and leaves nothing behind.
     pub go_on: &'a dyn Fn() -> Result<()>,
+}
+
+/// The files in a folder and in the folders below it; none if it is missing.
+pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    Ok(files::list(folder)?.files)
 }
 
 /// The error for a file or folder that the system refuses.

@@ -125,7 +125,10 @@ fn candidates<'a>(
     };
     let has = |generation: &&BackupGeneration| match point {
         RestorePoint::Newest => generation.name == newest.name,
-        RestorePoint::Seq(seq) => generation.seq >= seq,
+        RestorePoint::Seq(seq) => match &generation.manifest {
+            Ok(manifest) => manifest.has(seq),
+            Err(_) => generation.seq >= seq,
+        },
         RestorePoint::At(at) => generation.at >= at,
     };
     Ok(all.iter().filter(has).collect())
@@ -297,8 +300,9 @@ fn prove(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     if store.last_seq() != report.seq {
         return Err(wrong(format!("it ends with transaction {}", store.last_seq())));
     }
-    let last = store.txn_of_any_tenant(report.seq)?;
-    report.at = last.ok_or_else(|| wrong("its last transaction is missing".into()))?.cause.at;
+    let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
+    let last = store.txn_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
+    report.at = last.or(base).ok_or_else(|| wrong("its last transaction is missing".into()))?;
     for (tuple, view) in store.tenants()? {
         let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();
         if records != view.node_count() {

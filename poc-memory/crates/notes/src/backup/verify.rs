@@ -129,7 +129,9 @@ impl<'a> Checker<'a> {
 
 /// The first transaction that no segment has, if the segments are not those of one log from its beginning.
 fn gap(manifest: &BackupManifest) -> Option<String> {
-    let mut next = 1;
+    // A compacted log begins with the state after its base, in as many transactions as that takes.
+    let first = manifest.log.first().map_or(1, |segment| segment.first);
+    let mut next = if manifest.base > 0 && first <= manifest.base { first } else { 1 };
     for segment in &manifest.log {
         if segment.first != next {
             break;

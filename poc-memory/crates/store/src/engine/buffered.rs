@@ -207,6 +207,14 @@ impl Engine for BufferedEngine {
         both.active.bytes + both.frozen.as_ref().map_or(0, |frozen| frozen.bytes)
     }
 
+    fn has_failed(&self) -> bool {
+        self.buffers.engine.has_failed()
+    }
+
+    fn retry(&self) -> Result<()> {
+        self.finish(&mut self.writer.lock())
+    }
+
     fn size(&self) -> Result<u64> {
         self.buffers.engine.size()
     }

@@ -1,21 +1,120 @@
-//! An engine that opens on a background thread. Calls wait until it is open.
+//! An engine that opens on a background thread. Calls wait until it is open. When the disk fails it, it is opened again,
+//! or another one takes its place.
 
 use super::{Engine, Mark, Put, Visitor};
 use crate::views::Views;
 use crate::watchdog;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// How long an engine that failed is waited for by whoever opens it again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where an engine comes from.
+pub(crate) trait EngineSource: Send + Sync {
+    /// Opens the engine and brings it to the end of the log.
+    fn open(&self) -> Result<Arc<dyn Engine>>;
+
+    /// Makes an engine with the same records that needs nothing from the disk. `why` the other cannot be used.
+    fn substitute(&self, why: &str) -> Result<CurrentEngine>;
+}
+
+/// The engine that calls go to.
+pub(crate) struct CurrentEngine {
+    pub(crate) engine: Arc<dyn Engine>,
+    /// Why it takes the place of the real one, if it does.
+    pub(crate) substitutes: Option<String>,
+    /// The folder it is in, if that is to be deleted afterwards. The last field, so that this is after it is closed.
+    pub(crate) _copy: Option<TempDir>,
+}
 
 /// An engine that has been opened.
 pub(crate) struct OpenedEngine {
-    pub(crate) engine: Arc<dyn Engine>,
+    /// `None` only while it is exchanged.
+    current: RwLock<Option<CurrentEngine>>,
+    source: Option<Arc<dyn EngineSource>>,
     /// The views of its records, if they were asked for; taken by the open that asked.
     pub(crate) views: Mutex<Option<Views>>,
     /// Messages for people about what was repaired.
     pub(crate) notes: Vec<String>,
+}
+
+impl OpenedEngine {
+    /// `source` is where the engine comes from, if it may be opened again.
+    pub(crate) fn new(current: CurrentEngine, source: Option<Arc<dyn EngineSource>>) -> Self {
+        OpenedEngine {
+            current: RwLock::new(Some(current)),
+            source,
+            views: Mutex::new(None),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Runs work with the engine.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&dyn Engine) -> Result<T>) -> Result<T> {
+        // Recursive, because a visitor of a scan may read.
+        match &*self.current.read_recursive() {
+            Some(current) => work(current.engine.as_ref()),
+            None => Err(Error::unavailable("the records are closed: neither they nor a copy can be opened")),
+        }
+    }
+
+    /// Opens the engine again if the disk has failed it; another takes its place if that is impossible.
+    fn reopen_if_failed(&self) -> Result<()> {
+        let Some(source) = &self.source else { return Ok(()) };
+        // A visitor of a scan that reads holds the lock itself.
+        let Some(mut current) = self.current.try_write_for(PATIENCE) else {
+            return Err(Error::unavailable("the records are in use"));
+        };
+        if current.as_ref().is_some_and(|current| !current.engine.has_failed()) {
+            return Ok(());
+        }
+        // It locks its files while it is open.
+        *current = None;
+        let opened = watchdog::catch_panic(|| source.open());
+        let (engine, result) = match opened {
+            Ok(engine) => (CurrentEngine { engine, substitutes: None, _copy: None }, Ok(())),
+            Err(error) => (source.substitute(&error.message)?, Err(error)),
+        };
+        *current = Some(engine);
+        result
+    }
+
+    /// Opens the engine in the place of one that substitutes it.
+    fn restore(&self) -> Result<()> {
+        let Some(source) = &self.source else { return Ok(()) };
+        if self.current.read().as_ref().is_none_or(|current| current.substitutes.is_none()) {
+            return self.reopen_if_failed();
+        }
+        // Reads go on meanwhile.
+        let engine = watchdog::catch_panic(|| source.open())?;
+        let replaced = self.current.write().replace(CurrentEngine { engine, substitutes: None, _copy: None });
+        drop(replaced);
+        Ok(())
+    }
+}
+
+impl OpenedEngine {
+    /// Closes the engine, lets `work` change its files, and opens it again, whatever the result of the work is.
+    fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Some(source) = &self.source else {
+            return Err(Error::internal("the records cannot be exchanged"));
+        };
+        let mut current = self.current.write();
+        *current = None;
+        let worked = work();
+        let opened = watchdog::catch_panic(|| source.open());
+        *current = Some(match opened {
+            Ok(engine) => CurrentEngine { engine, substitutes: None, _copy: None },
+            Err(error) => source.substitute(&error.message)?,
+        });
+        worked
+    }
 }
 
 /// Waits for the engine to open and forwards every call to it.
@@ -67,41 +166,96 @@ impl LazyEngine {
         self.0.wait().as_ref().map_err(Clone::clone)
     }
 
-    fn engine(&self) -> Result<&dyn Engine> {
-        Ok(self.opened()?.engine.as_ref())
+    fn with<T>(&self, work: impl FnOnce(&dyn Engine) -> Result<T>) -> Result<T> {
+        self.opened()?.with(work)
+    }
+
+    /// Reads, and reads once more after opening the engine again if the disk has failed it.
+    fn read<T>(&self, work: &mut dyn FnMut(&dyn Engine) -> Result<T>) -> Result<T> {
+        let read = self.with(&mut *work);
+        if read.is_err() && self.has_failed() {
+            self.reopen_if_failed();
+            return self.with(work);
+        }
+        read
+    }
+
+    /// Why another engine takes the place of the real one, if one does.
+    pub(crate) fn substituted(&self) -> Option<String> {
+        self.opened().ok()?.current.read().as_ref()?.substitutes.clone()
+    }
+
+    /// Opens the engine again if the disk has failed it, so that reads go on. Another takes its place if that is
+    /// impossible.
+    pub(crate) fn reopen_if_failed(&self) {
+        if let Err(error) = self.opened().and_then(OpenedEngine::reopen_if_failed) {
+            tracing::warn!("the records cannot be opened again and are read from a copy: {error}");
+        }
+    }
+
+    /// Closes the engine, lets `work` change its files, and opens it again. Calls wait meanwhile.
+    pub(crate) fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        self.opened()?.exchange(work)
+    }
+
+    /// Opens the engine again if the disk has failed it or another has taken its place.
+    pub(crate) fn restore(&self) -> Result<()> {
+        self.opened()?.restore()
     }
 }
 
 impl Engine for LazyEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.engine()?.get(key)
+        self.read(&mut |engine| engine.get(key))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        self.engine()?.scan(prefix, each)
+        let mut last: Option<Vec<u8>> = None;
+        let mut refused = None;
+        let scanned = self.read(&mut |engine| {
+            let seen = last.clone();
+            engine.scan(prefix, &mut |key, value| {
+                // What was passed on before the disk failed is not passed on again.
+                if refused.is_some() || seen.as_deref().is_some_and(|seen| key <= seen) {
+                    return Ok(());
+                }
+                last = Some(key.to_vec());
+                refused = each(key, value).err();
+                refused.clone().map_or(Ok(()), Err)
+            })
+        });
+        refused.map_or(scanned, Err)
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
-        self.engine()?.apply(changes, mark)
+        self.with(|engine| engine.apply(changes, mark))
     }
 
     fn mark(&self) -> Result<Mark> {
-        self.engine()?.mark()
+        self.with(|engine| engine.mark())
     }
 
     fn unfinished(&self) -> Result<Option<Mark>> {
-        self.engine()?.unfinished()
+        self.with(|engine| engine.unfinished())
     }
 
     fn buffered(&self) -> usize {
-        self.engine().map_or(0, Engine::buffered)
+        self.with(|engine| Ok(engine.buffered())).unwrap_or(0)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.with(|engine| Ok(engine.has_failed())).unwrap_or(false)
+    }
+
+    fn retry(&self) -> Result<()> {
+        self.with(|engine| engine.retry())
     }
 
     fn size(&self) -> Result<u64> {
-        self.engine()?.size()
+        self.with(|engine| engine.size())
     }
 
     fn flush(&self) -> Result<()> {
-        self.engine()?.flush()
+        self.with(|engine| engine.flush())
     }
 }

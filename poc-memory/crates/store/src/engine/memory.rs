@@ -1,4 +1,4 @@
-//! The simplest engine there can be: what the others are compared with.
+//! The simplest engine there can be: what the others are compared with, and what is left when no folder can be written.
 
 use super::{Engine, Mark, Put, Visitor};
 use parking_lot::RwLock;

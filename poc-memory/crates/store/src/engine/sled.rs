@@ -10,6 +10,7 @@ pub(crate) mod last_mark;
 mod session;
 
 use super::{Engine, EngineError, Mark, Put, Visitor};
+use crate::disk;
 use crate::watchdog;
 use block::Block;
 use block_cache::{BlockCache, FoundBlock};
@@ -22,6 +23,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The key of the mark. No block has it: their keys begin with [`BLOCK`].
@@ -40,6 +42,9 @@ const BLOCK_CACHE_BYTES: usize = 4 << 20;
 /// Bytes of blocks in a batch of sled, which keeps a batch in memory several times.
 const BATCH_BYTES: usize = 256 << 10;
 
+/// Room that a write of records needs besides the records. sled writes in segments of 512 KiB.
+const ROOM_BYTES: u64 = 2 << 20;
+
 /// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -57,6 +62,10 @@ pub(crate) struct SledEngine {
     db: sled::Db,
     cache: BlockCache,
     directory: PathBuf,
+    /// Whether a write has failed. sled does not write any more then, and cannot read what it has not written.
+    failed: AtomicBool,
+    /// The number in [`last_mark`]; 0 while it is not known.
+    last: AtomicU64,
     // `None` for a copy. The last field, so that it drops after sled is closed.
     _session: Option<Session>,
 }
@@ -95,7 +104,8 @@ impl SledEngine {
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
-        Ok(SledEngine { db, cache, directory: directory.to_owned(), _session: session })
+        let (failed, last) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, last, _session: session })
     }
 
     /// The greatest number of a transaction of which it may have changes, in any layout.
@@ -118,6 +128,9 @@ impl SledEngine {
             Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
             Err(_) => true,
         };
+        if matches!(&worked, Ok(Err(sled::Error::Io(error))) if disk::is_failure(error)) {
+            self.failed.store(true, Ordering::SeqCst);
+        }
         let result = worked.and_then(|worked| worked.map_err(|error| EngineError::Failed(error).into()));
         if !damaged {
             return result;
@@ -194,13 +207,29 @@ impl SledEngine {
         size: usize,
         most: usize,
     ) -> Result<bool> {
-        if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
-            last_mark::write(&self.directory, mark.seq)?;
+        self.check_room(changes)?;
+        if self.last.load(Ordering::SeqCst) < mark.seq {
+            if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
+                last_mark::write(&self.directory, mark.seq)?;
+            }
+            self.last.store(mark.seq, Ordering::SeqCst);
         }
         self.cache.clear();
         let applied = self.write_batches(changes, mark, size, most);
         self.cache.clear();
+        // What sled keeps in memory can be lost to a full disk later.
+        if matches!(applied, Ok(true)) {
+            self.flush()?;
+        }
         applied
+    }
+
+    /// Fails when the disk has no room for changes: sled does not recover from a write that fails.
+    fn check_room(&self, changes: &[Put]) -> Result<()> {
+        let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
+        let bytes = changes.iter().map(length).sum::<u64>() + ROOM_BYTES;
+        let longest = std::fs::metadata(self.directory.join("db")).map_or(0, |found| found.len());
+        Ok(disk::check_room(&self.directory, bytes, longest).map_err(EngineError::NoRoom)?)
     }
 
     fn write_batches(&self, changes: &[Put], mark: Mark, size: usize, most: usize) -> Result<bool> {
@@ -314,6 +343,10 @@ impl Engine for SledEngine {
 
     fn unfinished(&self) -> Result<Option<Mark>> {
         self.read_mark(UNFINISHED_KEY)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
     }
 
     fn size(&self) -> Result<u64> {

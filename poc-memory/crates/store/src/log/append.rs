@@ -1,9 +1,12 @@
 //! The writing side of the log.
 
+use super::recover::Cut;
 use super::segment::{HEADER, Header};
 use super::{Log, RecordPosition, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk};
+use crate::quarantine::Quarantine;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Limits that tests make small.
@@ -11,59 +14,123 @@ use std::sync::Arc;
 pub(crate) struct Limits {
     /// Bytes after which a new segment begins.
     pub(crate) segment: u64,
+    /// Bytes of the reserve.
+    pub(crate) reserve: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { segment: 64 << 20 }
+        Limits { segment: 64 << 20, reserve: crate::reserve::RESERVE_BYTES }
     }
 }
 
-/// Appends records. A log has one appender. After its first error it must not be used again, because the
-/// state on disk is then unknown.
+/// Appends records. A log has one appender.
+///
+/// After an error, what is on disk after the last durable record is unknown. [`Appender::resume`] must then succeed
+/// before anything is appended again.
 pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
     limits: Limits,
     open: Option<Open>,
+    disorder: Disorder,
 }
 
 struct Open {
     file: Box<dyn AppendFile>,
     first: u64,
+    /// Bytes up to the end of the last durable record.
     length: u64,
 }
 
+/// What must be done before records can be appended.
+#[derive(Default)]
+struct Disorder {
+    /// The log is not open for writing yet.
+    is_closed: bool,
+    /// The end of an interrupted write that is to be moved to the quarantine first.
+    tail: Option<(Cut, Arc<Quarantine>)>,
+    /// Bytes may follow the last durable record.
+    is_torn: bool,
+    /// A sync of the open segment has failed.
+    is_unsynced: bool,
+    /// A segment that could not be begun.
+    begun: Option<PathBuf>,
+}
+
 impl Appender {
-    /// Continues after the last record of the log.
-    pub(crate) fn new(log: Arc<Log>, disk: Arc<dyn Disk>, limits: Limits) -> io::Result<Self> {
-        let last = log.index.read().segments.last().map(|segment| segment.first);
-        let open = match last {
-            Some(first) => {
-                let path = segment_path(&log.directory, first);
-                let length = std::fs::metadata(&path)?.len();
-                // Readers will see records that a killed process wrote and never synced.
-                let mut file = disk.append(&path)?;
-                file.sync()?;
-                disk.sync_directory(&log.directory)?;
-                Some(Open { file, first, length })
+    /// An appender that continues after the last record of the log, after [`Appender::resume`]. The end of an interrupted
+    /// write is moved to the quarantine.
+    pub(crate) fn new(
+        log: Arc<Log>,
+        disk: Arc<dyn Disk>,
+        limits: Limits,
+        tail: Option<(Cut, Arc<Quarantine>)>,
+    ) -> Self {
+        let disorder = Disorder { is_closed: true, tail, ..Disorder::default() };
+        Appender { log, disk, limits, open: None, disorder }
+    }
+
+    /// Brings the files into the state in which records can be appended. It may be called again after an error. Returns
+    /// what was moved to the quarantine, as a message for people.
+    pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
+        let mut moved = None;
+        if let Some((cut, quarantine)) = &self.disorder.tail {
+            moved = Some(cut.move_tail(quarantine, self.disk.as_ref())?);
+            self.disorder.tail = None;
+        }
+        if self.disorder.is_closed {
+            self.open = self.open_last()?;
+            self.disorder.is_closed = false;
+        }
+        if let Some(path) = &self.disorder.begun {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => self.disk.sync_directory(&self.log.directory)?,
             }
-            None => None,
-        };
-        Ok(Appender { log, disk, limits, open })
+            self.disorder.begun = None;
+        }
+        if self.disorder.is_torn
+            && let Some(open) = &mut self.open
+        {
+            let path = segment_path(&self.log.directory, open.first);
+            self.disk.truncate(&path, open.length)?;
+            open.file = self.disk.append(&path)?;
+            self.disorder.is_torn = false;
+        }
+        Ok(moved)
+    }
+
+    fn open_last(&self) -> io::Result<Option<Open>> {
+        let last = self.log.index.read().segments.last().map(|segment| segment.first);
+        let Some(first) = last else { return Ok(None) };
+        let path = segment_path(&self.log.directory, first);
+        let length = std::fs::metadata(&path)?.len();
+        // Readers will see records that a killed process wrote and never synced.
+        let mut file = self.disk.append(&path)?;
+        file.sync()?;
+        self.disk.sync_directory(&self.log.directory)?;
+        Ok(Some(Open { file, first, length }))
     }
 
     /// Appends records, in order and without gaps, and makes them durable with one sync.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
-        let full = self.open.as_ref().is_none_or(|open| open.length >= self.limits.segment);
+        // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
+        // are cut off, and the next ones begin a segment.
+        let full = self.open.as_ref().is_none_or(|open| {
+            open.length >= self.limits.segment || self.disorder.is_unsynced && open.first != first
+        });
         if full {
             self.open = Some(self.start_segment(first)?);
         }
+        self.disorder.is_unsynced = false;
         let Some(open) = &mut self.open else { return Ok(()) };
         let bytes = records.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>().concat();
+        self.disorder.is_torn = true;
         open.file.write_all(&bytes)?;
-        open.file.sync()?;
+        open.file.sync().inspect_err(|_| self.disorder.is_unsynced = true)?;
+        self.disorder.is_torn = false;
         let mut index = self.log.index.write();
         for (seq, bytes) in records {
             let position = RecordPosition { seq: *seq, segment: open.first, offset: open.length };
@@ -73,12 +140,23 @@ impl Appender {
         Ok(())
     }
 
-    fn start_segment(&self, first: u64) -> io::Result<Open> {
+    /// Begins a segment, so that the one before it never changes again.
+    pub(crate) fn rotate(&mut self) -> io::Result<()> {
+        let last = self.log.last();
+        if self.open.as_ref().is_some_and(|open| open.first <= last) {
+            self.open = Some(self.start_segment(last + 1)?);
+        }
+        Ok(())
+    }
+
+    fn start_segment(&mut self, first: u64) -> io::Result<Open> {
         let path = segment_path(&self.log.directory, first);
+        self.disorder.begun = Some(path.clone());
         let mut file = self.disk.create(&path)?;
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
+        self.disorder.begun = None;
         let before =
             self.open.as_ref().and_then(|open| modified_at(&segment_path(&self.log.directory, open.first)));
         let mut index = self.log.index.write();

@@ -6,6 +6,7 @@
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
+use crate::txn::LogBase;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,9 +26,16 @@ pub(super) struct CheckedSegment {
     changed: SystemTime,
     // Sequence number and offset.
     positions: Vec<(u64, u64)>,
+    /// Of a compacted segment.
+    base: Option<LogBase>,
 }
 
 impl CheckedSegment {
+    /// Whether the segment with this number continues the index.
+    pub(super) fn follows(&self, number: u64, index: &LogIndex) -> bool {
+        number == index.last + 1 || self.base.is_some() && index.segments.is_empty()
+    }
+
     /// Adds the segment to the index without reading it.
     pub(super) fn enter(self, index: &mut LogIndex) {
         let segment = self.first;
@@ -35,6 +43,7 @@ impl CheckedSegment {
         index.positions.extend(self.positions.into_iter().map(position));
         index.segments.push(Segment { first: segment, bytes: self.bytes, changed: Some(self.changed) });
         index.last = self.last;
+        index.base = index.base.or(self.base);
     }
 }
 
@@ -43,7 +52,7 @@ fn file(directory: &Path) -> PathBuf {
 }
 
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("checked segments 1")
+    Fingerprint::of("checked segments 2")
 }
 
 /// The segments that need not be read, by their first sequence number.
@@ -70,6 +79,7 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
         let positions = index.positions.iter().filter(|position| position.segment == of.first);
         positions.map(|position| (position.seq, position.offset)).collect()
     };
+    let first = index.segments.first().map(|segment| segment.first);
     let complete = index.segments.iter().zip(index.segments.iter().skip(1));
     let checked: Vec<CheckedSegment> = complete
         .filter_map(|(segment, next)| {
@@ -79,6 +89,7 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
                 bytes: segment.bytes,
                 changed: segment.changed?,
                 positions: positions(segment),
+                base: index.base.filter(|_| Some(segment.first) == first),
             })
         })
         .collect();

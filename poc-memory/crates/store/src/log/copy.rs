@@ -9,14 +9,19 @@ use crate::txn::Txn;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The log up to one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSnapshot {
     /// Sequence number of the last durable transaction; 0 when there is none.
     pub seq: u64,
+    /// Number of the last transaction that a compaction has dropped; 0 when there is none.
+    pub base: u64,
     /// Its segments in order. All but the last are complete and never change.
     pub segments: Vec<SegmentExtent>,
+    /// Keeps the files from being deleted.
+    _hold: Arc<()>,
 }
 
 /// The part of a segment that belongs to a [`LogSnapshot`].
@@ -62,7 +67,8 @@ impl Log {
             last,
             bytes: segment.bytes,
         });
-        LogSnapshot { seq: index.last, segments: segments.collect() }
+        let base = index.base.map_or(0, |base| base.seq);
+        LogSnapshot { seq: index.last, base, segments: segments.collect(), _hold: self.hold.clone() }
     }
 }
 
@@ -87,7 +93,11 @@ pub fn check_segment(path: &Path, first: u64, last: u64) -> Result<SegmentState>
 pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result<Option<u64>> {
     let mut found = None;
     let damaged = each_record(path, first, u64::MAX, &mut |record| {
-        if Txn::decode(&record.payload)?.cause.at <= at {
+        let txn = Txn::decode(&record.payload)?;
+        if let Some(base) = txn.base {
+            // The parts of a state are one transaction.
+            found = (base.at <= at).then_some(base.seq);
+        } else if !txn.is_state() && txn.cause.at <= at {
             found = Some(record.seq);
         }
         Ok(())

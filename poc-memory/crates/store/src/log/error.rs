@@ -16,10 +16,6 @@ pub(crate) enum LogError {
     Damaged { path: PathBuf, offset: u64 },
     #[error("a transaction of the log cannot be read: {0}")]
     DamagedTransaction(String),
-    #[error("the damaged log cannot be cut: {0}")]
-    Truncate(io::Error),
-    #[error("the log cannot be opened: {0}")]
-    Append(io::Error),
     #[error("the log does not contain transaction {0}")]
     Missing(u64),
 }

@@ -3,13 +3,14 @@
 //!
 //! [`salvage`]: super::salvage
 
-use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, sound_records};
-use super::{
-    Log, LogError, LogIndex, RecordPosition, checked_segments, modified_at, segment_path, unreadable,
+use super::checked_segments::{self, CheckedSegment};
+use super::segment::{
+    COMPACTED, FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, sound_records,
 };
+use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
 use crate::disk::Disk;
 use crate::quarantine::Quarantine;
-use parking_lot::RwLock;
+use crate::txn::Txn;
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -30,14 +31,26 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
 /// Reads the log of a directory: its longest valid prefix, and where that ends if something follows it. `all`
 /// checks every record, otherwise only those that no earlier open has checked. Changes nothing.
 pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)> {
-    let numbers = segments(directory)?;
+    let mut numbers = segments(directory)?;
+    let is_compacted = |number: &u64| {
+        let header = Header::read(&segment_path(directory, *number)).ok().flatten();
+        header.is_some_and(|header| header.format == COMPACTED)
+    };
+    let start = numbers.iter().rposition(is_compacted).unwrap_or(0);
+    let mut obsolete: Vec<u64> = numbers.drain(..start).collect();
     let mut checked = if all { Default::default() } else { checked_segments::read(directory) };
     let mut index = LogIndex::default();
     let mut cut = None;
     for (at, &number) in numbers.iter().enumerate() {
+        if number <= index.last && index.base.is_some() && index.segments.len() == 1 {
+            // The compacted segment has replaced it.
+            obsolete.push(number);
+            continue;
+        }
         let path = segment_path(directory, number);
         let is_last = at + 1 == numbers.len();
-        if let Some(checked) = checked.remove(&number).filter(|_| !is_last && number == index.last + 1) {
+        let fits = |checked: &CheckedSegment| !is_last && checked.follows(number, &index);
+        if let Some(checked) = checked.remove(&number).filter(fits) {
             checked.enter(&mut index);
             continue;
         }
@@ -53,7 +66,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)>
             index.complete_segment(changed);
         }
     }
-    Ok((Log { directory: directory.to_owned(), index: RwLock::new(index), read_only: false }, cut))
+    Ok((Log::new(directory, index, obsolete), cut))
 }
 
 /// The first sequence numbers of the segments, from the names of their files, sorted.
@@ -77,8 +90,14 @@ fn segments(directory: &Path) -> Result<Vec<u64>> {
 /// Checks one segment and adds its records to the index. Returns the byte offset of the first damage, if
 /// any.
 fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64>> {
-    let fits = Header::read(path)?.is_some_and(|header| header.first == number) && number == index.last + 1;
-    if !fits {
+    let header = Header::read(path)?.filter(|header| header.first == number);
+    // Only the first segment of a log can be a compacted one that counts.
+    let is_compacted =
+        index.segments.is_empty() && header.is_some_and(|header| header.format == COMPACTED && number > 0);
+    if is_compacted {
+        index.last = number - 1;
+    }
+    if header.is_none() || number != index.last + 1 {
         return Ok(Some(0));
     }
     index.start_segment(number);
@@ -86,7 +105,13 @@ fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64
     loop {
         let offset = reader.offset();
         match reader.next(true)? {
-            NextRecord::Record { seq, .. } if seq == index.last + 1 => {
+            NextRecord::Record { seq, payload, .. } if seq == index.last + 1 => {
+                if is_compacted && index.base.is_none() {
+                    index.base = Txn::decode(&payload).ok().and_then(|txn| txn.base);
+                    if index.base.is_none() {
+                        return Ok(Some(offset));
+                    }
+                }
                 index.add_record(RecordPosition { seq, segment: number, offset }, reader.offset() - offset);
             }
             NextRecord::End => return Ok(None),
@@ -138,24 +163,26 @@ impl Cut {
     }
 
     /// Moves everything after the cut to the quarantine and returns a message about it. The damaged segment
-    /// is cut last, so that after an interruption the next open finds the same damage and continues.
-    pub(crate) fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> Result<String> {
-        Ok(self.move_tail(quarantine, disk).map_err(LogError::Truncate)?)
-    }
-
-    fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
+    /// is cut last, so that after an interruption the next call, or the next open, continues.
+    pub(crate) fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(&self.directory, self.number);
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let tail = self.tail()?;
+        let tail = if path.exists() { self.tail()? } else { Vec::new() };
         let mut intact = count_records(&tail);
         let mut put_away = Vec::new();
         for &segment in self.later.iter().rev() {
             let path = segment_path(&self.directory, segment);
+            if !path.exists() {
+                // An earlier call has moved it.
+                continue;
+            }
             intact += count_records(&fs::read(&path)?);
             put_away.push(quarantine.move_in(&path)?);
         }
         if self.offset == 0 {
-            put_away.push(quarantine.move_in(&path)?);
+            if path.exists() {
+                put_away.push(quarantine.move_in(&path)?);
+            }
         } else {
             put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
             disk.truncate(&path, self.offset)?;

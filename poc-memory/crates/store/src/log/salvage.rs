@@ -24,7 +24,7 @@ pub(crate) fn salvage(prefix: Log, cut: Option<&Cut>) -> Result<Log> {
         }
     }
     index.sound = Some(sound);
-    Ok(Log { directory: prefix.directory, index: index.into(), read_only: true })
+    Ok(Log { read_only: true, ..Log::new(&prefix.directory, index, Vec::new()) })
 }
 
 /// Adds the sound records among the bytes of a segment, given by its number, from a byte on.

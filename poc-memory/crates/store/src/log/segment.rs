@@ -12,8 +12,12 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const MAGIC: [u8; 8] = *b"poc-log\n";
-/// The version this release writes and the newest it reads.
-pub(super) const FORMAT: u32 = 1;
+/// The version of a segment that this release writes.
+const PLAIN: u32 = 1;
+/// The version of a compacted segment, and the newest this release reads.
+pub(super) const COMPACTED: u32 = 2;
+/// The newest version this release reads.
+pub(super) const FORMAT: u32 = COMPACTED;
 /// Bytes of a header.
 pub(super) const HEADER: usize = 24;
 /// Bytes of a record before its payload.
@@ -31,7 +35,12 @@ pub(super) struct Header {
 impl Header {
     /// The header of a new segment.
     pub(super) fn new(first: u64) -> Self {
-        Header { format: FORMAT, first }
+        Header { format: PLAIN, first }
+    }
+
+    /// The header of a new compacted segment.
+    pub(super) fn compacted(first: u64) -> Self {
+        Header { format: COMPACTED, first }
     }
 
     pub(super) fn encode(self) -> Vec<u8> {

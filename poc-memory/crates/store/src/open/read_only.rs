@@ -6,26 +6,25 @@
 //! when it opens them.
 
 use super::OpenError;
-use crate::DAMAGED_HINT;
 use crate::catch_up::{self, Sources};
 use crate::commit::CommitQueue;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
-use crate::engine::lazy::{EngineOpener, OpenedEngine};
+use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
+use crate::engine::memory::MemoryEngine;
 use crate::engine::sled::{self, SledEngine, last_mark};
 use crate::engine::{Engine, EngineError, Mark, changes};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log::{self, Cut, Log};
-use crate::overlay::Overlay;
+use crate::read_only::ReadOnlyCause;
 use crate::shared::{Shared, WriterState};
 use crate::view_file::{self, SavedViews};
 use crate::views::Views;
 use crate::watchdog::run_watched;
-use parking_lot::{Mutex, ReentrantMutex};
-use poc_graph::error::{Code, Error, Result};
+use parking_lot::Mutex;
+use poc_graph::error::Result;
 use poc_graph::{Tenant, View};
-use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -100,7 +99,8 @@ impl DamagedStore<'_> {
             Ok(salvaged) => (salvaged, None),
             Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), patience)?, Some(error)),
         };
-        let SalvagedRecords { engine, copy, base } = salvaged;
+        let (base, current) = (salvaged.base, salvaged.into_current());
+        let engine = current.engine.clone();
         let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
         let seq = log.last();
@@ -120,11 +120,10 @@ impl DamagedStore<'_> {
             None => catch_up::views(engine.as_ref(), seq, &|| {})?,
         };
         views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
-        let opened = OpenedEngine { engine, views: Mutex::new(None), notes: Vec::new() };
+        drop(engine);
+        let opened = OpenedEngine::new(current, None);
         let opener = EngineOpener::start(move || Ok(opened))?;
         let engine = opener.engine();
-        let failure =
-            Error::new(Code::ReadOnly, format!("the store takes no writes: {damage}")).hint(DAMAGED_HINT);
         let sources = Arc::new(Sources {
             log: log.clone(),
             engine: engine.clone(),
@@ -135,12 +134,12 @@ impl DamagedStore<'_> {
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
         Ok(Shared {
             directory: directory.to_owned(),
-            commits: Arc::new(CommitQueue::read_only(seq, views.clone(), failure)),
-            writer: ReentrantMutex::new(RefCell::new(WriterState {
+            commits: Arc::new(CommitQueue::new(
                 seq,
-                views,
-                overlay: Overlay::default(),
-            })),
+                views.clone(),
+                Some(ReadOnlyCause::Damage(damage.clone())),
+            )),
+            writer: WriterState::shared(seq, views),
             committer: None,
             engine,
             log,
@@ -148,10 +147,10 @@ impl DamagedStore<'_> {
             embedder: embedder.to_owned(),
             notes: Vec::new(),
             damage: Some(damage),
+            compactor: None,
             recovery: OnceLock::new(),
             saved: Mutex::new(seq),
             _opener: opener,
-            _copy: Some(copy),
             _lock: lock,
         })
     }
@@ -163,7 +162,7 @@ pub(crate) struct SalvagedRecords {
     /// The last transaction in the store's records; 0 when they could not be used.
     pub(crate) base: u64,
     /// Deletes the folder when it is dropped.
-    copy: TempDir,
+    copy: Option<TempDir>,
 }
 
 impl SalvagedRecords {
@@ -182,6 +181,20 @@ impl SalvagedRecords {
     /// What the log alone gives, up to a transaction.
     pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
         SalvagedRecords::in_copy(temporary()?, log, last, patience)
+    }
+
+    /// The same without a folder.
+    pub(crate) fn in_memory(log: &Log, last: u64) -> Result<SalvagedRecords> {
+        let engine = MemoryEngine::default();
+        log.replay(1, last, &mut |txn, checksum| {
+            engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+        })?;
+        Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, copy: None })
+    }
+
+    /// As the engine of a store.
+    pub(crate) fn into_current(self) -> CurrentEngine {
+        CurrentEngine { engine: self.engine, substitutes: None, _copy: self.copy }
     }
 
     fn in_copy(copy: TempDir, log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
@@ -206,7 +219,7 @@ impl SalvagedRecords {
             })?;
             Ok((engine, mark.seq))
         })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), copy, base })
+        Ok(SalvagedRecords { engine: Arc::new(engine), copy: Some(copy), base })
     }
 }
 

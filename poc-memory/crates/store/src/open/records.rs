@@ -1,15 +1,17 @@
 //! Opens the records: brings the engine to the end of the log and builds the views from it.
 
+use super::read_only::SalvagedRecords;
 use crate::catch_up;
 use crate::engine::buffered::BufferedEngine;
-use crate::engine::lazy::OpenedEngine;
+use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
 use crate::engine::{Engine, EngineError};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
+use crate::reserve::Reserve;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use std::time::Duration;
 pub(crate) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
 /// The folder of the records and the log that they follow.
+#[derive(Clone)]
 pub(super) struct RecordFolder {
     pub(super) folder: PathBuf,
     pub(super) log: Arc<Log>,
@@ -25,43 +28,52 @@ pub(super) struct RecordFolder {
     pub(super) buffer: usize,
     /// How long the engine may go without a heartbeat.
     pub(super) patience: Duration,
+    pub(super) reserve: Arc<Reserve>,
 }
 
 impl RecordFolder {
-    /// Opens the engine, brings it to the end of the log, and builds the views from it if `wanted` says
-    /// so. On any failure, a panic or a hang included, its files are moved to the quarantine and it is
-    /// rebuilt from the log, once, if the log is whole.
+    /// Opens the engine, brings it to the end of the log, and builds the views from it if `wanted` says so.
+    ///
+    /// If the disk does not let it be opened, a copy of the records takes its place. On any other failure, a panic or a
+    /// hang included, its files are moved to the quarantine and it is rebuilt from the log, once, if the log is whole.
     pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
-        // Called once, and only after the engine is open: it may block.
-        let mut known = None;
-        let mut wanted = || *known.get_or_insert_with(&wanted);
-        let error = match self.attempt(&mut wanted) {
-            Ok(opened) => return Ok(opened),
-            Err(error) => error,
-        };
-        // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
-        self.log.verify()?;
+        let source: Arc<dyn EngineSource> = Arc::new(self.clone());
         let mut notes = Vec::new();
-        if self.folder.exists() {
-            let name = quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;
-            notes.push(format!(
-                "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
-                 rebuilt from the log"
-            ));
-        }
-        Ok(OpenedEngine { notes, ..self.attempt(&mut wanted)? })
+        let current = match self.open_or_substitute() {
+            Ok(current) => current,
+            Err(error) => {
+                // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
+                self.log.verify()?;
+                if self.folder.exists() {
+                    let name = quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;
+                    notes.push(format!(
+                        "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
+                         rebuilt from the log"
+                    ));
+                }
+                self.open_or_substitute()?
+            }
+        };
+        let views = if wanted() { Some(self.views(current.engine.clone())?) } else { None };
+        let mut opened = OpenedEngine::new(current, Some(source));
+        opened.views = Mutex::new(views);
+        opened.notes = notes;
+        Ok(opened)
     }
 
-    fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<OpenedEngine> {
-        let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
-        let engine = run_watched(self.patience, move |heartbeat| {
-            let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
-            catch_up::engine(&engine, &log, &|| heartbeat.beat())?;
-            Ok(engine)
-        })?;
-        let engine: Arc<dyn Engine> = Arc::new(engine);
-        let views = if wanted() { Some(self.views(engine.clone())?) } else { None };
-        Ok(OpenedEngine { engine, views: Mutex::new(views), notes: Vec::new() })
+    fn open_or_substitute(&self) -> Result<CurrentEngine> {
+        let opened = EngineSource::open(self).or_else(|error| {
+            if error.code != Code::ReadOnly {
+                return Err(error);
+            }
+            self.reserve.release();
+            EngineSource::open(self)
+        });
+        match opened {
+            Ok(engine) => Ok(CurrentEngine { engine, substitutes: None, _copy: None }),
+            Err(error) if error.code == Code::ReadOnly => self.substitute(&error.message),
+            Err(error) => Err(error),
+        }
     }
 
     fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
@@ -69,5 +81,26 @@ impl RecordFolder {
         run_watched(self.patience, move |heartbeat| {
             catch_up::views(engine.as_ref(), seq, &|| heartbeat.beat())
         })
+    }
+}
+
+impl EngineSource for RecordFolder {
+    fn open(&self) -> Result<Arc<dyn Engine>> {
+        let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
+        let engine = run_watched(self.patience, move |heartbeat| {
+            let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
+            catch_up::engine(&engine, &log, &|| heartbeat.beat())?;
+            Ok(engine)
+        })?;
+        Ok(Arc::new(engine))
+    }
+
+    fn substitute(&self, why: &str) -> Result<CurrentEngine> {
+        tracing::warn!("the records are read from a copy: {why}");
+        let last = self.log.last();
+        let copied = SalvagedRecords::of(&self.folder, self.log.clone(), self.patience)
+            .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.patience))
+            .or_else(|_| SalvagedRecords::in_memory(&self.log, last))?;
+        Ok(CurrentEngine { substitutes: Some(why.to_owned()), ..copied.into_current() })
     }
 }

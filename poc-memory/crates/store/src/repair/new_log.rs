@@ -121,7 +121,7 @@ impl NewLog<'_> {
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
             let cause = Cause { at, actor: "manual".into(), run: None, op: OP.into() };
-            let txn = Txn { seq, tenant, cause, writes };
+            let txn = Txn { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
                 return Err(failed("a gap in the log changed more than one transaction can hold", &seq));
@@ -199,8 +199,8 @@ struct Writer {
 impl Writer {
     fn new(folder: &Path) -> Result<Writer> {
         let log = Arc::new(Log::empty(folder));
-        let appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default())
-            .map_err(|error| failed("it cannot be opened", &error))?;
+        let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
+        appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
         let scratch = temporary()?;
         let state = BufferedEngine::new(Arc::new(SledEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
         Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 /// A closed store of nine nodes in three segments, whose first two count as checked.
 fn made() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { limits: Limits { segment: 1500 }, ..Parts::default() };
+    let parts = || Parts { limits: Limits { segment: 1500, ..Limits::default() }, ..Parts::default() };
     let store = open_in(&folder, parts()).unwrap();
     for number in 1..=9 {
         put(&store, number);

@@ -81,7 +81,7 @@ fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
 
 #[test]
 fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
-    let (folder, _) = made(9, Limits { segment: 1500 });
+    let (folder, _) = made(9, Limits { segment: 1500, ..Limits::default() });
     let files = segment_files(&folder);
     assert!(files.len() >= 3, "{files:?}");
     let mut bytes = fs::read(&files[1]).unwrap();
@@ -99,7 +99,7 @@ fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
 
 #[test]
 fn a_missing_segment_is_damage() {
-    let (folder, _) = made(9, Limits { segment: 1500 });
+    let (folder, _) = made(9, Limits { segment: 1500, ..Limits::default() });
     let files = segment_files(&folder);
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
@@ -113,13 +113,13 @@ fn a_newer_format_is_refused_without_changing_a_file() {
     let (folder, _) = made(2, Limits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let checksum = crc32c::crc32c(&bytes[..20]).to_le_bytes();
     bytes[20..24].copy_from_slice(&checksum);
     fs::write(&path, &bytes).unwrap();
     fs::remove_file(folder.path().join("lock")).unwrap();
     let error = open_in(&folder, in_memory()).err().unwrap();
-    insta::assert_snapshot!(error, @"the store has format 2, this release reads formats up to 1");
+    insta::assert_snapshot!(error, @"the store has format 3, this release reads formats up to 2");
     assert_eq!(fs::read(&path).unwrap(), bytes);
     assert!(!folder.path().join("lock").exists());
 }

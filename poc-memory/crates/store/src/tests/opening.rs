@@ -102,7 +102,9 @@ fn readers_wait_for_a_follower_with_little_to_replay() {
 #[test]
 fn the_log_estimates_the_bytes_after_a_record() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
+    let store =
+        open_in(&folder, Parts { limits: Limits { segment: 100_000, ..Limits::default() }, ..in_memory() })
+            .unwrap();
     assert_eq!(store.shared.log.bytes_after(0), 0);
     let mut ends = vec![store.shared.log.bytes()];
     // Random letters, so that compression does not shorten the records.

@@ -85,7 +85,9 @@ proptest! {
 #[test]
 fn times_before_the_first_change_are_not_found() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts { limits: Limits { segment: 600 }, ..in_memory() }).unwrap();
+    let store =
+        open_in(&folder, Parts { limits: Limits { segment: 600, ..Limits::default() }, ..in_memory() })
+            .unwrap();
     let contents = |millis| {
         let error = store.snapshot_at(Timestamp(millis)).err().unwrap();
         assert_eq!(error.code, Code::NotFound);

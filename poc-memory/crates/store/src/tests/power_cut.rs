@@ -74,6 +74,9 @@ impl Disk for PoweredDisk {
         inside.for_each(|(_, held)| held.named = true);
         Ok(())
     }
+    fn allocate(&self, _: &Path, _: u64) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl AppendFile for PoweredFile {
@@ -127,7 +130,7 @@ proptest! {
             power.left.store(operations, Ordering::SeqCst);
             let disk = Arc::new(PoweredDisk(power.clone()));
             // The power may also fail during the open.
-            if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900 }, ..in_memory() }) {
+            if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900, ..Limits::default() }, ..in_memory() }) {
                 expected.extend(numbers(&store));
                 expected.extend(write_until_it_fails(&store, round as u64));
             }

@@ -19,7 +19,7 @@ struct Made {
 
 fn made(checkpoint: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let parts = Parts { limits: Limits { segment: SEGMENT }, ..Parts::default() };
+    let parts = Parts { limits: Limits { segment: SEGMENT, ..Limits::default() }, ..Parts::default() };
     let store = open_in(&folder, parts).unwrap();
     let mut places = Vec::new();
     for number in 1..=COUNT {

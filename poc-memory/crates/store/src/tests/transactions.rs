@@ -174,7 +174,7 @@ fn deleting_a_node_deletes_everything_but_its_history() {
 #[test]
 fn history_and_past_transactions_come_from_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { limits: Limits { segment: 600 }, ..in_memory() };
+    let parts = || Parts { limits: Limits { segment: 600, ..Limits::default() }, ..in_memory() };
     let store = open_in(&folder, parts()).unwrap();
     for version in 1..=200 {
         let body = format!("version {version}");

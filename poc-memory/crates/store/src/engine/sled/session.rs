@@ -15,8 +15,12 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Whether the machine has not stopped while the directory was open.
 pub(super) fn survived(directory: &Path) -> bool {
-    let since = fs::read_to_string(directory.join(MARK)).ok();
-    since.is_none_or(|since| fs::read_to_string(BOOT_ID).is_ok_and(|boot| boot == since))
+    survived_until(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
+}
+
+/// The same in a given boot of the machine, if that is known.
+fn survived_until(directory: &Path, boot: Option<&str>) -> bool {
+    fs::read_to_string(directory.join(MARK)).ok().is_none_or(|since| boot == Some(since.as_str()))
 }
 
 /// The time from open to close.
@@ -33,7 +37,7 @@ impl Session {
     fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<Session> {
         let mark = directory.join(MARK);
         if let Some(boot) = boot {
-            if fs::read_to_string(&mark).is_ok_and(|since| since != boot) {
+            if !survived_until(directory, Some(boot)) {
                 tracing::warn!("the machine stopped while the store was open: its records are rebuilt");
                 fs::remove_dir_all(directory)?;
             }

@@ -1,0 +1,60 @@
+//! Compacts the memory when its files are three times what they need.
+
+use crate::shared::Shared;
+use poc_graph::error::{Code, Error, Result};
+use poc_notes::compaction;
+use poc_store::CompactionCallbacks;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the sizes are looked at.
+const INTERVAL: Duration = Duration::from_secs(3600);
+
+/// After a compaction, the files must grow by this share of their size before the next one: it may be that nothing could be
+/// dropped yet.
+const GROWTH: f64 = 0.25;
+
+/// Compacts when it is due, until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut last = 0;
+    loop {
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = tokio::time::sleep(INTERVAL) => {}
+        }
+        let working = shared.pools.background.run({
+            let shared = shared.clone();
+            move || compact(&shared, last)
+        });
+        match working.await {
+            Ok(Ok(size)) => last = size,
+            Ok(Err(error)) => tracing::warn!("the memory was not compacted: {error}"),
+            Err(error) => tracing::error!("the memory was not compacted: {error}"),
+        }
+    }
+}
+
+/// Compacts if that is due, and returns the size after the last compaction.
+fn compact(shared: &Shared, last: u64) -> Result<u64> {
+    let memory = &shared.memory;
+    let (log, records) = memory.store.sizes()?;
+    let has_grown = (log + records) as f64 > last as f64 * (1.0 + GROWTH);
+    if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
+        return Ok(last);
+    }
+    let go_on = || match shared.is_stopping() {
+        true => Err(Error::new(Code::Unavailable, "the daemon stops")),
+        false => Ok(()),
+    };
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &go_on };
+    let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
+    tracing::info!(
+        log_before = done.log_bytes.0,
+        log = done.log_bytes.1,
+        records_before = done.record_bytes.0,
+        records = done.record_bytes.1,
+        dropped = done.dropped,
+        "the memory was compacted"
+    );
+    Ok(done.log_bytes.1 + done.record_bytes.1)
+}

@@ -1,0 +1,42 @@
+//! Bounds the history of a memory, and the room that its files take.
+
+use super::Memory;
+use poc_config::HistoryKeep;
+use poc_graph::error::Result;
+use poc_graph::time::{Span, Timestamp};
+use poc_store::{Compaction, CompactionCallbacks};
+
+/// A log or records are compacted when they are this many times what the records need.
+const GROWN: u64 = 3;
+
+/// Below this many bytes nothing is compacted by itself.
+const WORTH_COMPACTING: u64 = 32 << 20;
+
+/// The time before which the settings drop history; `None` when everything is kept.
+pub fn horizon(keep: HistoryKeep, now: Timestamp) -> Option<Timestamp> {
+    match keep {
+        HistoryKeep::All => None,
+        HistoryKeep::For(Span(millis)) => Some(Timestamp(now.0.saturating_sub(millis))),
+    }
+}
+
+/// Drops history that is older than `keep`, and writes the records again without the room that they no longer use.
+///
+/// # Errors
+/// As `Store::compact`.
+pub fn compact(
+    memory: &Memory,
+    keep: HistoryKeep,
+    callbacks: &CompactionCallbacks<'_>,
+) -> Result<Compaction> {
+    memory.store.compact(horizon(keep, memory.now()), callbacks)
+}
+
+/// Whether the files have grown so much that a compaction is worth its cost: the log, if history is bounded, or the
+/// records are three times what the records contain. Reads all records if the files are not small.
+pub fn is_due(memory: &Memory) -> Result<bool> {
+    let (log, records) = memory.store.sizes()?;
+    let log = if memory.config.history.keep == HistoryKeep::All { 0 } else { log };
+    let greatest = log.max(records);
+    Ok(greatest >= WORTH_COMPACTING && greatest >= GROWN * memory.store.live_bytes()?)
+}

@@ -1,0 +1,202 @@
+//! Erases deleted texts for good: from the log, the records, the indexes, the prompts of runs and the quarantine.
+//!
+//! A deletion keeps what it deleted in the log, so that it can be undone. An erasure drops the history up to the deletion,
+//! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
+
+use super::{Memory, backup};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Message, Node};
+use poc_store::{CompactionCallbacks, Record, Records, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Shorter lines of a text are too common to tell where it was copied to.
+const LEAST_LINE: usize = 16;
+
+/// The texts that are erased, as what they can be recognised by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErasedTexts(Vec<String>);
+
+impl ErasedTexts {
+    /// Adds a note.
+    pub fn add_note(&mut self, node: &Node) {
+        self.add(&node.title);
+        self.add(&node.body);
+    }
+
+    /// Adds a message.
+    pub fn add_message(&mut self, message: &Message) {
+        self.add(&message.text);
+    }
+
+    fn add(&mut self, text: &str) {
+        let lines = text.lines().map(str::trim).filter(|line| line.chars().count() >= LEAST_LINE);
+        self.0.extend(lines.map(str::to_owned));
+        let whole = text.trim();
+        if !whole.is_empty() {
+            self.0.push(whole.to_owned());
+        }
+    }
+
+    fn are_in(&self, text: &str) -> bool {
+        self.0.iter().any(|known| text.contains(known.as_str()))
+    }
+
+    fn are_in_bytes(&self, bytes: &[u8]) -> bool {
+        self.are_in(&String::from_utf8_lossy(bytes))
+    }
+
+    fn are_in_json(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.are_in(text),
+            Value::Array(items) => items.iter().any(|item| self.are_in_json(item)),
+            Value::Object(fields) => {
+                fields.iter().any(|(name, value)| self.are_in(name) || self.are_in_json(value))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What an erasure did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErasureReport {
+    /// Where the history of the memory begins now.
+    pub history_since: Timestamp,
+    /// Rows of runs and proposals that quoted the texts, and were deleted.
+    pub rows: usize,
+    /// Files with prompts and replies of runs that were deleted.
+    pub run_files: usize,
+    /// What was deleted from the quarantine, by name.
+    pub quarantine: Vec<String>,
+    /// Notes, by key, and messages, by id, that contain the texts too. They stay.
+    pub elsewhere: Vec<String>,
+    /// Generations of backups that still have the texts.
+    pub backups: Vec<PathBuf>,
+}
+
+/// When texts were erased last. It is written after the deletion, so that this is not the newest transaction, which always
+/// stays.
+#[derive(Serialize, Deserialize)]
+struct LastErasure {
+    at: Timestamp,
+}
+
+impl Record for LastErasure {
+    const TABLE: Table = Table::Meta;
+}
+
+const LAST_ERASURE: &[u8] = b"erasure";
+
+/// Removes what the deletion of texts, which must be done already, has left of them. The history of the memory up to now is
+/// dropped, that of all tenants.
+///
+/// # Errors
+/// As `Store::compact`. The texts are deleted then, but not erased; an erasure of anything erases them too.
+pub fn erase(
+    memory: &Memory,
+    texts: &ErasedTexts,
+    op: &str,
+    callbacks: &CompactionCallbacks<'_>,
+) -> Result<ErasureReport> {
+    let store = &memory.store;
+    let rows = store
+        .transact(memory.cause("manual", op), |tx| {
+            let mut rows = 0;
+            for table in [Table::Runs, Table::Proposals] {
+                for (key, value) in tx.raw_range(table, &[])? {
+                    if texts.are_in_bytes(&value) {
+                        tx.put_raw(table, &key, None)?;
+                        rows += 1;
+                    }
+                }
+            }
+            Ok(rows)
+        })?
+        .value;
+    let mark = LastErasure { at: memory.now() };
+    let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark))?.seq;
+    // Everything but the newest transaction.
+    store.compact(Some(Timestamp(i64::MAX)), callbacks)?;
+    let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
+        Error::internal("the text is deleted, but the history that has it could not be dropped")
+            .hint("write something and erase again")
+    })?;
+    Ok(ErasureReport {
+        history_since: base.at,
+        rows,
+        run_files: remove_run_files(&memory.paths.runs(), texts)?,
+        quarantine: clear_quarantine(&memory.paths.store().join("quarantine"), texts)?,
+        elsewhere: elsewhere(memory, texts)?,
+        backups: backup::known_generations(&memory.paths),
+    })
+}
+
+/// Deletes the files of runs that contain the texts.
+fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
+    let mut removed = 0;
+    for file in backup::files_below(folder)? {
+        let Ok(bytes) = fs::read(&file) else { continue };
+        let has_them = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(value) => texts.are_in_json(&value),
+            Err(_) => texts.are_in_bytes(&bytes),
+        };
+        if has_them {
+            fs::remove_file(&file).map_err(|error| unremovable(&file, &error))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Deletes what the quarantine has, if it may contain the texts. Pieces of a log and folders of records are compressed, so
+/// their contents cannot be searched for a part of a text.
+fn clear_quarantine(folder: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
+    let mut removed = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(removed) };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_compressed = |file: &PathBuf| {
+            let name = file.to_string_lossy();
+            name.contains(".log") || name.contains("records")
+        };
+        let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path.clone()] };
+        let may_have_them = files
+            .iter()
+            .any(|file| is_compressed(file) || fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)));
+        if !may_have_them {
+            continue;
+        }
+        let done = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        done.map_err(|error| unremovable(&path, &error))?;
+        removed.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+/// What else of the memory contains the texts, of all tenants.
+fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (tuple, _) in memory.store.tenants()? {
+        let own = memory.store.for_tenant(&tuple);
+        for (_, node) in own.range::<Node>(&[])? {
+            if texts.are_in(&node.title) || texts.are_in(&node.body) {
+                found.push(node.key);
+            }
+        }
+        for (_, message) in own.range::<Message>(&[])? {
+            if texts.are_in(&message.text) {
+                found.push(message.id.to_string());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn unremovable(path: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be deleted: {error}", path.display()))
+}

@@ -1,0 +1,226 @@
+//! Replaces the beginning of the log by the state that it leads to.
+//!
+//! A compacted segment has the state after one transaction, the base, as transactions without before-images. After them
+//! follow the records between the base and the end of the last segment that it replaces, as they were. It takes its place
+//! with one rename: whoever opens the log finds the last compacted segment and ignores every segment that begins before
+//! its end.
+
+use super::segment::{HEADER, Header, NextRecord, SegmentReader};
+use super::{Log, LogError, RecordPosition, STRIDE, Segment, modified_at, segment_path, unreadable};
+use crate::disk::{self, AppendFile, Disk};
+use crate::txn::{LogBase, Txn};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the segment while it is written.
+pub(crate) const PARTIAL: &str = "compacted.partial";
+/// Bytes that are written at once.
+const CHUNK: usize = 1 << 20;
+
+/// A compacted segment while it is written.
+pub(crate) struct CompactedSegment {
+    path: PathBuf,
+    file: Box<dyn AppendFile>,
+    first: u64,
+    next: u64,
+    offset: u64,
+    positions: Vec<RecordPosition>,
+    waiting: Vec<u8>,
+}
+
+impl CompactedSegment {
+    /// A segment that begins with number `first`. What an earlier attempt left is deleted.
+    pub(crate) fn create(directory: &Path, disk: &dyn Disk, first: u64) -> io::Result<CompactedSegment> {
+        let path = directory.join(PARTIAL);
+        remove(&path)?;
+        let file = disk.create(&path)?;
+        let waiting = Header::compacted(first).encode();
+        Ok(CompactedSegment {
+            path,
+            file,
+            first,
+            next: first,
+            offset: HEADER as u64,
+            positions: Vec::new(),
+            waiting,
+        })
+    }
+
+    /// Adds the next record.
+    pub(crate) fn add(&mut self, record: &[u8]) -> io::Result<()> {
+        if self.next == self.first || self.next.is_multiple_of(STRIDE) {
+            self.positions.push(RecordPosition { seq: self.next, segment: self.first, offset: self.offset });
+        }
+        self.next += 1;
+        self.offset += record.len() as u64;
+        self.waiting.extend_from_slice(record);
+        if self.waiting.len() < CHUNK {
+            return Ok(());
+        }
+        self.file.write_all(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Makes the segment durable, and calls `check` with every transaction as it is read back.
+    pub(crate) fn finish(&mut self, check: &mut dyn FnMut(Txn) -> Result<()>) -> Result<()> {
+        self.file.write_all(&self.waiting).map_err(|error| unwritten(&error))?;
+        self.waiting.clear();
+        self.file.sync().map_err(|error| unwritten(&error))?;
+        let mut reader =
+            SegmentReader::open(&self.path, HEADER as u64).map_err(|error| unreadable(&self.path, error))?;
+        for expected in self.first..self.next {
+            let offset = reader.offset();
+            match reader.next(true).map_err(|error| unreadable(&self.path, error))? {
+                NextRecord::Record { seq, payload, .. } if seq == expected => check(Txn::decode(&payload)?)?,
+                _ => return Err(LogError::Damaged { path: self.path.clone(), offset }.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CompactedSegment {
+    fn drop(&mut self) {
+        // Unless it was renamed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Log {
+    /// Where its history begins, if its beginning was replaced.
+    pub(crate) fn base(&self) -> Option<LogBase> {
+        self.index.read().base
+    }
+
+    /// The number of the base; 0 when the log is whole.
+    pub(crate) fn base_seq(&self) -> u64 {
+        self.base().map_or(0, |base| base.seq)
+    }
+
+    /// Identifies the log: the first 16 bytes of the BLAKE3 of its first transaction; `None` when it has none.
+    pub(crate) fn origin(&self) -> Result<Option<[u8; 16]>> {
+        if let Some(base) = self.base() {
+            return Ok(Some(base.origin));
+        }
+        let first = self.read_payload(1)?;
+        Ok(first.and_then(|payload| blake3::hash(&payload).as_bytes().first_chunk().copied()))
+    }
+
+    /// The last transaction such that it and every one before it were made before a time, and the greatest of their
+    /// times. `None` when the history begins with a later one. Transactions after `until` do not count.
+    pub(crate) fn last_before(
+        &self,
+        before: Timestamp,
+        until: u64,
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<Option<(u64, Timestamp)>> {
+        let mut found = self.base().map(|base| (base.seq, base.at));
+        let first = found.map_or(1, |(seq, _)| seq + 1);
+        let is_over = Cell::new(false);
+        let mut visit = |txn: Txn, _: u32| {
+            if txn.seq.is_multiple_of(STRIDE) {
+                go_on()?;
+            }
+            is_over.set(is_over.get() || txn.cause.at >= before);
+            if !is_over.get() {
+                let at = found.map_or(txn.cause.at, |(_, at)| at.max(txn.cause.at));
+                found = Some((txn.seq, at));
+            }
+            Ok(())
+        };
+        let mut start = first;
+        let last = self.last().min(until);
+        // In parts, because nothing else ends a replay.
+        while start <= last && !is_over.get() {
+            let end = last.min(start + STRIDE * 16);
+            self.replay(start, end, &mut visit)?;
+            start = end + 1;
+        }
+        Ok(found)
+    }
+
+    /// The last transaction of the segment that has a transaction, if another segment follows it.
+    pub(crate) fn end_of_segment(&self, seq: u64) -> Option<u64> {
+        let index = self.index.read();
+        let next = index.segments.iter().find(|segment| segment.first > seq);
+        next.map(|next| next.first - 1)
+    }
+
+    /// The folder of its segments.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.directory.clone()
+    }
+
+    /// Puts a finished segment in the place of all segments up to its end. The replaced files are deleted once nobody
+    /// reads them.
+    pub(crate) fn replace_beginning(
+        &self,
+        segment: &mut CompactedSegment,
+        base: LogBase,
+        disk: &dyn Disk,
+    ) -> io::Result<()> {
+        let path = segment_path(&self.directory, segment.first);
+        let mut index = self.index.write();
+        let is_taken = index.segments.iter().any(|old| old.first == segment.first);
+        if is_taken && Arc::strong_count(&self.hold) > 1 {
+            // Whoever reads the segment of this name would find the new one.
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        fs::rename(&segment.path, &path)?;
+        let last = segment.next - 1;
+        let replaced = index.segments.iter().filter(|old| old.first <= last && old.first != segment.first);
+        self.obsolete.lock().extend(replaced.map(|old| old.first));
+        index.segments.retain(|old| old.first > last);
+        index.positions.retain(|position| position.seq > last);
+        let first = Segment { first: segment.first, bytes: segment.offset, changed: modified_at(&path) };
+        index.segments.insert(0, first);
+        index.positions.splice(0..0, std::mem::take(&mut segment.positions));
+        index.base = Some(base);
+        index.unchecked = true;
+        drop(index);
+        disk.sync_directory(&self.directory)
+    }
+
+    /// Deletes segments that a compacted one has replaced, unless somebody reads them.
+    pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
+        // Readers take their hold with the lock of the index.
+        let _index = self.index.write();
+        let is_needed = self.obsolete.lock().is_empty() || Arc::strong_count(&self.hold) > 1;
+        // The name of the segment that replaces them must be durable first.
+        if is_needed || disk.sync_directory(&self.directory).is_err() {
+            return;
+        }
+        self.obsolete.lock().retain(|number| {
+            let path = segment_path(&self.directory, *number);
+            let removed = remove(&path);
+            if let Err(error) = &removed {
+                tracing::debug!("`{}` cannot be deleted yet: {error}", path.display());
+            }
+            removed.is_err()
+        });
+    }
+}
+
+/// The error for a compaction that the disk does not let happen.
+pub(crate) fn unwritten(error: &io::Error) -> Error {
+    let code = if disk::is_failure(error) { Code::ReadOnly } else { Code::Internal };
+    Error::new(code, format!("the log cannot be compacted: a file cannot be written ({error})"))
+}
+
+/// Why the log cannot be compacted.
+pub(crate) fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("the log cannot be compacted: {what} ({why})"))
+}

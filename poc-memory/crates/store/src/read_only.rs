@@ -1,0 +1,51 @@
+//! Why a store takes no writes.
+
+use super::DAMAGED_HINT;
+use poc_graph::error::{Code, Error};
+
+/// Why a store takes no writes. It answers all reads meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadOnlyCause {
+    /// Its files are damaged, and a person must choose how they are repaired: what is damaged, and which state the
+    /// answers show.
+    Damage(String),
+    /// Its files cannot be written, for example because the disk is full. Writes are possible again, without a restart,
+    /// as soon as the disk takes them.
+    Disk(String),
+    /// The thread that writes has ended. The store must be opened again.
+    Failure(String),
+}
+
+impl ReadOnlyCause {
+    /// A word for monitors: `damage`, `disk` or `failure`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ReadOnlyCause::Damage(_) => "damage",
+            ReadOnlyCause::Disk(_) => "disk",
+            ReadOnlyCause::Failure(_) => "failure",
+        }
+    }
+
+    /// The cause as a sentence for people, without a full stop.
+    pub fn message(&self) -> &str {
+        let (ReadOnlyCause::Damage(message) | ReadOnlyCause::Disk(message) | ReadOnlyCause::Failure(message)) =
+            self;
+        message
+    }
+
+    /// What a person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ReadOnlyCause::Damage(_) => DAMAGED_HINT,
+            ReadOnlyCause::Disk(_) => {
+                "make room, or see to the disk: writes are taken again without a restart; everything acknowledged is safe"
+            }
+            ReadOnlyCause::Failure(_) => "start again; everything acknowledged is safe",
+        }
+    }
+
+    /// The error of a write.
+    pub(super) fn error(&self) -> Error {
+        Error::new(Code::ReadOnly, format!("the store takes no writes: {}", self.message())).hint(self.hint())
+    }
+}

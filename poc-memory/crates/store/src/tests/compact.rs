@@ -1,0 +1,301 @@
+//! Compaction: a compacted store equals one that never was, from its base on, and an interruption at any step leaves one or
+//! the other.
+
+use super::*;
+use poc_graph::Edge;
+use proptest::prelude::*;
+use std::cell::RefCell;
+
+#[derive(Clone, Debug)]
+enum Event {
+    Put {
+        tenant: u8,
+        number: u64,
+        version: u32,
+    },
+    Link {
+        tenant: u8,
+        from: u64,
+        to: u64,
+    },
+    Delete {
+        tenant: u8,
+        number: u64,
+    },
+    Checkpoint,
+    Reopen,
+    /// Drops what is older than this share of the time so far.
+    Compact(Option<u8>),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let (tenant, number) = (0u8..3, 1u64..12);
+    prop_oneof![
+        10 => (tenant.clone(), number.clone(), 1u32..9)
+            .prop_map(|(tenant, number, version)| Event::Put { tenant, number, version }),
+        4 => (tenant.clone(), number.clone(), number.clone())
+            .prop_map(|(tenant, from, to)| Event::Link { tenant, from, to }),
+        2 => (tenant, number).prop_map(|(tenant, number)| Event::Delete { tenant, number }),
+        1 => Just(Event::Checkpoint),
+        1 => Just(Event::Reopen),
+        2 => proptest::option::weighted(0.8, 0u8..=100).prop_map(Event::Compact),
+    ]
+}
+
+fn tuple(tenant: u8) -> Tuple {
+    if tenant == 0 { Tuple::default() } else { Tuple::new([("t", tenant.to_string().as_str())]).unwrap() }
+}
+
+/// A node of a tenant: no two tenants have one of the same id.
+fn of(tenant: u8, number: u64) -> Node {
+    node(number + 100 * u64::from(tenant))
+}
+
+fn at(seconds: i64) -> Cause {
+    Cause { at: Timestamp(seconds), ..cause() }
+}
+
+/// The contents of all tables of a tenant but the index of changes, as bytes.
+fn records(store: &impl Records) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
+    let tables = Table::ALL.into_iter().filter(|table| *table != Table::Changes);
+    let of = |table: Table| {
+        let found = store.raw_range(table, &[]).unwrap().into_iter();
+        found.map(move |(key, value)| ((table as u8, key), value))
+    };
+    tables.flat_map(of).collect()
+}
+
+/// The same without those that all tenants share.
+fn own_records(store: &impl Records) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
+    let mut own = records(store);
+    own.retain(|(table, _), _| !Table::try_from(*table).unwrap().is_shared());
+    own
+}
+
+/// Two stores with the same transactions, of which one is compacted.
+struct Pair {
+    folder: TempDir,
+    store: Option<Store>,
+    twin: Store,
+    _twin: TempDir,
+    now: i64,
+}
+
+fn parts() -> Parts {
+    Parts {
+        limits: Limits { segment: 3000, ..Limits::default() },
+        disk: Arc::new(FaultyDisk::default()),
+        buffer: 3000,
+        ..Parts::default()
+    }
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let (folder, twin) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Some(open_in(&folder, parts()).unwrap());
+        let other = open_in(&twin, in_memory()).unwrap();
+        Pair { folder, store, twin: other, _twin: twin, now: 100 }
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    fn both(&mut self, tenant: u8, build: impl Fn(&mut Tx) -> Result<()>) {
+        self.now += 10;
+        for store in [self.store(), &self.twin] {
+            store.for_tenant(&tuple(tenant)).transact(at(self.now), &build).unwrap();
+        }
+    }
+
+    /// Checks that a store, which is this one or a copy of it, equals the twin.
+    fn check(&self, store: &Store) {
+        assert_eq!(store.damage(), None);
+        assert!(store.recovery().notes.is_empty(), "{:?}", store.recovery());
+        assert_eq!(store.last_seq(), self.twin.last_seq());
+        assert_eq!(store.log_origin().unwrap(), self.twin.log_origin().unwrap());
+        let base = store.history_base();
+        for tenant in 0..3 {
+            let (own, twin) = (store.for_tenant(&tuple(tenant)), self.twin.for_tenant(&tuple(tenant)));
+            assert!(records(&own) == records(&twin));
+            assert!(own.view().encode().unwrap() == twin.view().encode().unwrap());
+            for seconds in (100..=self.now + 10).step_by(10) {
+                let (past, of_twin) =
+                    (own.snapshot_at(Timestamp(seconds)), twin.snapshot_at(Timestamp(seconds)));
+                if base.is_some_and(|base| Timestamp(seconds) < base.at) {
+                    let error = past.err().unwrap();
+                    assert_eq!(error.code, Code::NotFound);
+                    assert!(error.message.starts_with("the history begins at "), "{error}");
+                } else if let Ok(of_twin) = of_twin {
+                    let past = past.unwrap();
+                    // The base may be a later transaction of another tenant, which changed what all share.
+                    assert!(own_records(&past) == own_records(&of_twin), "at {seconds}");
+                    assert_eq!(past.view().node_count(), of_twin.view().node_count());
+                } else {
+                    // The twin knows that the tenant has not written yet.
+                    assert!(past.is_err() || own_records(&past.unwrap()).is_empty());
+                }
+            }
+            for number in 1..12 {
+                let after = |changes: Vec<LoggedChange>| -> Vec<LoggedChange> {
+                    let base = base.map_or(0, |base| base.seq);
+                    changes.into_iter().filter(|change| change.seq > base).collect()
+                };
+                let id = of(tenant, number).id;
+                let (own, twin) = (own.history(id).unwrap(), twin.history(id).unwrap());
+                assert_eq!(after(own), after(twin));
+            }
+        }
+        let base = base.map_or(0, |base| base.seq);
+        for seq in 1..=store.last_seq() {
+            let expected = self.twin.txn_of_any_tenant(seq).unwrap().filter(|_| seq > base);
+            assert_eq!(store.txn_of_any_tenant(seq).unwrap(), expected, "{seq}");
+        }
+    }
+
+    /// Compacts, and checks what a kill at every step would have left.
+    fn compact(&mut self, before: Option<Timestamp>) {
+        let copies: RefCell<Vec<TempDir>> = RefCell::default();
+        let steps = RefCell::new(0);
+        let go_on = || {
+            *steps.borrow_mut() += 1;
+            let copy = tempfile::tempdir().unwrap();
+            copy_folder(self.folder.path(), copy.path());
+            copies.borrow_mut().push(copy);
+            Ok(())
+        };
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &go_on };
+        let log = self.store().shared.log.base_seq();
+        let done = self.store().compact(before, &callbacks).unwrap();
+        assert_eq!(done.base.map_or(0, |base| base.seq), log + done.dropped);
+        for copy in copies.into_inner() {
+            let store = open_in(&copy, parts()).unwrap();
+            self.check(&store);
+            // It can go on from there.
+            let done =
+                store.compact(before, &CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) });
+            done.unwrap();
+            self.check(&store);
+            drop(store);
+            self.check(&open_in(&copy, parts()).unwrap());
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else if fs::copy(entry.path(), &target).is_err() {
+            // Deleted meanwhile.
+            assert!(!entry.path().exists());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_compacted_store_equals_one_that_never_was(events in proptest::collection::vec(event(), 5..60)) {
+        let mut pair = Pair::new();
+        for event in events {
+            match event {
+                Event::Put { tenant, number, version } => pair.both(tenant, |tx| {
+                    let body = format!("version {version} {}", "x".repeat(60));
+                    tx.put_node(&Node { version, body, tenant: tuple(tenant).id(), ..of(tenant, number) })
+                }),
+                Event::Link { tenant, from, to } => pair.both(tenant, |tx| {
+                    let (from, to) = (of(tenant, from).id, of(tenant, to).id);
+                    if tx.node(from)?.is_none() || tx.node(to)?.is_none() {
+                        return Ok(());
+                    }
+                    tx.put_edge(&Edge { src: from, dst: to, ..edge(1, 2, EdgeKind::Link, 0.5) })
+                }),
+                Event::Delete { tenant, number } => pair.both(tenant, |tx| tx.delete_node(of(tenant, number).id)),
+                Event::Checkpoint => pair.store().checkpoint().unwrap(),
+                Event::Reopen => {
+                    pair.store = None;
+                    pair.store = Some(open_in(&pair.folder, parts()).unwrap());
+                }
+                Event::Compact(share) => {
+                    let span = pair.now - 90;
+                    pair.compact(share.map(|share| Timestamp(100 + span * i64::from(share) / 100)));
+                }
+            }
+        }
+        pair.compact(Some(Timestamp(pair.now + 1)));
+        pair.check(pair.store());
+        pair.store = None;
+        pair.check(&open_in(&pair.folder, parts()).unwrap());
+        // Everything but the log can still be deleted.
+        fs::remove_dir_all(pair.folder.path().join("records")).unwrap();
+        fs::remove_file(pair.folder.path().join("view")).ok();
+        pair.check(&open_in(&pair.folder, parts()).unwrap());
+    }
+}
+
+#[test]
+fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    for round in 1..=300i64 {
+        store
+            .transact(at(round), |tx| {
+                (1..=20).try_for_each(|number| {
+                    tx.put_node(&Node { body: format!("round {round} of {number}"), ..node(number) })
+                })
+            })
+            .unwrap();
+    }
+    store.checkpoint().unwrap();
+    let go_on = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+    let done = store.compact(Some(Timestamp(200)), &go_on).unwrap();
+    assert_eq!((done.dropped, done.base.unwrap().at), (199, Timestamp(199)));
+    assert!(done.log_bytes.1 < done.log_bytes.0 / 2, "{done:?}");
+    // sled's least file.
+    assert!(done.record_bytes.1 <= done.record_bytes.0.max(1 << 20), "{done:?}");
+    let names: Vec<String> = segment_files(&folder)
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["00000000000000000199.log", "00000000000000000301.log"]);
+    for left in ["compact", "records.old", "log/compacted.partial"] {
+        assert!(!folder.path().join(left).exists(), "{left}");
+    }
+    // Again: there is nothing to do.
+    assert_eq!(store.compact(Some(Timestamp(200)), &go_on).unwrap().dropped, 0);
+    assert_eq!(store.txn(199).unwrap(), None);
+    assert_eq!(store.txn(200).unwrap().unwrap().seq, 200);
+    let error = store.snapshot_at(Timestamp(150)).err().unwrap();
+    insta::assert_snapshot!(error, @"the history begins at 1970-01-01T00:00:00.199Z: nothing is known of the memory at 1970-01-01T00:00:00.150Z");
+    put(&store, 30);
+}
+
+#[test]
+fn a_segment_that_somebody_reads_is_deleted_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        open_in(&folder, Parts { limits: Limits { segment: 2000, ..Limits::default() }, ..in_memory() })
+            .unwrap();
+    for round in 1..=60 {
+        store.transact(at(round), |tx| tx.put_node(&node(round as u64 % 5 + 1))).unwrap();
+    }
+    let snapshot = store.log_snapshot();
+    let go_on = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+    store.compact(Some(Timestamp(50)), &go_on).unwrap();
+    for segment in &snapshot.segments {
+        assert!(matches!(
+            check_segment(&segment.path, segment.first, segment.last).unwrap(),
+            SegmentState::Whole { .. }
+        ));
+    }
+    drop(snapshot);
+    let before = segment_files(&folder).len();
+    store.checkpoint().unwrap();
+    assert!(segment_files(&folder).len() < before);
+    assert_eq!(numbers(&store).len(), 5);
+}

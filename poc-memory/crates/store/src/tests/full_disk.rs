@@ -1,0 +1,370 @@
+//! A disk that fails writes, syncs and everything else for a while: nothing is acknowledged falsely, nothing that was
+//! acknowledged is lost, all reads are answered, and writing goes on by itself afterwards.
+
+use super::*;
+use crate::engine::{EngineError, Mark, Put, Visitor};
+use proptest::prelude::*;
+use rustix::io::Errno;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+/// How a disk fails.
+const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS, Errno::FBIG];
+
+/// What a disk does with the next operations, and what it has of its files.
+#[derive(Default)]
+struct Plan {
+    /// For the next operations: `None` succeeds. Without entries all succeed.
+    faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
+    /// Whether every operation fails.
+    is_down: AtomicBool,
+    /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
+    dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
+    synced: Mutex<BTreeMap<PathBuf, u64>>,
+    injected: AtomicU64,
+}
+
+impl Plan {
+    fn next(&self) -> io::Result<()> {
+        let fault = if self.is_down.load(Ordering::SeqCst) {
+            Some(Errno::NOSPC)
+        } else {
+            self.faults.lock().pop_front().flatten()
+        };
+        let Some(errno) = fault else { return Ok(()) };
+        self.injected.fetch_add(1, Ordering::SeqCst);
+        Err(errno.into())
+    }
+
+    /// What is left of the files after a power cut: what was dropped is zeros.
+    fn cut_power(&self) {
+        for (path, dropped) in self.dropped.lock().iter() {
+            let Ok(mut bytes) = fs::read(path) else { continue };
+            for &(from, to) in dropped {
+                let end = (to as usize).min(bytes.len());
+                bytes[(from as usize).min(end)..end].fill(0);
+            }
+            fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct FailingDisk(Arc<Plan>);
+struct FailingFile(Box<dyn AppendFile>, Arc<Plan>, PathBuf);
+
+impl FailingDisk {
+    fn file(&self, file: Box<dyn AppendFile>, path: &Path) -> Box<dyn AppendFile> {
+        let length = fs::metadata(path).unwrap().len();
+        self.0.synced.lock().entry(path.to_owned()).or_insert(length);
+        Box::new(FailingFile(file, self.0.clone(), path.to_owned()))
+    }
+}
+
+impl Disk for FailingDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.0.next()?;
+        let file = SystemDisk.create(path)?;
+        self.0.dropped.lock().remove(path);
+        self.0.synced.lock().remove(path);
+        Ok(self.file(file, path))
+    }
+    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.0.next()?;
+        Ok(self.file(SystemDisk.append(path)?, path))
+    }
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        self.0.next()?;
+        fs::OpenOptions::new().write(true).open(path)?.set_len(length)?;
+        if let Some(dropped) = self.0.dropped.lock().get_mut(path) {
+            dropped.retain_mut(|(from, to)| {
+                *to = (*to).min(length);
+                from < to
+            });
+        }
+        self.0.synced.lock().insert(path.to_owned(), length);
+        self.0.next()
+    }
+    fn sync_directory(&self, _: &Path) -> io::Result<()> {
+        self.0.next()
+    }
+    fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        self.0.next()?;
+        fs::File::create(path)?.set_len(bytes)
+    }
+}
+
+impl AppendFile for FailingFile {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.1.next() {
+            Ok(()) => self.0.write_all(bytes),
+            Err(error) => {
+                // A part of the write is taken.
+                self.0.write_all(&bytes[..bytes.len() / 2])?;
+                Err(error)
+            }
+        }
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        let length = fs::metadata(&self.2)?.len();
+        let synced = self.1.synced.lock().insert(self.2.clone(), length).unwrap_or(0);
+        self.1.next().inspect_err(|_| {
+            self.1.dropped.lock().entry(self.2.clone()).or_default().push((synced, length));
+        })
+    }
+}
+
+/// The folders of records whose disk is full.
+static FULL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// As sled: it cannot be opened on a full disk, and after a write that failed, reads fail too.
+struct FragileEngine {
+    engine: MemoryEngine,
+    folder: PathBuf,
+    failed: AtomicBool,
+}
+
+impl FragileEngine {
+    fn open(folder: &Path) -> Result<Arc<dyn Engine>> {
+        is_full(folder)?;
+        Ok(Arc::new(FragileEngine {
+            engine: MemoryEngine::default(),
+            folder: folder.to_owned(),
+            failed: AtomicBool::new(false),
+        }))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.failed.load(Ordering::SeqCst) { Err(Error::internal("a write has failed")) } else { Ok(()) }
+    }
+}
+
+fn is_full(folder: &Path) -> Result<()> {
+    let is_full = FULL.lock().contains(folder);
+    if is_full { Err(EngineError::NoRoom(Errno::NOSPC.into()).into()) } else { Ok(()) }
+}
+
+impl Engine for FragileEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.check()?;
+        self.engine.get(key)
+    }
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.check()?;
+        self.engine.scan(prefix, each)
+    }
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+        self.check()?;
+        is_full(&self.folder).inspect_err(|_| self.failed.store(true, Ordering::SeqCst))?;
+        self.engine.apply(changes, mark)
+    }
+    fn mark(&self) -> Result<Mark> {
+        self.engine.mark()
+    }
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
+    }
+    fn size(&self) -> Result<u64> {
+        self.engine.size()
+    }
+    fn flush(&self) -> Result<()> {
+        self.check()
+    }
+}
+
+fn parts(disk: &FailingDisk) -> Parts {
+    Parts {
+        disk: Arc::new(disk.clone()),
+        limits: Limits { segment: 2000, reserve: 64 },
+        engine: FragileEngine::open,
+        buffer: 1500,
+        // The tests let a write try again.
+        pause: Duration::from_secs(3600),
+        ..Parts::default()
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// Writers write at once while the disk fails some operations.
+    Write(Vec<Option<usize>>, u64),
+    /// The disk of the records is full from now on, or has room again.
+    Full(bool),
+    Checkpoint,
+    /// The process ends and opens the store again, perhaps after a power cut.
+    Reopen {
+        cut: bool,
+    },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let faults = || proptest::collection::vec(proptest::option::weighted(0.4, 0..ERRORS.len()), 0..12);
+    prop_oneof![
+        8 => (faults(), 1u64..4).prop_map(|(faults, writers)| Event::Write(faults, writers)),
+        1 => any::<bool>().prop_map(Event::Full),
+        1 => Just(Event::Checkpoint),
+        1 => any::<bool>().prop_map(|cut| Event::Reopen { cut }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_failing_disk_stops_writes_and_not_reads(events in proptest::collection::vec(event(), 1..24)) {
+        let folder = tempfile::tempdir().unwrap();
+        let records = folder.path().join("records");
+        let disk = FailingDisk::default();
+        let mut store = open_in(&folder, parts(&disk)).unwrap();
+        let mut acknowledged: Vec<u64> = Vec::new();
+        let mut next = 1;
+        for event in events {
+            match event {
+                Event::Write(faults, writers) => {
+                    *disk.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
+                    let written = Mutex::new(Vec::new());
+                    std::thread::scope(|scope| {
+                        for number in next..next + writers {
+                            let (store, written) = (&store, &written);
+                            scope.spawn(move || {
+                                match store.transact(cause(), |tx| tx.put_node(&node(number))) {
+                                    Ok(_) => written.lock().push(number),
+                                    Err(error) => assert_eq!(error.code, Code::ReadOnly),
+                                }
+                            });
+                        }
+                    });
+                    next += writers;
+                    acknowledged.extend(written.into_inner());
+                    acknowledged.sort_unstable();
+                }
+                Event::Full(true) => drop(FULL.lock().insert(records.clone())),
+                Event::Full(false) => drop(FULL.lock().remove(&records)),
+                Event::Checkpoint => drop(store.checkpoint()),
+                Event::Reopen { cut } => {
+                    drop(store);
+                    if cut {
+                        disk.0.cut_power();
+                    }
+                    *disk.0 .dropped.lock() = BTreeMap::new();
+                    disk.0.faults.lock().clear();
+                    store = open_in(&folder, parts(&disk)).unwrap();
+                    let kept = numbers(&store);
+                    prop_assert!(store.damage().is_none(), "{:?}", store.damage());
+                    prop_assert!(acknowledged.iter().all(|number| kept.contains(number)), "{kept:?}");
+                    // A write that failed may be on disk if the process ends before the log is brought into order.
+                    acknowledged = kept;
+                }
+            }
+            prop_assert_eq!(&numbers(&store), &acknowledged);
+            for number in &acknowledged {
+                prop_assert!(store.node(node(*number).id).unwrap().is_some());
+            }
+        }
+        // The disk has room again.
+        disk.0.faults.lock().clear();
+        FULL.lock().remove(&records);
+        let write = || store.transact(cause(), |tx| tx.put_node(&node(next)));
+        // The committer of a store that was just opened may have found the disk full a moment ago.
+        write().or_else(|_| write()).unwrap();
+        acknowledged.push(next);
+        prop_assert_eq!(store.read_only(), None);
+        prop_assert!(folder.path().join("reserve").exists());
+        prop_assert_eq!(&numbers(&store), &acknowledged);
+        drop(store);
+        disk.0.cut_power();
+        prop_assert_eq!(&numbers(&open_in(&folder, parts(&disk)).unwrap()), &acknowledged);
+        prop_assert!(!folder.path().join("quarantine").exists() || fs::read_dir(folder.path().join("quarantine")).unwrap().all(|entry| {
+            entry.unwrap().file_name().to_string_lossy().contains(".log")
+        }), "only ends of interrupted writes are moved there");
+    }
+}
+
+#[test]
+fn writing_goes_on_without_a_write_that_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = FailingDisk::default();
+    let store = open_in(&folder, Parts { pause: Duration::from_millis(1), ..parts(&disk) }).unwrap();
+    put(&store, 1);
+    disk.0.is_down.store(true, Ordering::SeqCst);
+    let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
+    insta::assert_snapshot!(error, @"the store takes no writes: its log cannot be written: No space left on device (os error 28)");
+    assert!(error.hint.is_some());
+    assert!(!folder.path().join("reserve").exists(), "it is given back when the disk is full");
+    assert_eq!(store.read_only().unwrap().name(), "disk");
+    assert_eq!(numbers(&store), [1]);
+    disk.0.is_down.store(false, Ordering::SeqCst);
+    while store.read_only().is_some() {
+        std::thread::yield_now();
+    }
+    assert!(folder.path().join("reserve").exists());
+    assert_eq!(put(&store, 3).seq, 2);
+}
+
+/// Whoever built upon a transaction that is taken back gets its error, and a later transaction with the same number does
+/// not acknowledge it.
+#[test]
+fn what_was_built_upon_a_failed_write_fails_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Arc::new(Faults::default());
+    let disk = Arc::new(FaultyDisk(faults.clone()));
+    let store = open_in(&folder, Parts { disk, ..in_memory() }).unwrap();
+    put(&store, 1);
+    let (open_gate, gate) = mpsc::channel();
+    *faults.gate.lock() = Some(gate);
+    faults.fail_syncs.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let store = &store;
+        let first = scope.spawn(|| store.transact(cause(), |tx| tx.put_node(&node(2))));
+        while store.shared.writer.lock().borrow().seq < 2 {
+            std::thread::yield_now();
+        }
+        let second =
+            scope.spawn(|| store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 1.0))));
+        let reader = scope.spawn(|| store.transact(cause(), |tx| Ok(tx.scan::<Node>(&[])?.len())));
+        while store.shared.writer.lock().borrow().seq < 3 {
+            std::thread::yield_now();
+        }
+        (0..2).for_each(|_| open_gate.send(()).unwrap());
+        for failed in [first.join().unwrap().map(drop), second.join().unwrap().map(drop)] {
+            assert_eq!(failed.unwrap_err().code, Code::ReadOnly);
+        }
+        // It read what was taken back, or was built afterwards.
+        assert!(reader.join().unwrap().is_err());
+    });
+    *faults.gate.lock() = None;
+    faults.fail_syncs.store(false, Ordering::SeqCst);
+    assert_eq!(put(&store, 4).seq, 2);
+    assert_eq!(numbers(&store), [1, 4]);
+    assert_eq!(store.txn(2).unwrap().unwrap().writes.len(), store.txn(1).unwrap().unwrap().writes.len());
+    drop(store);
+    assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 4]);
+}
+
+/// The end of an interrupted write stays where it is until the disk takes writes again, and reads go on.
+#[test]
+fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = FailingDisk::default();
+    let store = open_in(&folder, parts(&disk)).unwrap();
+    (1..=3).for_each(|number| drop(put(&store, number)));
+    drop(store);
+    let path = segment_files(&folder).pop().unwrap();
+    let length = fs::metadata(&path).unwrap().len();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 5).unwrap();
+    disk.0.is_down.store(true, Ordering::SeqCst);
+    FULL.lock().insert(folder.path().join("records"));
+    let store = open_in(&folder, parts(&disk)).unwrap();
+    assert_eq!(numbers(&store), [1, 2]);
+    assert!(matches!(store.read_only(), Some(ReadOnlyCause::Disk(_))));
+    assert_eq!(fs::metadata(&path).unwrap().len(), length - 5);
+    assert!(!folder.path().join("quarantine").join("records").exists());
+    assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(4))).unwrap_err().code, Code::ReadOnly);
+    disk.0.is_down.store(false, Ordering::SeqCst);
+    FULL.lock().remove(&folder.path().join("records"));
+    assert_eq!(put(&store, 5).seq, 3);
+    drop(store);
+    assert_eq!(numbers(&open_in(&folder, parts(&disk)).unwrap()), [1, 2, 5]);
+}

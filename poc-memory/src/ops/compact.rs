@@ -1,0 +1,95 @@
+//! `compact`
+
+use super::backup::mebibytes;
+use super::text::{plural, second};
+use super::{Access, Ctx, Op, Progress, argument};
+use poc_config::HistoryKeep;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::compaction;
+use poc_store::CompactionCallbacks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Make the files of this memory smaller, while it is in use: history older than `[history] keep` is dropped, and the
+/// records are written again without room that is no longer used. Notes, links, visits and runs stay. What is dropped can
+/// no longer be shown with `--at`, `changes` or `history`, nor undone; backups that have it keep it. The daemon does the same by
+/// itself when the files are three times what they need.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Compact {
+    /// How much history to keep: `all`, or a duration such as `90d` [default: `[history] keep`]
+    #[arg(long, value_name = "DURATION", value_parser = argument::history_keep)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keep: Option<HistoryKeep>,
+}
+
+/// What a compaction did.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CompactOutput {
+    /// Where the history begins now: states since then can be shown, and changes after it undone. Missing when it has
+    /// everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history_since: Option<Timestamp>,
+    /// Changes of all tenants that were dropped.
+    dropped_changes: u64,
+    /// Size of the log before.
+    former_log_bytes: u64,
+    /// Size of the log after.
+    log_bytes: u64,
+    /// Size of the records before.
+    former_record_bytes: u64,
+    /// Size of the records after.
+    record_bytes: u64,
+}
+
+impl Op for Compact {
+    const NAME: &'static str = "compact";
+    const ACCESS: Access = Access::Person;
+    const PER_TENANT: bool = false;
+    const LONG_RUNNING: bool = true;
+    type Output = CompactOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<CompactOutput> {
+        let stop = ctx.host.calls();
+        let callbacks = CompactionCallbacks {
+            progress: &|done, total| {
+                (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
+            },
+            go_on: &|| match stop.is_cancelled() {
+                true => {
+                    Err(Error::new(Code::Unavailable, "the daemon stops: the compaction was not completed")
+                        .hint("the next one continues"))
+                }
+                false => Ok(()),
+            },
+        };
+        let keep = self.keep.unwrap_or(ctx.memory.config.history.keep);
+        let done = compaction::compact(ctx.memory, keep, &callbacks)?;
+        Ok(CompactOutput {
+            history_since: done.base.map(|base| base.at),
+            dropped_changes: done.dropped,
+            former_log_bytes: done.log_bytes.0,
+            log_bytes: done.log_bytes.1,
+            former_record_bytes: done.record_bytes.0,
+            record_bytes: done.record_bytes.1,
+        })
+    }
+
+    fn show(output: &CompactOutput) -> String {
+        let mut text = format!(
+            "log: {} before, {} now; records: {} before, {} now\n",
+            mebibytes(output.former_log_bytes),
+            mebibytes(output.log_bytes),
+            mebibytes(output.former_record_bytes),
+            mebibytes(output.record_bytes)
+        );
+        if output.dropped_changes > 0 {
+            text.push_str(&format!("dropped {}\n", plural(output.dropped_changes, "change")));
+        }
+        if let Some(since) = output.history_since {
+            text.push_str(&format!("the history begins at {}\n", second(since)));
+        }
+        text
+    }
+}

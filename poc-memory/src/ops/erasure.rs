@@ -1,0 +1,84 @@
+//! What `delete --erase` and `forget --erase` answer in addition.
+
+use super::text::{plural, second};
+use super::{Actor, Ctx, Progress};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::erase::{self, ErasedTexts, ErasureReport};
+use poc_store::CompactionCallbacks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What an erasure did.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct ErasureOutput {
+    /// Where the history of the memory begins now.
+    history_since: Timestamp,
+    /// Rows of runs and proposals that quoted the text, and were deleted.
+    rows: usize,
+    /// Files with prompts and replies of runs that were deleted.
+    run_files: usize,
+    /// What was deleted from the quarantine.
+    quarantine: Vec<String>,
+    /// Notes, by key, and messages, by id, that contain the text too. They stay.
+    elsewhere: Vec<String>,
+    /// Generations of backups that still have the text.
+    backups: Vec<PathBuf>,
+}
+
+/// Refuses an erasure for a model: it drops history of the whole memory.
+pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
+    if ctx.actor == Actor::Person {
+        return Ok(());
+    }
+    Err(Error::new(Code::Rejected, "only a person erases: it drops the history of the whole memory")
+        .field("erase"))
+}
+
+/// Erases what an op has deleted.
+pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<ErasureOutput> {
+    let stop = ctx.host.calls();
+    let callbacks = CompactionCallbacks {
+        progress: &|done, total| {
+            (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
+        },
+        go_on: &|| match stop.is_cancelled() {
+            true => {
+                Err(Error::new(Code::Unavailable, "the daemon stops: the text is deleted but not erased")
+                    .hint("`poc-memory compact --keep 0s` completes the erasure"))
+            }
+            false => Ok(()),
+        },
+    };
+    let ErasureReport { history_since, rows, run_files, quarantine, elsewhere, backups } =
+        erase::erase(ctx.memory, texts, op, &callbacks)?;
+    Ok(ErasureOutput { history_since, rows, run_files, quarantine, elsewhere, backups })
+}
+
+impl ErasureOutput {
+    /// For people.
+    pub(super) fn show(&self) -> String {
+        let mut text = format!(
+            "erased from log, records and indexes; the history of the memory begins at {}\n",
+            second(self.history_since)
+        );
+        if self.run_files + self.rows > 0 {
+            text.push_str(&format!(
+                "deleted {} with prompts and {} of runs\n",
+                plural(self.run_files as u64, "file"),
+                plural(self.rows as u64, "row")
+            ));
+        }
+        if !self.quarantine.is_empty() {
+            text.push_str(&format!("deleted from the quarantine: {}\n", self.quarantine.join(", ")));
+        }
+        if !self.elsewhere.is_empty() {
+            text.push_str(&format!("the text is also in: {}\n", self.elsewhere.join(", ")));
+        }
+        for backup in &self.backups {
+            text.push_str(&format!("a backup still has it: {}\n", backup.display()));
+        }
+        text
+    }
+}

@@ -1,0 +1,99 @@
+//! Compaction and erasure with the real programs.
+
+use crate::support::World;
+use crate::support::world::files_below;
+use serde_json::Value;
+use std::path::Path;
+
+/// Files below a folder that contain a text, in whatever letter case.
+fn files_with(folder: &Path, text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let has_it = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        String::from_utf8_lossy(&bytes).to_lowercase().contains(&lower)
+    };
+    files_below(folder).into_iter().filter(has_it).map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn a_compacted_memory_answers_as_before_and_says_from_when_on_it_has_history() {
+    let mut world = World::new();
+    for number in 1..=12 {
+        let key = format!("note-{number}");
+        world.json(&["insert", "--key", &key, "--title", &format!("Harbour {number}"), "--body", "Ships"]);
+        world.json(&["weight", &key, "2"]);
+    }
+    let early = world.json(&["changes", "-n", "100"])["changes"].as_array().unwrap().last().unwrap().clone();
+    world.json(&["backup", "backups"]);
+    let export = |world: &World| world.run(&["export"]).stdout;
+    let before = export(&world);
+    for is_served in [false, true] {
+        if is_served {
+            world.start_daemon();
+        }
+        let done = world.json(&["compact", "--keep", "0s"]);
+        let since = done["history_since"].as_str().unwrap().to_owned();
+        assert!(is_served || done["dropped_changes"].as_u64().unwrap() > 10, "{done}");
+        assert!(is_served || done["log_bytes"].as_u64() < done["former_log_bytes"].as_u64(), "{done}");
+        assert_eq!(export(&world), before);
+        let error = world.run(&["undo", &early["seq"].to_string()]);
+        assert!(error.stderr.contains("was dropped: the history begins after change"), "{}", error.stderr);
+        let error = world.run(&["search", "harbour", "--at", early["at"].as_str().unwrap()]);
+        assert!(error.stderr.contains(&format!("the history begins at {since}")), "{}", error.stderr);
+        assert!(world.run(&["search", "harbour", "--at", "0s"]).stdout.contains("note-1"));
+        world.json(&["insert", "--key", "new", "--title", "New", "--body", "After it"]);
+        world.json(&["delete", "new"]);
+    }
+    // A backup of the compacted memory is whole, and the earlier one still has the earlier states.
+    world.json(&["backup", "backups"]);
+    assert_eq!(world.run(&["backup", "backups", "--verify"]).status, 0);
+    world.stop_daemon();
+    world.run(&["restore", "backups", "--into", "copy"]);
+    let copy =
+        world.command("poc-memory").env("POC_MEMORY_HOME", world.home().join("copy")).arg("export").output();
+    assert_eq!(String::from_utf8(copy.unwrap().stdout).unwrap(), before);
+    let restored = world.run(&["restore", "backups", "--into", "early", "--to", &early["seq"].to_string()]);
+    assert_eq!(restored.status, 0, "{}", restored.stderr);
+}
+
+#[test]
+fn an_erased_text_is_in_no_file() {
+    let mut world = World::new();
+    let secret = "Zanzibarquetzal";
+    let body = format!("The word of the gate is {secret}, which nobody else may know.");
+    world.json(&["insert", "--key", "kept", "--title", "Gate", "--body", "The gate opens at noon"]);
+    world.json(&["insert", "--key", "hidden", "--title", "Word", "--body", &body, "-k", "gate"]);
+    world.json(&["link", "hidden", "kept"]);
+    world.json(&["write", &format!("Somebody told me: {secret} is the word.")]);
+    // What runs and repairs leave behind.
+    world.write(
+        "runs/linker/1.json",
+        &serde_json::json!({ "prompt": format!("[1] Word\n    {body}") }).to_string(),
+    );
+    world.write("runs/linker/2.json", "{\"prompt\":\"nothing\"}");
+    world.write("store/quarantine/piece", &body);
+    world.start_daemon();
+    world.json(&["search", "word of the gate"]);
+    world.json(&["backup", "backups"]);
+    assert!(!files_with(&world.home().join("store"), secret).is_empty());
+    let deleted = world.json(&["delete", "hidden", "--erase"]);
+    let erasure = &deleted["erasure"];
+    assert_eq!((&erasure["run_files"], &erasure["quarantine"][0]), (&1.into(), &"piece".into()), "{erasure}");
+    let backup = erasure["backups"][0].as_str().unwrap();
+    assert!(backup.contains("backups/"), "{erasure}");
+    let forgotten = world.json(&["forget", "--before", "2100-01-01", "--erase"]);
+    assert_eq!(forgotten["messages"], 1, "{forgotten}");
+    for _ in 0..2 {
+        let left = files_with(&world.home().join("store"), secret);
+        assert!(left.is_empty(), "{left:?}");
+        assert!(files_with(&world.home().join("runs"), secret).is_empty());
+        assert_eq!(world.json(&["get", "kept"])["title"], "Gate");
+        if world.run(&["daemon", "status"]).status == 0 {
+            world.stop_daemon();
+        }
+    }
+    assert!(world.home().join("runs/linker/2.json").exists());
+    let stats: Value = world.json(&["stats"]);
+    assert_eq!(stats["nodes"], 1);
+    assert!(!files_with(&world.home().join("backups"), secret).is_empty());
+}

@@ -1,0 +1,153 @@
+//! A disk that is full, read-only or limited: writes fail, reads go on, and writing goes on by itself.
+
+use crate::support::World;
+use crate::support::http::{Http, ON};
+use crate::support::world::WAIT_LIMIT;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A world on a small filesystem, or a message that this cannot be tested here.
+fn small(mebibytes: u32) -> Option<World> {
+    let world = World::on_small_disk(mebibytes);
+    if world.is_none() {
+        println!("skipped: user namespaces are not available, so no small filesystem can be mounted");
+    }
+    world
+}
+
+fn degraded(answer: &Value) -> Vec<String> {
+    answer["degraded"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+}
+
+fn is_read_only(answer: &Value) -> bool {
+    degraded(answer).first().is_some_and(|line| line.starts_with("read-only for now: "))
+}
+
+/// Stores notes of 40 KB until one is refused. Returns the keys of those that were acknowledged.
+fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
+    for number in 0..2000 {
+        let key = format!("{prefix}-{number}");
+        let body = format!("Harbour {number} {}", random_words(number, 40_000));
+        let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", &body]);
+        if ran.status != 0 {
+            assert!(ran.stderr.contains("the store takes no writes: "), "{}", ran.stderr);
+            return;
+        }
+        acknowledged.insert(key);
+    }
+    panic!("the disk did not become full");
+}
+
+/// Text that does not become shorter when it is compressed.
+fn random_words(seed: u64, length: usize) -> String {
+    let mut state = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    let mut text = String::new();
+    while text.len() < length {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        text.push_str(&format!("{:x} ", state >> 20));
+    }
+    text
+}
+
+fn check(world: &World, acknowledged: &BTreeSet<String>) {
+    for key in acknowledged {
+        assert_eq!(world.json(&["get", key])["key"], key.as_str());
+    }
+}
+
+#[test]
+fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
+    let Some(mut world) = small(40) else { return };
+    world.shell(&format!("mkdir -p . && printf '{}' > config.toml", ON.replace('\n', "\\n")));
+    world.start_daemon();
+    world.shell("head -c 8000000 /dev/zero > ballast");
+    let mut acknowledged = BTreeSet::new();
+    fill(&world, "first", &mut acknowledged);
+    assert!(acknowledged.len() > 50, "{}", acknowledged.len());
+    // Every surface says so, and every read is answered.
+    check(&world, &acknowledged);
+    assert!(is_read_only(&world.json(&["stats"])));
+    let found = world.json(&["search", "harbour"]);
+    assert!(is_read_only(&found) && !found["results"].as_array().unwrap().is_empty());
+    let status = world.json(&["daemon", "status"]);
+    assert!(status["problems"][0].as_str().unwrap().starts_with("read-only for now: "), "{status}");
+    let report = world.json_with_status(&["doctor"], 1);
+    let failed = report["findings"].as_array().unwrap().iter().find(|finding| finding["state"] == "failed");
+    assert!(failed.unwrap()["hint"].as_str().unwrap().contains("make room"), "{report}");
+    let exported = world.run(&["export"]);
+    assert_eq!(exported.status, 0, "{}", exported.stderr);
+    assert!(acknowledged.iter().all(|key| exported.stdout.contains(&format!("\"{key}\""))));
+    let address = status["rest"].as_str().unwrap().to_owned();
+    assert_eq!(health(&address, ""), (200, "read-only".into()));
+    assert_eq!(health(&address, "?for=write"), (503, "read-only".into()));
+    // Room makes writes possible again without a restart and without a write that asks for it.
+    let pid = world.daemon_pid();
+    world.shell("rm ballast");
+    world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
+    assert_eq!(health(&address, "?for=write"), (200, "ok".into()));
+    world.json(&["insert", "--key", "after", "--title", "After", "--body", "Room again"]);
+    acknowledged.insert("after".into());
+    assert_eq!(world.json(&["daemon", "status"])["pid"], pid);
+    // Full again, and now to the last byte: the daemon ends cleanly, and everything can be read afterwards.
+    fill(&world, "second", &mut acknowledged);
+    world.stop_daemon();
+    world.shell("head -c 80000000 /dev/zero > ballast");
+    check(&world, &acknowledged);
+    let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
+    assert!(refused.stderr.contains("the store takes no writes: "), "{}", refused.stderr);
+    world.shell("rm ballast");
+    assert!(world.shell("ls store/quarantine 2>/dev/null").lines().all(|name| name.contains(".log")));
+    world.json(&["delete", "first-0"]);
+    acknowledged.remove("first-0");
+    check(&world, &acknowledged);
+}
+
+fn health(address: &str, query: &str) -> (u16, String) {
+    let address = address.strip_prefix("http://").unwrap().to_owned();
+    let http = Http { address: address.clone(), full: String::new(), read: String::new() };
+    let response = http.send(&format!("GET /v1/healthz{query}"), &[("Host", &address)], b"");
+    (response.status, response.json()["status"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_read_only_disk_is_read() {
+    let Some(world) = small(40) else { return };
+    world.json(&["insert", "--key", "harbour", "--title", "Harbour", "--body", "Ships at anchor"]);
+    world.shell("mount -o remount,ro \"$PWD\"");
+    assert_eq!(world.json(&["get", "harbour"])["title"], "Harbour");
+    assert!(is_read_only(&world.json(&["stats"])));
+    assert_eq!(world.json(&["search", "ships"])["results"].as_array().unwrap().len(), 1);
+    let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
+    assert!(refused.stderr.contains("the store takes no writes: "), "{}", refused.stderr);
+    world.shell("mount -o remount,rw \"$PWD\"");
+    world.json(&["insert", "--title", "New", "--body", "Accepted"]);
+}
+
+/// The signal for files that are too long would end the process.
+#[test]
+fn a_limit_on_the_length_of_files_is_an_error() {
+    let world = World::new();
+    world.json(&["insert", "--key", "harbour", "--title", "Harbour", "--body", "Ships at anchor"]);
+    let limited = |limit: u64, arguments: &[&str]| {
+        let program = world.command("poc-memory");
+        let mut command = std::process::Command::new("prlimit");
+        command.arg(format!("--fsize={limit}")).arg(program.get_program()).args(arguments);
+        command.env_clear();
+        for (name, value) in program.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.current_dir(world.home()).output().unwrap()
+    };
+    let body = random_words(1, 120_000);
+    let refused = limited(100_000, &["insert", "--title", "Long", "--body", &body]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code().is_some_and(|code| code != 0), "{:?}: {message}", refused.status);
+    assert!(message.contains("the store takes no writes: "), "{message}");
+    let read = limited(100_000, &["get", "harbour"]);
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    assert_eq!(world.json(&["stats"])["nodes"], 1);
+    world.json(&["insert", "--title", "Long", "--body", &body]);
+    assert_eq!(world.json(&["stats"])["nodes"], 2);
+}
