@@ -8,7 +8,7 @@ use crate::{checkpoint, compaction, log, pools, refresh, schedule, service_manag
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::error::{Error, Exit, Result};
+use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::rng::SystemRng;
 use poc_graph::time::SystemClock;
 use poc_notes::{Memory, samples};
@@ -64,7 +64,13 @@ fn start(arguments: &Arguments) -> Result<()> {
         if let Err(error) = samples::flush(&shared.memory) {
             tracing::warn!("the samples of queries were not saved: {error}");
         }
-        shared.memory.store.checkpoint()?;
+        match shared.memory.store.checkpoint() {
+            // Only the next start takes longer: the log has everything.
+            Err(error) if error.code == Code::ReadOnly => {
+                tracing::warn!("no checkpoint was written: {error}")
+            }
+            written => written?,
+        }
         // Clients that wait for the end of their connection see it only when the store is free again.
         drop(shared);
         drop(connections);

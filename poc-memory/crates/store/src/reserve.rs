@@ -1,8 +1,8 @@
 //! Room that is kept for a full disk.
 //!
 //! A file beside the log takes some room while the disk has it. It is deleted when the disk is full, so that a
-//! checkpoint and a clean end are still possible. Writes are taken again once it could be made again: otherwise a store
-//! would change between both states with every few bytes that become free.
+//! checkpoint and a clean end are still possible. Writes are taken again once it could be made again and as much room is
+//! left: otherwise a store would change between both states with every few bytes that become free.
 
 use super::disk::Disk;
 use std::io;
@@ -30,12 +30,17 @@ impl Reserve {
         if std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes) {
             return Ok(());
         }
-        self.renew()
+        self.disk.allocate(&self.path, self.bytes).inspect_err(|_| self.release())
     }
 
-    /// Makes the file. Also if it is there, an error says that the disk cannot be written.
+    /// Makes the file, and fails unless as much room is left. Also if it is there, an error says that the disk cannot be
+    /// written.
     pub(super) fn renew(&self) -> io::Result<()> {
-        self.disk.allocate(&self.path, self.bytes).inspect_err(|_| self.release())
+        let probe = self.path.with_extension("probe");
+        let allocated = self.disk.allocate(&probe, self.bytes);
+        let made = allocated.and_then(|()| self.disk.allocate(&self.path, self.bytes));
+        let _ = std::fs::remove_file(&probe);
+        made.inspect_err(|_| self.release())
     }
 
     /// Gives the room back.

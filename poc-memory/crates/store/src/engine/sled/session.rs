@@ -42,9 +42,10 @@ impl Session {
                 fs::remove_dir_all(directory)?;
             }
             fs::create_dir_all(directory)?;
-            let mut file = File::create(&mark)?;
-            file.write_all(boot.as_bytes())?;
-            file.sync_all()?;
+            if !mark.exists() {
+                // A mark without a boot would look like one of another boot.
+                write(&mark, boot).inspect_err(|_| drop(fs::remove_file(&mark)))?;
+            }
             File::open(directory)?.sync_all()?;
         }
         Ok(Session { directory: directory.to_owned() })
@@ -66,6 +67,12 @@ impl Drop for Session {
             tracing::debug!("the record engine's files could not be synced: {error}");
         }
     }
+}
+
+fn write(mark: &Path, boot: &str) -> io::Result<()> {
+    let mut file = File::create(mark)?;
+    file.write_all(boot.as_bytes())?;
+    file.sync_all()
 }
 
 fn sync_all(directory: &Path) -> io::Result<()> {
