@@ -19,6 +19,7 @@ mod shared;
 mod throttle;
 mod transcript_queue;
 mod transcripts;
+mod vaults;
 mod watch;
 
 use clap::Parser;

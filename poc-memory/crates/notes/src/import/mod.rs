@@ -12,6 +12,7 @@ mod foreign;
 mod format;
 mod location;
 mod options;
+pub(crate) mod references;
 mod restore;
 mod run;
 mod sessions;
@@ -22,6 +23,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod transcript;
+mod vault_note;
 mod warnings;
 mod wikilinks;
 
@@ -32,6 +34,10 @@ pub use run::ImportReport;
 pub use skipped::{Skipped, SkippedCounts};
 pub use source::ImportSource;
 pub use transcript::Assistant;
+pub(crate) use foreign::NoteLink;
+pub(crate) use run::PROVENANCE;
+pub(crate) use wikilinks::without_heading;
+pub(crate) use vault_note::{VaultNote, read_vault_note};
 
 use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
