@@ -18,7 +18,8 @@ fn until_text(world: &World, key: &str, text: &str) -> Value {
     let deadline = std::time::Instant::now() + WAIT_LIMIT;
     loop {
         let ran = world.run(&["--json", "get", key]);
-        let answer: Value = serde_json::from_str(if ran.status == 0 { &ran.stdout } else { &ran.stderr }).unwrap();
+        let answer: Value =
+            serde_json::from_str(if ran.status == 0 { &ran.stdout } else { &ran.stderr }).unwrap();
         if answer["body"] == text && answer["state"] == "active" {
             return answer;
         }
@@ -33,7 +34,9 @@ fn contents(world: &World) -> BTreeMap<String, Vec<String>> {
     let live: BTreeMap<&str, String> = notes
         .iter()
         .filter(|note| note["state"] == "active" || note["state"].is_null())
-        .map(|note| (note["id"].as_str().unwrap(), format!("{} {} {}", note["title"], note["body"], note["keywords"])))
+        .map(|note| {
+            (note["id"].as_str().unwrap(), format!("{} {} {}", note["title"], note["body"], note["keywords"]))
+        })
         .collect();
     let links = |note: &Value| -> Vec<String> {
         let edges = note["edges"].as_array().cloned().unwrap_or_default();
@@ -53,7 +56,10 @@ fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
     world.write("notes/db/split.md", "# Split\n\nA crash loses keys. #crash\n");
     world.start_daemon();
     let added = world.json(&["vault", "add", "notes"]);
-    assert_eq!((&added["name"], &added["sync"]["added"], &added["sync"]["links_added"]), (&json!("notes"), &json!(2), &json!(1)));
+    assert_eq!(
+        (&added["name"], &added["sync"]["added"], &added["sync"]["links_added"]),
+        (&json!("notes"), &json!(2), &json!(1))
+    );
     let id = world.json(&["get", "journal"])["id"].clone();
     world.json(&["weight", "journal", "7"]);
 
@@ -72,7 +78,11 @@ fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
     world.until(WAIT_LIMIT, &["get", "people/ann"], |note| note["state"] == "expired");
     let status = world.json(&["daemon", "status"]);
     let vault = &status["vaults"][0];
-    assert_eq!((&vault["name"], &vault["files"], &vault["behind"]), (&json!("notes"), &json!(2), &json!(0)), "{status:#}");
+    assert_eq!(
+        (&vault["name"], &vault["files"], &vault["behind"]),
+        (&json!("notes"), &json!(2), &json!(0)),
+        "{status:#}"
+    );
     let import = world.json_with_status(&["import", "notes/db"], 1);
     assert_eq!(import["error"]["code"], "conflict");
 
@@ -88,7 +98,9 @@ fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
 
     // A broken file is named, and its note stays.
     world.write("notes/db/split.md", "---\ntitle: [\n---\nHalf\n");
-    let listed = world.until(WAIT_LIMIT, &["vault", "list"], |list| list["vaults"][0]["refused"][0]["file"] == "db/split.md");
+    let listed = world.until(WAIT_LIMIT, &["vault", "list"], |list| {
+        list["vaults"][0]["refused"][0]["file"] == "db/split.md"
+    });
     assert_eq!(listed["vaults"][0]["files"], 3);
     assert_eq!(world.json(&["get", "db/split"])["body"], "# Split\n\nNo crash loses keys any more.");
     let doctor = world.run(&["doctor"]);
@@ -119,7 +131,9 @@ fn change(folder: &Path, numbers: &mut Numbers, step: usize) {
         let link = numbers.below(40);
         format!("# Note {step}\n\nStep {step} of many, see [[n{link}]] and #tag{}.\n", numbers.below(9))
     };
-    let new = |numbers: &mut Numbers| folder.join(["", "a", "b/c"][numbers.below(3)]).join(format!("n{}.md", numbers.below(40)));
+    let new = |numbers: &mut Numbers| {
+        folder.join(["", "a", "b/c"][numbers.below(3)]).join(format!("n{}.md", numbers.below(40)))
+    };
     let file = files.get(numbers.below(files.len().max(1))).cloned();
     match (numbers.below(10), file) {
         (0..4, Some(file)) => fs::write(&file, text(numbers)).unwrap(),
@@ -162,13 +176,19 @@ fn after_any_changes_the_memory_is_that_of_a_new_import() {
         world.json(&["vault", "sync"]);
         let other = World::new();
         let copy = other.home().join("notes");
-        assert!(std::process::Command::new("cp").arg("-r").arg(&folder).arg(&copy).status().unwrap().success());
+        assert!(
+            std::process::Command::new("cp").arg("-r").arg(&folder).arg(&copy).status().unwrap().success()
+        );
         other.json(&["vault", "add", "notes"]);
         let (synced, fresh) = (contents(&world), contents(&other));
         assert_eq!(synced.keys().collect::<Vec<_>>(), fresh.keys().collect::<Vec<_>>(), "round {round}");
         for (note, links) in &fresh {
             // Links to former names lead to moved notes, which a new memory cannot know.
-            assert!(links.iter().all(|link| synced[note].contains(link)), "round {round}: {note} {links:?} {:?}", synced[note]);
+            assert!(
+                links.iter().all(|link| synced[note].contains(link)),
+                "round {round}: {note} {links:?} {:?}",
+                synced[note]
+            );
         }
         if round == 0 || round == 3 {
             world.stop_daemon();

@@ -103,7 +103,10 @@ impl VaultSyncs {
         let name = vault.name.as_str();
         let (report, problems) = match synced {
             Ok(report) => {
-                let problems = report.refused.iter().map(|problem| format!("`{}`: {}", problem.file, problem.error.line()));
+                let problems = report
+                    .refused
+                    .iter()
+                    .map(|problem| format!("`{}`: {}", problem.file, problem.error.line()));
                 let problems = problems.collect();
                 (report, problems)
             }
@@ -135,5 +138,8 @@ impl VaultSyncs {
 fn is_visible(path: &Path, root: &Path) -> bool {
     let below = path.strip_prefix(root).unwrap_or(path);
     let is_ignore_file = |name: &str| name.ends_with("ignore");
-    below.iter().map(|part| part.to_string_lossy()).all(|part| !part.starts_with('.') || is_ignore_file(&part))
+    below
+        .iter()
+        .map(|part| part.to_string_lossy())
+        .all(|part| !part.starts_with('.') || is_ignore_file(&part))
 }

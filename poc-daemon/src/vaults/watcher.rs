@@ -55,7 +55,9 @@ impl VaultWatcher {
         };
         let watcher = notify::recommended_watcher(handler);
         if let Err(error) = &watcher {
-            tracing::warn!("file events are not available, vaults are synchronised at the next scan: {error}");
+            tracing::warn!(
+                "file events are not available, vaults are synchronised at the next scan: {error}"
+            );
         }
         VaultWatcher { watcher: watcher.ok(), roots, events, warned: BTreeSet::new() }
     }
@@ -75,7 +77,10 @@ impl VaultWatcher {
                 && folder.is_dir()
                 && self.warned.insert(folder.clone())
             {
-                tracing::warn!("`{}` cannot be watched, changes there follow at the next scan: {error}", folder.display());
+                tracing::warn!(
+                    "`{}` cannot be watched, changes there follow at the next scan: {error}",
+                    folder.display()
+                );
             }
         }
     }

@@ -172,6 +172,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<vault::VaultList>(),
     OpDef::of::<vault::VaultStatusRequest>(),
     OpDef::of::<vault::VaultSyncRequest>(),
+    OpDef::of::<vault::VaultWriteBack>(),
     OpDef::of::<vault::VaultRemove>(),
     OpDef::of::<view::ViewRequest>(),
     OpDef::of::<hook::Hook>(),

@@ -33,10 +33,14 @@ fn read(vault: &VaultStatus) -> CheckResult {
     match (vault.state, vault.behind, vault.refused.first()) {
         (FolderState::Missing, ..) => result(CheckState::Warning)
             .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove '{name}'`")),
-        (_, 1.., _) => result(CheckState::Warning)
-            .hint(format!("the daemon takes the changes; without one, `poc-memory vault sync '{name}'` does")),
-        (_, _, Some(problem)) => result(CheckState::Warning)
-            .hint(format!("`{}`: {}; `poc-memory vault status '{name}'` lists all", problem.file, problem.error.line())),
+        (_, 1.., _) => result(CheckState::Warning).hint(format!(
+            "the daemon takes the changes; without one, `poc-memory vault sync '{name}'` does"
+        )),
+        (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
+            "`{}`: {}; `poc-memory vault status '{name}'` lists all",
+            problem.file,
+            problem.error.line()
+        )),
         _ => result(CheckState::Ok),
     }
 }

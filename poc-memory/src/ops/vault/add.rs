@@ -20,6 +20,10 @@ pub(crate) struct VaultAdd {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    /// Write links that agents and people make in the memory, and approved replacements, into the front matter of the files
+    #[arg(long)]
+    #[serde(default)]
+    write_back: bool,
 }
 
 /// A new vault, and what its first sync did.
@@ -39,7 +43,7 @@ impl Op for VaultAdd {
     type Output = VaultAddOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultAddOutput> {
-        let vault = vault::add(ctx.memory, &self.folder, self.name.as_deref(), false)?;
+        let vault = vault::add(ctx.memory, &self.folder, self.name.as_deref(), self.write_back)?;
         let sync = synchronise(ctx, &vault, &SyncOptions::default());
         if let Ok(daemon) = ctx.host.daemon() {
             daemon.vaults_changed();

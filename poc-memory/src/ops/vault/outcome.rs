@@ -4,7 +4,8 @@ use crate::ops::text::plural;
 use crate::ops::{Ctx, Progress};
 use poc_graph::error::{Error, Result};
 use poc_notes::vault::{
-    self, AmbiguousLink, FileProblem, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding, VaultReport,
+    self, AmbiguousLink, FileProblem, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding,
+    VaultReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub(super) struct VaultSyncOutcome {
     ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist. Each becomes an edge when its note does.
     unresolved: Vec<UnresolvedVaultLink>,
+    /// Files into which links or replacements were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    written: Vec<String>,
     /// Files without text.
     empty: u64,
     /// Files whose `expires` has passed.
@@ -79,10 +83,14 @@ impl VaultSyncOutcome {
             (added, 0) => format!("{} added", plural(added, "link")),
             (added, removed) => format!("{} added, {removed} removed", plural(added, "link")),
         };
-        let mut text = format!("{}: {}: {}; {links}\n", self.vault, plural(self.files, "file"), parts.join(", "));
+        let mut text =
+            format!("{}: {}: {}; {links}\n", self.vault, plural(self.files, "file"), parts.join(", "));
         for file in self.renamed.iter().take(SHOWN) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "renamed    {} → {}", file.from, file.to);
+        }
+        for file in self.written.iter().take(SHOWN) {
+            let _ = writeln!(text, "written    {file}");
         }
         text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved);
         for (count, what) in [
@@ -95,7 +103,11 @@ impl VaultSyncOutcome {
             }
         }
         if self.busy > 0 {
-            let _ = writeln!(text, "left out   files that were being written: {}; the next sync takes them", self.busy);
+            let _ = writeln!(
+                text,
+                "left out   files that were being written: {}; the next sync takes them",
+                self.busy
+            );
         }
         text
     }
@@ -153,6 +165,7 @@ pub(super) fn synchronise(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOpt
         warnings: report.warnings,
         ambiguous: report.ambiguous,
         unresolved: report.unresolved,
+        written: report.written,
         empty: report.empty,
         expired: report.expired,
         outside: report.outside,

@@ -12,8 +12,8 @@ pub(crate) const NOTE_EXTENSIONS: [&str; 3] = ["md", "markdown", "canvas"];
 
 /// Extensions of files that editors show inside a note.
 const ATTACHMENTS: [&str; 24] = [
-    "3gp", "avif", "base", "bmp", "csv", "flac", "gif", "jpeg", "jpg", "m4a", "mkv", "mov", "mp3", "mp4", "ogg", "ogv",
-    "opus", "pdf", "png", "svg", "wav", "webm", "webp", "zip",
+    "3gp", "avif", "base", "bmp", "csv", "flac", "gif", "jpeg", "jpg", "m4a", "mkv", "mov", "mp3", "mp4",
+    "ogg", "ogv", "opus", "pdf", "png", "svg", "wav", "webm", "webp", "zip",
 ];
 
 /// What a text refers to, in order and without duplicates.
@@ -74,7 +74,8 @@ pub(super) fn in_property(name: &str, value: &Value) -> Vec<NoteLink> {
         value => push_link(value, &mut texts),
     };
     let texts = if is_links { texts } else { Vec::new() };
-    let link = |text: &String| NoteLink { reason: name.to_owned(), ..NoteLink::from(wikilinks::target(text)) };
+    let link =
+        |text: &String| NoteLink { reason: name.to_owned(), ..NoteLink::from(wikilinks::target(text)) };
     texts.iter().map(link).filter(|link| !link.target.is_empty() && !is_attachment(&link.target)).collect()
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn joined(file: &str, link: &str) -> Option<String> {
 }
 
 /// Whether the target of a link is a file that editors show inside a note.
-pub(super) fn is_attachment(target: &str) -> bool {
+pub(crate) fn is_attachment(target: &str) -> bool {
     let target = wikilinks::without_heading(target);
     target.rsplit_once('.').is_some_and(|(_, end)| ATTACHMENTS.contains(&end.to_lowercase().as_str()))
 }
@@ -180,19 +181,25 @@ mod tests {
     #[test]
     fn properties_that_are_links_are_links() {
         let targets = |value: Value| -> Vec<String> {
-            in_property("up", &value).into_iter().map(|link| format!("{}: {}", link.reason, link.target)).collect()
+            in_property("up", &value)
+                .into_iter()
+                .map(|link| format!("{}: {}", link.reason, link.target))
+                .collect()
         };
         assert_eq!(targets(json!("[[a|b]]")), ["up: a"]);
         assert_eq!(targets(json!(["[[a]]", "[[b.md]]"])), ["up: a", "up: b"]);
         assert_eq!(targets(json!([["a"]])), ["up: a"], "`up: [[a]]` without quotes");
-        for other in [json!("see [[a]] and [[b]]"), json!("a"), json!(["[[a]]", "b"]), json!(3), json!("[[x.png]]")] {
+        for other in
+            [json!("see [[a]] and [[b]]"), json!("a"), json!(["[[a]]", "b"]), json!(3), json!("[[x.png]]")]
+        {
             assert_eq!(targets(other), [] as [&str; 0]);
         }
     }
 
     #[test]
     fn paths_start_at_the_folder_of_the_file() {
-        let check = |file: &str, link: &str, path: Option<&str>| assert_eq!(joined(file, link).as_deref(), path);
+        let check =
+            |file: &str, link: &str, path: Option<&str>| assert_eq!(joined(file, link).as_deref(), path);
         check("a/b.md", "c", Some("a/c"));
         check("a/b.md", "./c", Some("a/c"));
         check("a/b.md", "../c", Some("c"));

@@ -60,6 +60,19 @@ pub(super) struct VaultFile {
     pub(super) is_source: bool,
     /// When the file was deleted and the note retired with it.
     pub(super) gone: Option<Timestamp>,
+    /// What write-back has done with the file.
+    pub(super) write_back: WriteBackState,
+}
+
+/// What write-back has done with a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct WriteBackState {
+    /// The links that it has written.
+    pub(super) written: Vec<(NodeId, String)>,
+    /// Notes whose links a person has removed from the file after they had been written.
+    pub(super) declined: Vec<NodeId>,
+    /// The note that replaced the note of the file, while the file has the text from before.
+    pub(super) replaced: Option<NodeId>,
 }
 
 impl Record for VaultFile {
@@ -140,7 +153,9 @@ pub fn bound_folder(memory: &Memory, path: &Path) -> Result<Option<VaultBinding>
 pub fn add(memory: &Memory, folder: &Path, name: Option<&str>, write_back: bool) -> Result<VaultBinding> {
     let given = folder.display();
     let folder = folder.canonicalize().map_err(|error| {
-        Error::invalid(format!("`{given}` cannot be read: {error}")).hint("name a folder of Markdown").field("folder")
+        Error::invalid(format!("`{given}` cannot be read: {error}"))
+            .hint("name a folder of Markdown")
+            .field("folder")
     })?;
     if !folder.is_dir() {
         return Err(Error::invalid(format!("`{given}` is not a folder"))
@@ -181,6 +196,13 @@ pub fn add(memory: &Memory, folder: &Path, name: Option<&str>, write_back: bool)
     Ok(vault)
 }
 
+/// Sets whether links of agents and approved replacements are written into the files of a vault.
+pub fn set_write_back(memory: &Memory, vault: &VaultBinding, write_back: bool) -> Result<()> {
+    let vault = VaultBinding { write_back, ..vault.clone() };
+    memory.store.transact(memory.cause("manual", "vault write-back"), |tx| tx.put(&vault.key(), &vault))?;
+    Ok(())
+}
+
 /// Refuses a folder that overlaps with a bound one: its notes would exist twice.
 fn check_disjoint(vault: &VaultBinding, folder: &Path) -> Result<()> {
     let (name, bound) = (&vault.name, vault.folder.display());
@@ -191,8 +213,9 @@ fn check_disjoint(vault: &VaultBinding, folder: &Path) -> Result<()> {
         Error::conflict(format!("the folder is in the vault `{name}` (`{bound}`), which contains its notes"))
             .hint("nothing is left to do: subfolders are synchronised with their vault")
     } else if vault.folder.starts_with(folder) {
-        Error::conflict(format!("the folder contains the vault `{name}` (`{bound}`)"))
-            .hint(format!("first `poc-memory vault remove '{name}'`: its notes stay, and the new vault takes them over"))
+        Error::conflict(format!("the folder contains the vault `{name}` (`{bound}`)")).hint(format!(
+            "first `poc-memory vault remove '{name}'`: its notes stay, and the new vault takes them over"
+        ))
     } else {
         return Ok(());
     };
@@ -204,9 +227,12 @@ fn check_apart(paths: &Paths, folder: &Path) -> Result<()> {
     let own = paths.store();
     let own = own.canonicalize().unwrap_or(own);
     if folder.starts_with(&own) || own.starts_with(folder) && !is_hidden_below(&own, folder) {
-        return Err(Error::conflict(format!("the folder and the files of this memory (`{}`) overlap", own.display()))
-            .hint("name a folder with notes only")
-            .field("folder"));
+        return Err(Error::conflict(format!(
+            "the folder and the files of this memory (`{}`) overlap",
+            own.display()
+        ))
+        .hint("name a folder with notes only")
+        .field("folder"));
     }
     Ok(())
 }

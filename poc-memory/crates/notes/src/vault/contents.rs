@@ -64,8 +64,10 @@ impl VaultSync<'_> {
                 continue;
             };
             let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
-            let is_kept = group.node.is_some() && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
-            let draft = read.first().map(|(path, file)| self.draft(path, file, known.as_ref(), before.as_ref()));
+            let is_kept = group.node.is_some()
+                && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
+            let draft =
+                read.first().map(|(path, file)| self.draft(path, file, known.as_ref(), before.as_ref()));
             ready.push((group.clone(), read, before, is_kept));
             if let Some(draft) = draft.filter(|_| !is_kept) {
                 drafts.push(draft);
@@ -104,7 +106,9 @@ impl VaultSync<'_> {
                     self.records.extend(stored.records);
                     for (path, file) in ready.read {
                         let warnings = file.note.warnings.into_iter();
-                        self.report.warnings.extend(warnings.map(|error| FileProblem { file: path.clone(), error }));
+                        self.report
+                            .warnings
+                            .extend(warnings.map(|error| FileProblem { file: path.clone(), error }));
                     }
                 }
                 Err(error) => self.refuse(&ready.group, error),
@@ -145,13 +149,7 @@ impl VaultSync<'_> {
     }
 
     /// The draft of a note.
-    fn draft(
-        &self,
-        path: &str,
-        file: &ReadFile,
-        known: Option<&Node>,
-        before: Option<&FileDigest>,
-    ) -> Draft {
+    fn draft(&self, path: &str, file: &ReadFile, known: Option<&Node>, before: Option<&FileDigest>) -> Draft {
         let mut draft = file.note.draft.clone();
         match known {
             // What others made of the note stays while the file says the same.
@@ -206,7 +204,18 @@ impl VaultSync<'_> {
             }
         }
         for (place, path) in group.paths.iter().enumerate() {
-            let (Some(digest), Some(wanted)) = (self.files.get(path), self.wanted.get(path)) else { continue };
+            let (Some(digest), Some(wanted)) = (self.files.get(path), self.wanted.get(path)) else {
+                continue;
+            };
+            let before = self.before_sync(path);
+            let mut write_back = before.map(|before| before.write_back.clone()).unwrap_or_default();
+            match before {
+                Some(before) if before.digest.content == digest.content => {
+                    let is_successor = before.node != id && self.current(before.node) == id;
+                    write_back.replaced = if is_successor { Some(id) } else { write_back.replaced };
+                }
+                _ => write_back.replaced = None,
+            }
             let record = VaultFile {
                 node: id,
                 wanted: wanted.clone(),
@@ -215,6 +224,7 @@ impl VaultSync<'_> {
                 is_own,
                 is_source: place == 0,
                 gone: None,
+                write_back,
             };
             put_file(tx, &self.vault, path, Some(&record))?;
             stored.records.push((path.clone(), record));
@@ -228,7 +238,9 @@ impl VaultSync<'_> {
         let before = node.aliases.len();
         for path in paths {
             let name = self.names.get(path).or_else(|| self.wanted.get(path));
-            let Some(name) = name.filter(|name| !node.names().any(|own| own == name.as_str())) else { continue };
+            let Some(name) = name.filter(|name| !node.names().any(|own| own == name.as_str())) else {
+                continue;
+            };
             if tx.find_key(name)?.is_none() && node.aliases.len() < poc_graph::MAX_ALIASES {
                 node.aliases.push(name.clone());
             }
@@ -273,7 +285,11 @@ impl VaultSync<'_> {
                 .filter(|(path, record)| record.node == old && !self.files.contains_key(*path))
                 .map(|(path, _)| path.clone())
                 .collect();
-            let names: Vec<String> = paths.iter().filter_map(|path| self.records.get(path)).map(|record| record.name.clone()).collect();
+            let names: Vec<String> = paths
+                .iter()
+                .filter_map(|path| self.records.get(path))
+                .map(|record| record.name.clone())
+                .collect();
             let merged = self.memory.store.transact(cause, |tx| {
                 let merged = separate_note_errors(merge(tx, (old, new), &names, &provenance, &config, now))?;
                 lost.iter().try_for_each(|path| put_file(tx, &vault, path, None))?;
@@ -283,7 +299,9 @@ impl VaultSync<'_> {
             match merged.value {
                 Ok(()) => self.report.merged += 1,
                 // It is not in use any more.
-                Err(error) => tracing::debug!("a note of `{}` was not replaced: {}", vault.name, error.line()),
+                Err(error) => {
+                    tracing::debug!("a note of `{}` was not replaced: {}", vault.name, error.line())
+                }
             }
         }
         Ok(())
@@ -346,7 +364,8 @@ fn reset(
     if is_gone(before.emotion.is_some(), given.emotion.is_some()) && Some(node.emotion) == before.emotion {
         next.emotion = 0.0;
     }
-    if is_gone(before.category.is_some(), given.category.is_some()) && Some(node.category) == before.category {
+    if is_gone(before.category.is_some(), given.category.is_some()) && Some(node.category) == before.category
+    {
         next.category = Category::General;
     }
     let is_type = Some(&node.node_type.0) == before.node_type.as_ref();

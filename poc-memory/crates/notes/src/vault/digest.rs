@@ -1,6 +1,7 @@
 //! What a file of a vault says, as far as a sync has to know it without reading the file again.
 
 use super::sketch;
+use super::written_properties::{self, WrittenProperties};
 use crate::import::{NoteLink, VaultNote, read_vault_note};
 use crate::{Memory, draft, keywords};
 use poc_graph::error::{Error, Result};
@@ -28,6 +29,8 @@ pub(super) struct FileDigest {
     pub(super) session: Option<String>,
     /// The properties.
     pub(super) given: GivenProperties,
+    /// What write-back has added to the front matter.
+    pub(super) written: WrittenProperties,
     /// A sketch of the text.
     pub(super) sketch: Vec<u32>,
 }
@@ -64,9 +67,11 @@ pub(super) fn read(
         return Err(Error::invalid("it is a binary file").hint("give it another extension"));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1)).hint("save it as UTF-8")
+        Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+            .hint("save it as UTF-8")
     })?;
     let mut note = read_vault_note(memory, (path, name), text, provenance)?;
+    let written = take_written(&mut note);
     let words = note.draft.keywords.take().unwrap_or_default();
     let words = keywords::normalize(&words)?;
     let body = draft::tidy(note.draft.body.as_deref().unwrap_or_default());
@@ -94,7 +99,22 @@ pub(super) fn read(
             emotion: note.draft.emotion,
             expires: note.draft.expires,
         },
+        written,
         sketch: sketch::of(&format!("{title} {body}")),
     };
     Ok(ReadFile { digest, note })
+}
+
+/// Takes the links out that write-back has added: they are edges of their own already.
+fn take_written(note: &mut VaultNote) -> WrittenProperties {
+    let mut written = WrittenProperties::default();
+    note.links.retain(|link| {
+        match link.reason.as_str() {
+            written_properties::LINKS => written.links.push(link.target.clone()),
+            written_properties::REPLACED_BY => written.replaced_by = Some(link.target.clone()),
+            _ => return true,
+        }
+        false
+    });
+    written
 }

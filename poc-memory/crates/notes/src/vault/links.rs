@@ -15,7 +15,7 @@ use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The edges of notes of the vault: what is to be between two notes, with its reason.
-type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
+pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
 /// A name that a link uses.
 enum Resolved {
@@ -83,7 +83,9 @@ impl VaultSync<'_> {
                     Some(_) => {}
                 }
             }
-            let outdated = known.into_iter().filter(|(key, edge)| edge.provenance == provenance && !wanted.contains_key(key));
+            let outdated = known
+                .into_iter()
+                .filter(|(key, edge)| edge.provenance == provenance && !wanted.contains_key(key));
             changes.extend(outdated.map(|(_, edge)| (edge, false)));
         }
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
@@ -106,7 +108,7 @@ impl VaultSync<'_> {
             self.report.links_added += counts.value.0;
             self.report.links_removed += counts.value.1;
         }
-        Ok(())
+        if self.vault.write_back { self.write_back(&wanted) } else { Ok(()) }
     }
 }
 
@@ -137,7 +139,11 @@ fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<
                 }
                 (Resolved::Several(candidates), _) | (_, Resolved::Several(candidates)) => {
                     let candidates = candidates.into_iter().collect();
-                    ambiguous.push(AmbiguousLink { file: (*path).clone(), link: link.target.clone(), candidates });
+                    ambiguous.push(AmbiguousLink {
+                        file: (*path).clone(),
+                        link: link.target.clone(),
+                        candidates,
+                    });
                 }
                 (Resolved::None, _) | (_, Resolved::None) => {
                     unresolved.push(UnresolvedVaultLink { file: (*path).clone(), link: link.target.clone() });
@@ -212,7 +218,9 @@ impl<'a> LinkNames<'a> {
                 Some(found) => return Ok(found),
                 None => {
                     // The file was moved, and its note has this path as a former key.
-                    if let Some(node) = self.store.find_key(&normal_key(&path))?.filter(|node| self.is_live(*node)) {
+                    if let Some(node) =
+                        self.store.find_key(&normal_key(&path))?.filter(|node| self.is_live(*node))
+                    {
                         return Ok(Resolved::Note(node));
                     }
                 }
@@ -223,7 +231,9 @@ impl<'a> LinkNames<'a> {
             return Ok(Resolved::Note(node));
         }
         let whole = folded(target);
-        for found in [self.any_case.get(&whole).cloned(), self.ending(&whole), self.names.get(&whole).cloned()] {
+        for found in
+            [self.any_case.get(&whole).cloned(), self.ending(&whole), self.names.get(&whole).cloned()]
+        {
             match found.map(|found| unique(file, &found)) {
                 None | Some(Resolved::None) => {}
                 Some(resolved) => return Ok(resolved),
@@ -280,8 +290,11 @@ fn unique(file: &str, found: &[(&str, NodeId)]) -> Resolved {
     if let (Some(node), 1) = (nodes.first(), nodes.len()) {
         return Resolved::Note(*node);
     }
-    let beside: BTreeSet<NodeId> =
-        found.iter().filter(|(path, _)| !file.is_empty() && folder(path) == folder(file)).map(|(_, node)| *node).collect();
+    let beside: BTreeSet<NodeId> = found
+        .iter()
+        .filter(|(path, _)| !file.is_empty() && folder(path) == folder(file))
+        .map(|(_, node)| *node)
+        .collect();
     match (beside.first(), beside.len()) {
         (Some(node), 1) => Resolved::Note(*node),
         _ if nodes.is_empty() => Resolved::None,

@@ -21,8 +21,10 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod unbind;
+mod write_back;
+mod written_properties;
 
-pub use binding::{VaultBinding, add, bindings, bound_folder, named};
+pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_back};
 pub use report::{AmbiguousLink, FileProblem, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, status};

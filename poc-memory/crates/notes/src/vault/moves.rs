@@ -15,17 +15,39 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const CHUNK: usize = 1000;
 
 impl VaultSync<'_> {
+    /// Deletes the records of files whose notes were deleted for good.
+    pub(super) fn forget(&mut self) -> Result<()> {
+        let view = self.memory.store.view();
+        let is_deleted = |record: &VaultFile| record.gone.is_some() && view.find(record.node).is_none();
+        let paths: Vec<String> = self
+            .records
+            .iter()
+            .filter(|(_, record)| is_deleted(record))
+            .map(|(path, _)| path.clone())
+            .collect();
+        if !paths.is_empty() {
+            self.memory.store.transact(self.cause("vault sync"), |tx| {
+                paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None))
+            })?;
+            paths.iter().for_each(|path| drop(self.records.remove(path)));
+        }
+        Ok(())
+    }
+
     /// Retires the notes whose files are gone, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
         let others = self.nodes_of_other_vaults()?;
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         for chunk in retired.chunks(CHUNK) {
+            let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
             let (vault, records) = (&self.vault, &self.records);
             let cause = self.cause("vault retire");
             let now = cause.at;
             let gone: Vec<(&String, &VaultFile)> = records
                 .iter()
-                .filter(|(_, record)| record.gone.is_none() && chunk.contains(&self.current(record.node)))
+                .filter(|(_, record)| {
+                    record.gone.is_none() && is_retired.contains(&self.current(record.node))
+                })
                 .collect();
             let count = self.memory.store.transact(cause, |tx| {
                 let mut count = 0;
@@ -147,7 +169,15 @@ impl VaultSync<'_> {
         // The next sync reads the file if this one ends before it has.
         digest.bytes = [0; 32];
         let wanted = self.wanted.get(path)?.clone();
-        Some(VaultFile { node, wanted, name: name.to_owned(), digest, is_own, is_source: false, gone: None })
+        let name = name.to_owned();
+        let write_back = self.before_sync(path).map(|before| before.write_back.clone()).unwrap_or_default();
+        Some(VaultFile { node, wanted, name, digest, is_own, is_source: false, gone: None, write_back })
+    }
+
+    /// The record of a file before this sync, from where it was; `None` if it is new.
+    pub(super) fn before_sync(&self, path: &str) -> Option<&VaultFile> {
+        let before = self.plan.moved.get(path).and_then(|from| self.start.get(from));
+        before.or_else(|| self.start.get(path))
     }
 
     /// The records of files that are gone although their notes stay.
@@ -166,7 +196,8 @@ impl VaultSync<'_> {
         for group in self.plan.groups.clone() {
             let Some(node) = group.node else { continue };
             for path in &group.paths {
-                let record = given.get(path).and_then(|name| self.moved_record(path, name, node, group.is_own));
+                let record =
+                    given.get(path).and_then(|name| self.moved_record(path, name, node, group.is_own));
                 if let Some(record) = record {
                     self.records.insert(path.clone(), record);
                 }
@@ -184,6 +215,8 @@ impl VaultSync<'_> {
         for record in self.records.values().filter(|record| record.gone.is_some()) {
             gone.entry(record.node).or_default().push(&record.name);
         }
+        let without_file: HashSet<NodeId> =
+            self.lost_records().map(|(_, record)| self.current(record.node)).collect();
         let mut changes = Vec::new();
         for group in &self.plan.groups {
             let mut change = NameChange {
@@ -207,7 +240,9 @@ impl VaultSync<'_> {
             let gone = group.node.and_then(|node| gone.get(&node)).into_iter().flatten();
             let names = before.iter().map(|(_, record)| &record.name).chain(gone.copied());
             change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
-            if change.is_revived || !change.lost.is_empty() || !change.gained.is_empty() {
+            // Two copies may give the same name; the record of one that is gone goes all the same.
+            let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
+            if change.is_revived || has_lost || !change.lost.is_empty() || !change.gained.is_empty() {
                 changes.push(change);
             }
         }
@@ -232,7 +267,9 @@ fn end(tx: &mut Tx<'_>, node: Node, now: Timestamp) -> Result<()> {
 /// Brings a retired note back. Returns whether it was retired.
 fn revive(tx: &mut Tx<'_>, change: &NameChange, now: Timestamp) -> Result<bool> {
     let node = change.node.map(|id| tx.node(id)).transpose()?.flatten();
-    let Some(node) = node.filter(|node| change.is_revived && node.state == State::Expired) else { return Ok(false) };
+    let Some(node) = node.filter(|node| change.is_revived && node.state == State::Expired) else {
+        return Ok(false);
+    };
     let (id, version) = (node.id, node.version.saturating_add(1));
     tx.put_node(&Node { state: State::Active, expires: None, modified: now, version, ..node })?;
     derivation::source_changed(tx, id, now)?;

@@ -102,7 +102,9 @@ pub(super) fn release(tx: &mut Tx<'_>, change: &NameChange) -> Result<Option<Mov
     let before = node.clone();
     let is_move = !change.gained.is_empty();
     let is_moving = node.key.starts_with(MOVING);
-    let takes_key = change.is_own && (is_moving || change.lost.contains(&node.key)) && (is_move || !change.kept.is_empty());
+    let takes_key = change.is_own
+        && (is_moving || change.lost.contains(&node.key))
+        && (is_move || !change.kept.is_empty());
     let mut former = None;
     if takes_key {
         let key = std::mem::replace(&mut node.key, format!("{MOVING}{id}"));
@@ -128,7 +130,8 @@ pub(super) fn assign(
     for (path, name) in &change.gained {
         let free = claim(tx, name, change.node, owners)?;
         if free != *name {
-            let error = Error::conflict(format!("the key `{name}` is that of another note, so the file is `{free}`"));
+            let error =
+                Error::conflict(format!("the key `{name}` is that of another note, so the file is `{free}`"));
             warnings.push(FileProblem { file: path.clone(), error: error.hint("rename one of them") });
         }
         given.push((path.clone(), free));
@@ -169,9 +172,12 @@ pub(super) fn assign(
 
 /// Makes a name free for a note, or finds another one that is.
 fn claim(tx: &mut Tx<'_>, name: &str, node: Option<NodeId>, owners: &NameOwners<'_>) -> Result<String> {
-    let Some(owner) = tx.find_key(name)?.filter(|owner| Some(*owner) != node) else { return Ok(name.to_owned()) };
+    let Some(owner) = tx.find_key(name)?.filter(|owner| Some(*owner) != node) else {
+        return Ok(name.to_owned());
+    };
     let Some(mut other) = tx.node(owner)? else { return Ok(name.to_owned()) };
-    let is_own = owners.own.contains(&owner) || !other.state.is_live() && other.provenance == owners.provenance;
+    let is_own =
+        owners.own.contains(&owner) || !other.state.is_live() && other.provenance == owners.provenance;
     if is_own && other.key != name {
         other.aliases.retain(|alias| alias != name);
         tx.put_node(&other)?;

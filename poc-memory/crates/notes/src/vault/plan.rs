@@ -98,8 +98,14 @@ pub(super) fn plan(
     }
     for group in &groups {
         let Some(node) = group.node else { continue };
-        let was_in = |path: &&String| records.get(*path).is_some_and(|record| record.node == node && record.gone.is_none());
-        let mut before = paths_of.get(&node).into_iter().flatten().filter(|path| !group.paths.iter().any(|own| own == *path));
+        let was_in = |path: &&String| {
+            records.get(*path).is_some_and(|record| record.node == node && record.gone.is_none())
+        };
+        let mut before = paths_of
+            .get(&node)
+            .into_iter()
+            .flatten()
+            .filter(|path| !group.paths.iter().any(|own| own == *path));
         for path in group.paths.iter().filter(|path| !was_in(path)) {
             if let Some(from) = before.next() {
                 plan.moved.insert(path.clone(), (*from).to_owned());
@@ -142,7 +148,9 @@ impl Matching<'_> {
     }
 
     fn open(&self) -> Vec<usize> {
-        (0..self.groups.len()).filter(|&at| self.groups.get(at).is_some_and(|group| group.node.is_none())).collect()
+        (0..self.groups.len())
+            .filter(|&at| self.groups.get(at).is_some_and(|group| group.node.is_none()))
+            .collect()
     }
 
     /// By the same text: first notes in use, then retired ones.
@@ -185,7 +193,9 @@ impl Matching<'_> {
                 let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
                 for path in paths {
                     let record = self.records.get(&path).filter(|record| record.is_own);
-                    let Some(record) = record.filter(|record| record.gone.is_some() == is_gone) else { continue };
+                    let Some(record) = record.filter(|record| record.gone.is_some() == is_gone) else {
+                        continue;
+                    };
                     if let Some(node) = (self.current)(record.node, true)
                         && self.give_again(at, node)
                     {
@@ -198,10 +208,12 @@ impl Matching<'_> {
 
     /// The notes without files, each with its paths: what a new file may have been.
     fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
-        let gone = self.records.iter().filter(|(path, record)| {
-            record.gone.is_none() && record.is_own && !files.contains_key(*path)
-        });
-        let with_note = gone.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
+        let gone = self
+            .records
+            .iter()
+            .filter(|(path, record)| record.gone.is_none() && record.is_own && !files.contains_key(*path));
+        let with_note =
+            gone.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
         with_note.filter(|(_, _, node)| !self.taken.contains(node)).collect()
     }
 

@@ -34,6 +34,8 @@ pub struct VaultReport {
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist yet.
     pub unresolved: Vec<UnresolvedVaultLink>,
+    /// Files into which links or replacements were written.
+    pub written: Vec<String>,
     /// Files without text, which have no note.
     pub empty: u64,
     /// Files whose `expires` has passed, which have no note.
@@ -47,7 +49,14 @@ pub struct VaultReport {
 impl VaultReport {
     /// Whether anything in the memory changed.
     pub fn is_changed(&self) -> bool {
-        self.added + self.updated + self.retired + self.revived + self.merged + self.links_added + self.links_removed > 0
+        self.added
+            + self.updated
+            + self.retired
+            + self.revived
+            + self.merged
+            + self.links_added
+            + self.links_removed
+            > 0
             || !self.renamed.is_empty()
     }
 }

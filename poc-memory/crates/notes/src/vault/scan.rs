@@ -113,7 +113,10 @@ impl VaultScan {
 
     /// Whether a file that was not found may exist all the same: a folder above it could not be read.
     pub(super) fn is_unknown(&self, path: &str) -> bool {
-        let is_above = |folder: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/') || rest.is_empty());
+        let is_above = |folder: &str| {
+            folder.is_empty()
+                || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+        };
         self.unreadable.iter().any(|(folder, _)| is_above(folder))
     }
 

@@ -45,7 +45,8 @@ impl ScanRecord {
         let folder = file.parent().unwrap_or(Path::new("."));
         create_private(folder)?;
         let wrong = |error: std::io::Error| {
-            Error::unavailable(format!("the record of a scan cannot be written: {error}")).file(file.display().to_string())
+            Error::unavailable(format!("the record of a scan cannot be written: {error}"))
+                .file(file.display().to_string())
         };
         let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
         let bytes = serde_json::to_vec(self)

@@ -12,7 +12,8 @@ const HASHES: usize = 64;
 
 /// The sketch of a text: hashes in ascending order.
 pub(super) fn of(text: &str) -> Vec<u32> {
-    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let mut hashes: BTreeSet<u32> = BTreeSet::new();
     let pairs = words.windows(2).chain(words.get(..1).filter(|_| words.len() == 1));
     for pair in pairs {
@@ -32,7 +33,8 @@ pub(super) fn similarity(a: &[u32], b: &[u32]) -> f64 {
     if smallest.is_empty() {
         return 0.0;
     }
-    let common = smallest.iter().filter(|hash| a.binary_search(hash).is_ok() && b.binary_search(hash).is_ok());
+    let common =
+        smallest.iter().filter(|hash| a.binary_search(hash).is_ok() && b.binary_search(hash).is_ok());
     common.count() as f64 / smallest.len() as f64
 }
 

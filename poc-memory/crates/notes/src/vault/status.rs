@@ -43,7 +43,8 @@ pub fn status(memory: &Memory) -> Result<Vec<VaultStatus>> {
 fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let record = ScanRecord::of(memory, vault);
     let files = binding::files(&memory.store, vault)?;
-    let live: Vec<&String> = files.iter().filter(|(_, file)| file.gone.is_none()).map(|(path, _)| path).collect();
+    let live: Vec<&String> =
+        files.iter().filter(|(_, file)| file.gone.is_none()).map(|(path, _)| path).collect();
     let scan = VaultScan::of(&vault.folder);
     let state = if scan.is_ok() { FolderState::Present } else { FolderState::Missing };
     let scan = scan.unwrap_or_default();
@@ -52,7 +53,10 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     // A file that was changed shortly before it was read is not in the record of the scan.
     let is_changed = |path: &String| {
         scan.files.get(path).is_some_and(|stat| {
-            record.files.get(path).map_or(stat.last_change() / 1_000_000 > synchronised.0, |known| known != stat)
+            record
+                .files
+                .get(path)
+                .map_or(stat.last_change() / 1_000_000 > synchronised.0, |known| known != stat)
         })
     };
     let refused = last.map(|last| last.refused.clone()).unwrap_or_default();

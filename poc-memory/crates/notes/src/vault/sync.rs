@@ -2,11 +2,11 @@
 
 use super::binding::{self, VaultBinding, VaultFiles};
 use super::digest::{self, FileDigest};
+use super::names;
 use super::plan::{self, Digests, SyncPlan};
 use super::report::{FileProblem, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
-use super::names;
 use crate::Memory;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
@@ -37,6 +37,8 @@ pub(super) struct VaultSync<'a> {
     pub(super) vault: VaultBinding,
     /// The records of the files.
     pub(super) records: VaultFiles,
+    /// The same before this sync.
+    pub(super) start: VaultFiles,
     /// The files that exist.
     pub(super) files: Digests,
     pub(super) plan: SyncPlan,
@@ -83,12 +85,15 @@ pub fn sync(
     }
     let mut report = VaultReport { outside: scan.outside, ..VaultReport::default() };
     let unreadable = scan.unreadable.iter().filter(|(path, _)| !path.is_empty());
-    report.refused.extend(unreadable.map(|(file, error)| FileProblem { file: file.clone(), error: error.clone() }));
+    report
+        .refused
+        .extend(unreadable.map(|(file, error)| FileProblem { file: file.clone(), error: error.clone() }));
     let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report);
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync {
         memory,
         vault,
+        start: records.clone(),
         records,
         files: read.files,
         plan: SyncPlan::default(),
@@ -103,7 +108,10 @@ pub fn sync(
         sync.apply()?;
     }
     let seq = memory.store.published_seq();
-    let is_open = record.last.as_ref().is_none_or(|last| (!last.unresolved.is_empty() || !last.ambiguous.is_empty()) && last.seq != seq);
+    let is_open = record.last.as_ref().is_none_or(|last| {
+        let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
+        may_change && last.seq != seq
+    });
     if is_changed || is_open {
         sync.link()?;
     } else if let Some(last) = &record.last {
@@ -114,7 +122,8 @@ pub fn sync(
     let VaultSync { vault, report, .. } = sync;
     // A file that was not stored is read again.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
-    let settled = read.stats.into_iter().filter(|(path, _)| report.busy == 0 && !refused.contains(path.as_str()));
+    let settled =
+        read.stats.into_iter().filter(|(path, _)| report.busy == 0 && !refused.contains(path.as_str()));
     record.set_files(settled, began);
     record.last = Some(SyncSummary {
         at: memory.now(),
@@ -165,7 +174,8 @@ fn read_files(
             Ok(Some(bytes)) if bytes.iter().all(u8::is_ascii_whitespace) && !path.ends_with(".canvas") => {
                 report.empty += 1;
                 let is_young = stat.modified.saturating_add(EMPTY_GRACE) > began;
-                read.files.extend(record.filter(|_| is_young).map(|record| (path.clone(), record.digest.clone())));
+                read.files
+                    .extend(record.filter(|_| is_young).map(|record| (path.clone(), record.digest.clone())));
             }
             Ok(Some(bytes)) => {
                 let hash = *blake3::hash(&bytes).as_bytes();
@@ -176,7 +186,10 @@ fn read_files(
                         .map(|file| file.digest),
                 };
                 match digest {
-                    Ok(digest) if digest.given.expires.is_some_and(|at| at <= memory.now()) && unchanged.is_none() => {
+                    Ok(digest)
+                        if digest.given.expires.is_some_and(|at| at <= memory.now())
+                            && unchanged.is_none() =>
+                    {
                         report.expired += 1;
                     }
                     Ok(digest) => {
@@ -224,8 +237,11 @@ fn read_file(memory: &Memory, path: &PathBuf, stat: &FileStat) -> Result<Option<
 
 /// Whether the files differ from the records.
 fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
-    let recorded: BTreeMap<_, _> =
-        records.iter().filter(|(_, record)| record.gone.is_none()).map(|(path, record)| (path, &record.digest.bytes)).collect();
+    let recorded: BTreeMap<_, _> = records
+        .iter()
+        .filter(|(_, record)| record.gone.is_none())
+        .map(|(path, record)| (path, &record.digest.bytes))
+        .collect();
     recorded.len() != files.len()
         || files.iter().any(|(path, digest)| recorded.get(path).is_none_or(|bytes| **bytes != digest.bytes))
 }
@@ -242,11 +258,14 @@ impl VaultSync<'_> {
         for record in self.records.values().filter(|record| record.is_source) {
             self.before.insert(self.current(record.node), record.digest.clone());
         }
-        self.plan = plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
+        self.plan =
+            plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
         self.wanted = names::wanted(&self.files, &self.plan.groups, &mut self.report.warnings);
         self.adopt()?;
         let moved = self.plan.moved.iter();
-        self.report.renamed = moved.map(|(to, from)| RenamedFile { from: from.clone(), to: to.clone() }).collect();
+        self.report.renamed =
+            moved.map(|(to, from)| RenamedFile { from: from.clone(), to: to.clone() }).collect();
+        self.forget()?;
         self.retire()?;
         self.rename()?;
         self.store()?;

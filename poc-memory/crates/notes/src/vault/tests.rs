@@ -85,14 +85,19 @@ fn problems(report: &VaultReport) -> String {
     report.refused.iter().chain(&report.warnings).map(line).collect()
 }
 
-const JOURNAL: &str = "# The journal\n\nEvery page write of the tree is recorded in the journal first, see [[split]].\n";
+const JOURNAL: &str =
+    "# The journal\n\nEvery page write of the tree is recorded in the journal first, see [[split]].\n";
 const SPLIT: &str = "# Splits\n\nA crash between two page writes of a split loses keys, says [[journal]].\n";
 
 #[test]
 fn files_become_notes_and_follow_their_edits() {
     let world = World::new(&[("journal.md", JOURNAL), ("db/split.md", SPLIT)]);
     let report = world.sync();
-    assert_eq!((counts(&report), report.files, report.links_added), ([2, 0, 0, 0, 0, 0], 2, 2), "{report:#?}");
+    assert_eq!(
+        (counts(&report), report.files, report.links_added),
+        ([2, 0, 0, 0, 0, 0], 2, 2),
+        "{report:#?}"
+    );
     assert_eq!(world.links("journal"), ["db/split"]);
     assert_eq!(world.links("db/split"), ["journal"]);
     let note = world.note("db/split");
@@ -111,11 +116,16 @@ fn files_become_notes_and_follow_their_edits() {
 
 #[test]
 fn a_moved_file_is_the_same_note() {
-    let world = World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT), ("soup.md", "Lentils with lemon.\n")]);
+    let world =
+        World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT), ("soup.md", "Lentils with lemon.\n")]);
     world.sync();
     let journal = world.note("journal");
     let visit = Visit { at: world.memory.now(), version: 1, outcome: VisitOutcome::Processed };
-    world.memory.store.transact(world.memory.cause("manual", "visit"), |tx| tx.put_visit("linker", journal.id, &visit)).unwrap();
+    world
+        .memory
+        .store
+        .transact(world.memory.cause("manual", "visit"), |tx| tx.put_visit("linker", journal.id, &visit))
+        .unwrap();
 
     world.mv("journal.md", "db/log.md");
     let report = world.sync();
@@ -218,7 +228,8 @@ fn identical_texts_are_names_of_one_note() {
 
 #[test]
 fn a_removed_link_removes_the_edge_of_the_file_only() {
-    let world = World::new(&[("a.md", "To [[b]] and [[c]].\n"), ("b.md", "The second.\n"), ("c.md", "The third.\n")]);
+    let world =
+        World::new(&[("a.md", "To [[b]] and [[c]].\n"), ("b.md", "The second.\n"), ("c.md", "The third.\n")]);
     world.sync();
     let edge = |from: &str, to: &str| link::Link {
         src: world.note(from).id,
@@ -230,7 +241,13 @@ fn a_removed_link_removes_the_edge_of_the_file_only() {
     };
     let now = world.memory.now();
     let cause = world.memory.cause("agent:linker", "link");
-    world.memory.store.transact(cause, |tx| link::set(tx, &edge("a", "c"), now).and_then(|_| link::set(tx, &edge("b", "c"), now))).unwrap();
+    world
+        .memory
+        .store
+        .transact(cause, |tx| {
+            link::set(tx, &edge("a", "c"), now).and_then(|_| link::set(tx, &edge("b", "c"), now))
+        })
+        .unwrap();
     world.put("a.md", "To nobody.\n");
     world.put("b.md", "The second one.\n");
     assert_eq!(world.sync().links_removed, 1);
@@ -240,12 +257,18 @@ fn a_removed_link_removes_the_edge_of_the_file_only() {
 #[test]
 fn links_of_every_kind_are_edges() {
     let world = World::new(&[
-        ("db/tree.md", "---\naliases: [B-tree]\nup: \"[[home]]\"\nmood: calm\n---\nPages and #storage/pages.\n"),
+        (
+            "db/tree.md",
+            "---\naliases: [B-tree]\nup: \"[[home]]\"\nmood: calm\n---\nPages and #storage/pages.\n",
+        ),
         ("home.md", "[[b-tree#Splits]], ![[tree#^block]], [log](db/the%20log.md#top) and [[later]].\n"),
         ("db/the log.md", "Back to [home](../home.md); [[nothing.png]].\n"),
         ("2026-11-20.md", "A day with [[tree|the tree]].\n"),
-        ("plan.canvas", r#"{"nodes":[{"id":"1","type":"file","file":"home.md"},{"id":"2","type":"file","file":"2026-11-20.md"},
-            {"id":"3","type":"text","text":"Think about [[tree]] #plan"}],"edges":[{"id":"e","fromNode":"2","toNode":"1","label":"leads to"}]}"#),
+        (
+            "plan.canvas",
+            r#"{"nodes":[{"id":"1","type":"file","file":"home.md"},{"id":"2","type":"file","file":"2026-11-20.md"},
+            {"id":"3","type":"text","text":"Think about [[tree]] #plan"}],"edges":[{"id":"e","fromNode":"2","toNode":"1","label":"leads to"}]}"#,
+        ),
     ]);
     let report = world.sync();
     assert_eq!(problems(&report), "");
@@ -263,7 +286,10 @@ fn links_of_every_kind_are_edges() {
     assert_eq!((reason("db/tree", "home"), reason("2026-11-20", "home")), ("up".into(), "leads to".into()));
     assert_eq!(world.note("db/tree").keywords, ["storage/pages"]);
     let day = world.note("2026-11-20");
-    assert_eq!((day.created.to_string(), day.node_type.0), ("2026-11-20T00:00:00.000Z".into(), "episodic".into()));
+    assert_eq!(
+        (day.created.to_string(), day.node_type.0),
+        ("2026-11-20T00:00:00.000Z".into(), "episodic".into())
+    );
 
     // A link to a file that is not there yet is made when it comes.
     world.put("x/later.md", "Now.\n");
@@ -321,7 +347,11 @@ fn a_bad_file_is_named_and_keeps_its_note() {
 
     world.put("a.md", "---\ntitle: [x\n---\nThe first text.\n");
     let report = world.sync();
-    assert!(problems(&report).contains("a.md: 3:1: `title`: the front matter is wrong"), "{}", problems(&report));
+    assert!(
+        problems(&report).contains("a.md: 3:1: `title`: the front matter is wrong"),
+        "{}",
+        problems(&report)
+    );
     assert_eq!((counts(&report), world.note("a").body.as_str()), ([0; 6], "The first text."));
     world.put("a.md", "---\ntitle: x\n---\nThe first text.\n");
     assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
@@ -393,7 +423,10 @@ fn an_imported_folder_is_taken_over() {
     assert_eq!(world.note("words").id, mine.id);
     world.put("words.md", "Other words.\n");
     world.sync();
-    assert_eq!((world.note("mine").body.as_str(), world.note("words").body.as_str()), ("My own words.", "Other words."));
+    assert_eq!(
+        (world.note("mine").body.as_str(), world.note("words").body.as_str()),
+        ("My own words.", "Other words.")
+    );
     world.delete("words.md");
     world.sync();
     assert!(world.note("mine").state.is_live());
@@ -420,12 +453,16 @@ fn what_others_add_to_a_note_stays() {
     let world = World::new(&[("a.md", "---\nauthor: Ann\ntags: [one]\ntype: episodic\n---\nThe first.\n")]);
     world.sync();
     let words = ["one".to_owned(), "agent-word".to_owned()];
-    let keywords = Draft { key: Some("a".into()), update: true, keywords: Some(words.to_vec()), ..draft("The first.") };
+    let keywords =
+        Draft { key: Some("a".into()), update: true, keywords: Some(words.to_vec()), ..draft("The first.") };
     world.memory.insert(Draft { trust: Trust::Agent, ..keywords }).unwrap();
     world.put("a.md", "---\ntags: [two]\n---\nThe first.\n");
     assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
     let note = world.note("a");
-    assert_eq!((note.keywords.join(" "), note.author, note.node_type.0.as_str()), ("two agent-word".into(), None, "semantic"));
+    assert_eq!(
+        (note.keywords.join(" "), note.author, note.node_type.0.as_str()),
+        ("two agent-word".into(), None, "semantic")
+    );
 
     // A key that somebody else gave stays the key.
     let rename = |tx: &mut poc_store::Tx<'_>| crate::rename::apply(tx, note.id, Some("better"), &[]);
@@ -444,7 +481,8 @@ fn notes_of_a_session_are_linked_in_order() {
     let world = World::new(&[("a.md", &turn(1, "One.")), ("b.md", &turn(3, "Three."))]);
     world.sync();
     let order = |key: &str| {
-        let edges: Vec<Edge> = world.memory.store.edges_from(world.note(key).id, &[EdgeKind::Structural]).unwrap();
+        let edges: Vec<Edge> =
+            world.memory.store.edges_from(world.note(key).id, &[EdgeKind::Structural]).unwrap();
         let mut keys: Vec<String> =
             edges.iter().map(|edge| world.memory.store.node(edge.dst).unwrap().unwrap().key).collect();
         keys.sort();
@@ -457,4 +495,155 @@ fn notes_of_a_session_are_linked_in_order() {
     world.delete("c.md");
     world.sync();
     assert_eq!((order("a"), order("b")), ("b".into(), "a".into()));
+}
+
+/// The front matter lines that write-back has added to a file.
+fn written_lines(world: &World, path: &str) -> Vec<String> {
+    let text = fs::read_to_string(world.folder.join(path)).unwrap();
+    text.lines().filter(|line| line.starts_with("memory-")).map(str::to_owned).collect()
+}
+
+fn link_as(world: &World, provenance: &str, from: &str, to: &str) {
+    let link = link::Link {
+        src: world.note(from).id,
+        dst: world.note(to).id,
+        kind: EdgeKind::Link,
+        strength: 0.5,
+        reason: "found".into(),
+        provenance: provenance.into(),
+    };
+    let now = world.memory.now();
+    world
+        .memory
+        .store
+        .transact(world.memory.cause(provenance, "link"), |tx| link::set(tx, &link, now))
+        .unwrap();
+}
+
+#[test]
+fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
+    let split = "# Splits\r\n\r\nA crash between two writes. #crash\r\n";
+    let world = World::new(&[
+        ("journal.md", "---\ntitle: Log # of pages\n---\n\nSee [[split]].\n"),
+        ("db/split.md", split),
+        ("soup.md", "Lentils.\n"),
+    ]);
+    world.sync();
+    world.memory.note("own", "A note that is no file.");
+    for (from, to) in
+        [("journal", "db/split"), ("journal", "soup"), ("journal", "own"), ("db/split", "journal")]
+    {
+        link_as(&world, "agent:linker", from, to);
+    }
+    assert_eq!(world.sync().written, [] as [&str; 0], "only on request");
+    let vault = named(&world.memory, "vault").unwrap();
+    set_write_back(&world.memory, &vault, true).unwrap();
+    let before = (world.note("journal"), world.note("db/split"));
+    assert_eq!(world.sync().written, ["db/split.md", "journal.md"]);
+    assert_eq!(
+        fs::read_to_string(world.folder.join("journal.md")).unwrap(),
+        "---\ntitle: Log # of pages\nmemory-links: [\"[[soup]]\"]\n---\n\nSee [[split]].\n",
+        "what the file says itself is not repeated"
+    );
+    assert_eq!(
+        fs::read_to_string(world.folder.join("db/split.md")).unwrap(),
+        format!("---\r\n# Added by poc-memory\r\nmemory-links: [\"[[journal]]\"]\r\n---\r\n{split}")
+    );
+    let copy = world.memory.paths.vaults().join("before-write-back/vault/db/split.md");
+    assert_eq!(fs::read_to_string(copy).unwrap(), split);
+    // The notes are the same, and the edges still those of the agent.
+    let seq = world.memory.store.published_seq();
+    let report = world.sync();
+    assert!(!report.is_changed() && report.written.is_empty(), "{report:#?}");
+    assert_eq!(world.memory.store.published_seq(), seq);
+    assert_eq!((world.note("journal"), world.note("db/split")), before);
+    let edge = world.memory.store.edge(before.0.id, EdgeKind::Link, world.note("soup").id).unwrap().unwrap();
+    assert_eq!(edge.provenance, "agent:linker");
+
+    // A moved target is named anew; a removed link goes.
+    world.mv("soup.md", "kitchen/lentils.md");
+    world.sync();
+    assert_eq!(written_lines(&world, "journal.md"), ["memory-links: [\"[[kitchen/lentils]]\"]"]);
+    let (journal, split_id) = (before.0.id, before.1.id);
+    world
+        .memory
+        .store
+        .transact(world.memory.cause("manual", "link"), |tx| {
+            link::remove(tx, split_id, EdgeKind::Link, journal)
+        })
+        .unwrap();
+    world.sync();
+    assert_eq!(fs::read_to_string(world.folder.join("db/split.md")).unwrap(), split);
+
+    // What a person removes from the property is not written again, and stays in the memory.
+    let text = fs::read_to_string(world.folder.join("journal.md")).unwrap();
+    world.put("journal.md", &text.replace("memory-links: [\"[[kitchen/lentils]]\"]\n", ""));
+    world.sync();
+    link_as(&world, "agent:linker", "db/split", "kitchen/lentils");
+    assert_eq!(world.sync().written, ["db/split.md"]);
+    assert_eq!(written_lines(&world, "journal.md"), [] as [&str; 0]);
+    assert_eq!(world.links("journal"), ["db/split", "kitchen/lentils", "own"]);
+}
+
+#[test]
+fn a_replacement_is_written_into_the_file_and_the_text_stays() {
+    let world = World::new(&[("a.md", "The first text.\n"), ("b.md", "See [[a]].\n")]);
+    world.sync();
+    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    let better =
+        Draft { key: Some("better".into()), supersedes: Some(world.note("a").id), ..draft("A better text.") };
+    world.memory.insert(better).unwrap();
+    assert_eq!(world.sync().written, ["a.md"]);
+    let written = "---\n# Added by poc-memory\nmemory-replaced-by: \"[[better]]\"\n---\nThe first text.\n";
+    assert_eq!(fs::read_to_string(world.folder.join("a.md")).unwrap(), written);
+    assert_eq!(world.links("b"), ["better"], "links to the file lead to the replacement");
+    world.put("a.md", &written.replace("---\nThe", "author: Ann\n---\nThe"));
+    world.sync();
+    let note = world.note("better");
+    assert_eq!((note.body.as_str(), note.author.as_deref()), ("A better text.", Some("Ann")));
+    // A new text of the file is the newest.
+    world.put("a.md", "The newest text.\n");
+    world.sync();
+    assert_eq!(world.note("better").body, "The newest text.");
+    assert_eq!(fs::read_to_string(world.folder.join("a.md")).unwrap(), "The newest text.\n");
+}
+
+#[test]
+fn a_symbolic_link_is_not_written_to() {
+    let world = World::new(&[
+        ("a.md", "The first.\n"),
+        ("b.md", "The second.\n"),
+        ("c.md", "---\ntitle: C\n...\nThe third.\n"),
+    ]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    link_as(&world, "agent:linker", "c", "b");
+    world.mv("a.md", "real.md");
+    std::os::unix::fs::symlink(world.folder.join("real.md"), world.folder.join("a.md")).unwrap();
+    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    let report = world.sync();
+    assert_eq!(report.written, ["c.md"]);
+    assert!(problems(&report).contains("a.md: it is a symbolic link"), "{}", problems(&report));
+    assert_eq!(
+        fs::read_to_string(world.folder.join("c.md")).unwrap(),
+        "---\ntitle: C\nmemory-links: [\"[[b]]\"]\n...\nThe third.\n"
+    );
+}
+
+#[test]
+fn a_file_that_changes_meanwhile_is_not_written() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    let vault = named(&world.memory, "vault").unwrap();
+    set_write_back(&world.memory, &vault, true).unwrap();
+    world.put("c.md", "The third.\n");
+    // A person saves the file after the sync has read it.
+    let save = |_, _| world.put("a.md", "The first, edited.\n");
+    let report = sync(&world.memory, &vault, &SyncOptions::default(), &save).unwrap();
+    assert_eq!((report.written.len(), report.busy), (0, 1), "{report:#?}");
+    assert_eq!(fs::read_to_string(world.folder.join("a.md")).unwrap(), "The first, edited.\n");
+    let report = world.sync();
+    assert_eq!((counts(&report), report.written), ([0, 1, 0, 0, 0, 0], vec!["a.md".to_owned()]));
+    assert_eq!(world.note("a").body, "The first, edited.");
 }

@@ -29,8 +29,7 @@ impl Format for BasicMemory {
 
     fn recognises(&self, sample: &Sample) -> bool {
         let is_markdown = matches!(sample.extension.as_str(), "md" | "markdown");
-        is_markdown
-            && sample.text().is_some_and(is_permalinked)
+        is_markdown && sample.text().is_some_and(is_permalinked)
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {

@@ -83,7 +83,11 @@ pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>
         Error::invalid(format!("it is no canvas: {error}")).hint("open it in its editor and save it again")
     })?;
     let paragraphs = canvas.nodes.iter().flat_map(|card| {
-        let file = if card.file.is_empty() { String::new() } else { format!("[[{}]]", without_extension(&card.file)) };
+        let file = if card.file.is_empty() {
+            String::new()
+        } else {
+            format!("[[{}]]", without_extension(&card.file))
+        };
         [card.label.clone(), card.text.clone(), card.url.clone(), file]
     });
     let body: Vec<String> = paragraphs.filter(|text| !text.trim().is_empty()).collect();

@@ -3,12 +3,12 @@
 use super::{Class, Format};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
+use crate::import::references::{self, References};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::interchange::Note;
 use crate::markdown;
 use crate::markdown_frame::MarkdownFrame;
-use crate::import::references::{self, References};
 use poc_graph::NodeType;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -59,7 +59,8 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     }
     let key = file.key();
     let is_file = key.is_some();
-    let mut note = ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
+    let mut note =
+        ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
     add_references(&mut note, parts.body);
     if let Some(key) = key {
         add_date(&mut note, &key);
