@@ -46,7 +46,8 @@ impl VaultWatcher {
             for path in event.paths {
                 let Some(root) = roots.iter().find(|root| path.starts_with(root)) else { continue };
                 if is_visible(&path, root) {
-                    events.insert(if events.len() < MAX_EVENTS { path } else { root.clone() });
+                    let is_full = events.len() >= MAX_EVENTS;
+                    events.insert(if is_full { root.clone() } else { path });
                 }
             }
             if events.len() > before {

@@ -3,7 +3,7 @@
 use super::{CheckResult, CheckState};
 use crate::dispatch::Connection;
 use crate::ops::{self, lag, plural};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_notes::vault::{FolderState, VaultStatus};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(super) fn check(memory: &mut Connection) -> Vec<CheckResult> {
     match list(memory) {
         Ok(vaults) => vaults.iter().map(read).collect(),
         // A schema that demands a tenant leaves the default one without vaults.
-        Err(error) if error.message.contains("tenant") => Vec::new(),
+        Err(error) if error.code == Code::TenantMissingRequired => Vec::new(),
         Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }
 }

@@ -217,6 +217,7 @@ impl VaultSync<'_> {
         }
         let without_file: HashSet<NodeId> =
             self.lost_records().map(|(_, record)| self.current(record.node)).collect();
+        let view = self.memory.store.view();
         let mut changes = Vec::new();
         for group in &self.plan.groups {
             let mut change = NameChange {
@@ -242,7 +243,15 @@ impl VaultSync<'_> {
             change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
             // Two copies may give the same name; the record of one that is gone goes all the same.
             let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
-            if change.is_revived || has_lost || !change.lost.is_empty() || !change.gained.is_empty() {
+            // An exchange of names was interrupted.
+            let key = group.node.and_then(|node| view.find(node)).map(|ix| view.key(ix));
+            let is_moving = key.is_some_and(names::is_moving);
+            if change.is_revived
+                || has_lost
+                || is_moving
+                || !change.lost.is_empty()
+                || !change.gained.is_empty()
+            {
                 changes.push(change);
             }
         }

@@ -81,6 +81,11 @@ pub(super) struct MovingNote {
     former: Option<String>,
 }
 
+/// Whether a key is that of a note between the two steps.
+pub(super) fn is_moving(key: &str) -> bool {
+    key.starts_with(MOVING)
+}
+
 /// What is known about the owners of names.
 pub(super) struct NameOwners<'a> {
     /// The name of the vault.
@@ -101,7 +106,7 @@ pub(super) fn release(tx: &mut Tx<'_>, change: &NameChange) -> Result<Option<Mov
     let Some(mut node) = tx.node(id)? else { return Ok(None) };
     let before = node.clone();
     let is_move = !change.gained.is_empty();
-    let is_moving = node.key.starts_with(MOVING);
+    let is_moving = is_moving(&node.key);
     let takes_key = change.is_own
         && (is_moving || change.lost.contains(&node.key))
         && (is_move || !change.kept.is_empty());
