@@ -220,6 +220,18 @@ const SESSION: &[&[&str]] = &[
     &["profile", "remote", "status"],
     &["profile", "remote", "detach"],
     &["profile", "remote", "status"],
+    &["vault", "list"],
+    &["vault", "add", "vault"],
+    &["vault", "add", "vault"],
+    &["vault", "add", "nothing-here"],
+    &["vault", "list"],
+    &["vault", "status", "vault"],
+    &["vault", "sync"],
+    &["vault", "sync", "another"],
+    &["vault", "write-back", "vault"],
+    &["import", "vault"],
+    &["vault", "remove", "vault"],
+    &["vault", "remove", "vault"],
     &["calibrate"],
     &["query", "--calibrate", "--from", "/nowhere"],
     &["eval-live", "/nowhere"],
@@ -241,6 +253,9 @@ fn every_op_gives_the_same_answer_with_and_without_a_daemon() {
             "many.jsonl",
             "{\"title\":\"Lentil soup\"}\n{\"title\":\"x\",\"key\":\"btree\"}\n{\"title\":\"Lentil soup\"}\n",
         );
+        world.write("vault/harbour.md", "# Harbour\n\nThe crane stands on the [[quay]], see [[nowhere]].\n");
+        world.write("vault/town/quay.md", "---\ntitle: [\n---\nBroken\n");
+        world.write("vault/quay.md", "# Quay\n\nClosed until Friday. #closed\n");
         world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
     }
     served.start_daemon();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The guides in `docs/`; each has a test below.
-const GUIDES: [&str; 13] = [
+const GUIDES: [&str; 14] = [
     "agents.md",
     "assistants.md",
     "configuration.md",
@@ -19,6 +19,7 @@ const GUIDES: [&str; 13] = [
     "profiles-and-sync.md",
     "rest.md",
     "search.md",
+    "vaults.md",
 ];
 
 fn top() -> PathBuf {
@@ -36,6 +37,11 @@ fn run(document: &str) {
 #[test]
 fn the_readme_prints_what_it_shows() {
     run("README.md");
+}
+
+#[test]
+fn the_guide_to_vaults_prints_what_it_shows() {
+    run("docs/vaults.md");
 }
 
 #[test]

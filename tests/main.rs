@@ -39,3 +39,4 @@ mod store_of_0_1;
 mod support;
 mod sync;
 mod tenants;
+mod vault;

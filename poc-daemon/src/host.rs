@@ -11,7 +11,8 @@ use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
-use poc_notes::freshness;
+use poc_notes::vault::{self, VaultStatus};
+use poc_notes::{Memory, freshness};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -72,6 +73,10 @@ impl Daemon for Shared {
             problems.push(error.line());
             None
         });
+        let vaults = all_vaults(&self.memory).unwrap_or_else(|error| {
+            problems.push(error.line());
+            Vec::new()
+        });
         let (config, address) = (&self.memory.config, self.http.get());
         DaemonStatus {
             pid: std::process::id(),
@@ -86,6 +91,7 @@ impl Daemon for Shared {
             running: running.into_iter().map(|run| run.agent).collect(),
             next,
             reloaded: *self.reloaded.lock(),
+            vaults,
             problems,
             recovered: self.memory.store.recovery().notes.clone(),
             settings: self.memory.fingerprint.clone(),
@@ -111,4 +117,15 @@ impl Daemon for Shared {
     fn follow(&self, transcript: &Path) {
         self.transcripts.follow(transcript);
     }
+
+    fn vaults_changed(&self) {
+        self.vaults.notify_one();
+    }
+}
+
+/// The state of the vaults of all tenants.
+fn all_vaults(memory: &Memory) -> Result<Vec<VaultStatus>> {
+    let tenants = memory.store.tenants()?;
+    let states = tenants.iter().map(|(tenant, _)| vault::status(&memory.of(tenant)));
+    Ok(states.collect::<Result<Vec<_>>>()?.concat())
 }

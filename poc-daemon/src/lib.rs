@@ -20,6 +20,7 @@ mod shared;
 mod throttle;
 mod transcript_queue;
 mod transcripts;
+mod vaults;
 mod watch;
 
 use clap::Parser;

@@ -4,7 +4,9 @@
 use crate::arguments::Arguments;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
-use crate::{checkpoint, compaction, log, pools, refresh, schedule, service_manager, transcripts, watch};
+use crate::{
+    checkpoint, compaction, log, pools, refresh, schedule, service_manager, transcripts, vaults, watch,
+};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -97,11 +99,12 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, captured, saved, compacted, notified, served, connections) = tokio::join!(
+        let (scheduled, watched, refreshed, captured, synced, saved, compacted, notified, served, connections) = tokio::join!(
             task(&shared, "schedule", schedule::run(shared.clone())),
             task(&shared, "watch", watch::run(shared.clone())),
             task(&shared, "refresh", refresh::run(shared.clone())),
             task(&shared, "transcripts", transcripts::run(shared.clone())),
+            task(&shared, "vaults", vaults::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
@@ -112,6 +115,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(watched)
             .and(refreshed)
             .and(captured)
+            .and(synced)
             .and(saved)
             .and(compacted)
             .and(notified)

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) pools: Pools,
     /// The transcripts that hooks have named.
     pub(crate) transcripts: TranscriptQueue,
+    /// Wakes the task that synchronises vaults: one was bound or unbound.
+    pub(crate) vaults: Notify,
     /// The metrics of this process.
     pub(crate) metrics: Metrics,
     /// The address of the HTTP server, once it listens.
@@ -68,6 +70,7 @@ impl Shared {
             run_limiter: RunLimiter::default(),
             pools: Pools::new(&memory.config),
             transcripts: TranscriptQueue::default(),
+            vaults: Notify::new(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             sessions: Sessions::load(memory.paths.page_sessions()),

@@ -3,7 +3,7 @@
 //! File events make a reload fast. A regular scan makes it certain, even if events are lost. A scan
 //! reads all files and applies only differences, so the files decide and not the events.
 
-mod debounce;
+pub(crate) mod debounce;
 mod watched_paths;
 
 use crate::reconcile::{CatalogEvent, Pending, Reconciliation, ScanResult};

@@ -43,6 +43,11 @@ impl Debounce {
         self.events = Some((first, now));
     }
 
+    /// Whether there was an event since the last scan.
+    pub(crate) fn has_events(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// When to scan next.
     pub(crate) fn deadline(&self) -> Instant {
         let quiet =

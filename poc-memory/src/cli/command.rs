@@ -55,6 +55,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("daemon", "Start and stop the daemon, and show its status and log"),
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
     ("profile", "Manage profiles (separate memories) and synchronise them"),
+    ("vault", "Keep notes in step with folders of Markdown"),
     ("profile remote", "Synchronise this memory with another one"),
 ];
 

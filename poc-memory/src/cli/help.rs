@@ -110,6 +110,7 @@ const GROUPS: &[Group] = &[
             "delete",
             "consolidate",
             "export",
+            "vault",
             "backup",
             "restore",
             "compact",

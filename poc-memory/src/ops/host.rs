@@ -6,6 +6,7 @@ use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
+use poc_notes::vault::VaultStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -59,6 +60,9 @@ pub trait Daemon: Sync {
 
     /// Captures the transcript of a session, now and whenever it changes. Returns immediately.
     fn follow(&self, transcript: &Path);
+
+    /// Watches the folders that are bound now. Returns immediately.
+    fn vaults_changed(&self);
 }
 
 /// The status of a daemon.
@@ -91,6 +95,9 @@ pub struct DaemonStatus {
     pub next: Option<(String, Timestamp)>,
     /// When agents were last reloaded.
     pub reloaded: Option<Timestamp>,
+    /// The folders of Markdown that are bound, of all tenants.
+    #[serde(default)]
+    pub vaults: Vec<VaultStatus>,
     /// Problems, one line each; empty if there are none.
     pub problems: Vec<String>,
     /// Damage found when it opened the store, and how it was repaired.

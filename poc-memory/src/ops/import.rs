@@ -5,6 +5,7 @@ use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::import::{self, ImportOptions, ImportSource, Skipped, SourceLocation};
+use poc_notes::vault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,6 +154,17 @@ impl Op for Import {
             Input::Path(path) => ImportSource::Path(path),
             Input::Text(text) => ImportSource::Text(text),
         };
+        if let ImportSource::Path(path) = &source
+            && let Some(vault) = vault::bound_folder(ctx.memory, path)?
+        {
+            return Err(Error::conflict(format!(
+                "`{}` is in the vault `{}`, whose notes follow its files",
+                path.display(),
+                vault.name
+            ))
+            .hint(format!("`poc-memory vault sync '{}'` synchronises it now", vault.name))
+            .field("from"));
+        }
         let options = ImportOptions {
             node_type: self.node_type,
             keywords: self.keywords,

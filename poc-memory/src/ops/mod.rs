@@ -59,6 +59,7 @@ pub mod tenancy;
 mod tests;
 mod text;
 mod undo;
+mod vault;
 mod view;
 mod visit;
 mod weight;
@@ -81,6 +82,7 @@ pub use page::PageLink;
 pub use request::FormerText;
 pub use screen::{Emphasis, Screen, StyledText};
 pub(crate) use text::{plural, second, table};
+pub(crate) use vault::lag;
 
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
@@ -171,6 +173,12 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<profile::RemoteStatus>(),
     OpDef::of::<profile::RemoteSync>(),
     OpDef::of::<profile::RemoteDetach>(),
+    OpDef::of::<vault::VaultAdd>(),
+    OpDef::of::<vault::VaultList>(),
+    OpDef::of::<vault::VaultStatusRequest>(),
+    OpDef::of::<vault::VaultSyncRequest>(),
+    OpDef::of::<vault::VaultWriteBack>(),
+    OpDef::of::<vault::VaultRemove>(),
     OpDef::of::<view::ViewRequest>(),
     OpDef::of::<hook::Hook>(),
     OpDef::of::<pipeline::PipelineCheck>(),

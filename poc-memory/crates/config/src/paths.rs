@@ -194,6 +194,11 @@ impl Paths {
         self.data.join("transcripts")
     }
 
+    /// What the scans of bound folders found last.
+    pub fn vaults(&self) -> PathBuf {
+        self.data.join("vaults")
+    }
+
     /// The daemon's log.
     pub fn daemon_log(&self) -> PathBuf {
         self.data.join("daemon.log")

@@ -196,6 +196,7 @@ pub(super) fn is_note_table(table: Table) -> bool {
         | Table::Meta
         | Table::Changes
         | Table::Tenants
-        | Table::Samples => false,
+        | Table::Samples
+        | Table::Vaults => false,
     }
 }

@@ -57,6 +57,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod undo;
+pub mod vault;
 pub mod visit;
 pub mod weight;
 pub mod write;

@@ -3,6 +3,7 @@
 use super::interchange::Note;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use serde::Serialize;
+use std::ops::Range;
 
 /// The file of a note.
 pub fn write(note: &Note) -> Result<String> {
@@ -28,21 +29,32 @@ pub struct Parts<'a> {
 
 /// Splits a file into front matter and body. A file whose front matter is not closed is all body.
 pub fn split(text: &str) -> Parts<'_> {
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    let all_body = Parts { front: "", body: trimmed(text) };
-    let Some(rest) = text.strip_prefix("---").and_then(line_end) else { return all_body };
-    let mut at = 0;
+    let Some(range) = front_range(text) else {
+        return Parts { front: "", body: trimmed(text.strip_prefix(BOM).unwrap_or(text)) };
+    };
+    let behind = text.get(range.end..).and_then(|rest| rest.split_inclusive('\n').next()).map_or(0, str::len);
+    let behind = text.get(range.end + behind..).unwrap_or_default();
+    let body = trimmed(line_end(behind).unwrap_or(behind));
+    Parts { front: text.get(range).unwrap_or_default(), body }
+}
+
+/// Where the YAML between the lines `---` of a file is; `None` if it has no front matter, or it is not closed.
+pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
+    let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
+    let rest = text.get(bom..)?.strip_prefix("---").and_then(line_end)?;
+    let start = text.len() - rest.len();
+    let mut at = start;
     for line in rest.split_inclusive('\n') {
         if matches!(line.trim_end(), "---" | "...") && !line.starts_with(char::is_whitespace) {
-            let front = rest.get(..at).unwrap_or_default();
-            let behind = rest.get(at + line.len()..).unwrap_or_default();
-            let body = trimmed(line_end(behind).unwrap_or(behind));
-            return Parts { front, body };
+            return Some(start..at);
         }
         at += line.len();
     }
-    all_body
+    None
 }
+
+/// The mark at the beginning of a file that says it is Unicode.
+const BOM: &str = "\u{FEFF}";
 
 /// Parses front matter; an error has the line and column within the whole file.
 pub fn front<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {

@@ -48,9 +48,9 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
 }
 
 /// Whether the records of a table are kept when a change is undone: samples were counted and others were added
-/// since; the name of a tenant stays.
+/// since; the name of a tenant stays; a vault's record of a file says what was read from the file, which stays as it is.
 fn is_kept(table: Table) -> bool {
-    matches!(table, Table::Samples | Table::Tenants)
+    matches!(table, Table::Samples | Table::Tenants | Table::Vaults)
 }
 
 /// Restores records to what they were before the writes: all of them, or none and returns the reason.

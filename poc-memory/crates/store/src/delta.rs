@@ -82,6 +82,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Samples
         | Table::AgentStates
         | Table::Frames
+        | Table::Vaults
         | Table::Proposals
         | Table::Promises => None,
     })

@@ -56,11 +56,13 @@ pub enum Table {
     Promises = 20,
     /// Node id, path of a file → what surrounds the text of the node in the Markdown file that it came from.
     Frames = 21,
+    /// Number of a vault (big-endian u32) → its binding; the same, path of a file → what the note of the file was made from.
+    Vaults = 22,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 21] = [
+    pub const ALL: [Table; 22] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -82,6 +84,7 @@ impl Table {
         Table::Proposals,
         Table::Promises,
         Table::Frames,
+        Table::Vaults,
     ];
 
     /// Whether all tenants share the table. Of any other, each tenant has its own.
@@ -166,7 +169,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=21).contains(&number));
+            assert_eq!(table.is_ok(), (1..=22).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

@@ -60,6 +60,7 @@ mod tests {
             running: Vec::new(),
             next: None,
             reloaded: None,
+            vaults: Vec::new(),
             problems: Vec::new(),
             recovered: Vec::new(),
             settings: config.fingerprint(),

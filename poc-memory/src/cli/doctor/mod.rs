@@ -5,6 +5,7 @@ mod agents;
 mod daemon;
 mod settings;
 mod store;
+mod vaults;
 
 pub(super) use settings::problems;
 
@@ -15,8 +16,8 @@ use crate::ops::checks::{self, CheckResult, CheckState};
 use poc_graph::error::{Exit, Result};
 use serde::Serialize;
 
-/// Check the installation: folders, settings, store, indexes, embedder, cross-encoder, models, daemon and
-/// agents, with hints how to fix problems
+/// Check the installation: folders, settings, store, indexes, embedder, cross-encoder, models, daemon,
+/// vaults and agents, with hints how to fix problems
 #[derive(Debug, clap::Args)]
 pub(super) struct Doctor {
     /// Also check that model providers can be reached
@@ -50,8 +51,9 @@ impl LocalCommand for Doctor {
             findings.extend(checks::embedder::check(&config, &session.paths.store()));
             findings.extend(checks::reranker::check(&config));
             findings.extend(checks::models::check(&config, self.online));
-            let (more, memory) = store::check(&session.paths, config, daemon);
+            let (more, mut memory) = store::check(&session.paths, config, daemon);
             findings.extend(more);
+            findings.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }
         // Several checks read the settings; each problem of theirs is listed once.

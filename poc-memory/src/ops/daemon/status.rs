@@ -1,6 +1,7 @@
 //! `daemon status`
 
-use crate::ops::{Access, Ctx, DaemonStatus, Op, Route};
+use crate::ops::vault::lag;
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, plural};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,9 @@ impl Op for DaemonStatusRequest {
         if let Some((agent, at)) = &status.next {
             line("next", format!("{agent} at {at}"));
         }
+        for vault in &status.vaults {
+            line("vault", format!("{}: {}, {}", vault.name, plural(vault.files, "file"), lag(vault)));
+        }
         for problem in &status.problems {
             line("problem", problem.clone());
         }
@@ -81,6 +85,7 @@ mod tests {
             running: vec!["linker".into()],
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
             reloaded: Some(at("2026-11-21T09:00:00Z")),
+            vaults: Vec::new(),
             problems: vec!["agent `x`: x.toml:3: unknown key `modle`".into()],
             recovered: Vec::new(),
             settings: String::new(),

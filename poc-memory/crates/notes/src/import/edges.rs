@@ -3,7 +3,7 @@
 use super::foreign::NoteLink;
 use super::location::SourceLocation;
 use super::run::{Import, PendingEdges};
-use super::wikilinks;
+use super::{references, wikilinks};
 use crate::batch::separate_note_errors;
 use crate::link;
 use poc_graph::error::{Error, Result};
@@ -48,7 +48,8 @@ impl Import<'_> {
                 PendingEdges::Foreign { src: Some(src), links, replaces, .. } => {
                     let edges = self.links(*src, links, &names, &pending, place)?;
                     if *replaces {
-                        outdated.push((*src, edges.iter().map(|ready| ready.edge.dst).collect::<Vec<_>>()));
+                        let own = edges.iter().filter(|ready| ready.edge.src == *src);
+                        outdated.push((*src, own.map(|ready| ready.edge.dst).collect::<Vec<_>>()));
                     }
                     ready.extend(edges);
                 }
@@ -94,6 +95,15 @@ impl Import<'_> {
                 }
             }
         }
+        // A file with the text of another is a name of the same note.
+        for (_, edges) in pending {
+            if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
+                for last in own.iter().filter_map(|name| name.rsplit('/').next()) {
+                    let owner = last_parts.entry(last.to_lowercase()).or_insert(Some(*src));
+                    *owner = owner.filter(|owner| owner == src);
+                }
+            }
+        }
         names.extend(last_parts.into_iter().filter_map(|(name, id)| Some((name, id?))));
         for (_, edges) in pending {
             if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
@@ -113,23 +123,37 @@ impl Import<'_> {
     ) -> Result<Vec<ResolvedEdge>> {
         let mut ready: Vec<ResolvedEdge> = Vec::new();
         let now = self.memory.now();
-        for NoteLink { target, reason } in links {
-            let Some(dst) = self.find(target, names)? else {
+        let file = match pending.get(place) {
+            Some((SourceLocation::File(file), _)) => file.as_str(),
+            _ => "",
+        };
+        for link in links {
+            let from = link.from.as_deref().map(|from| self.find(&from.to_owned().into(), file, names));
+            let (dst, src) = (self.find(link, file, names)?, from.transpose()?.unwrap_or(Some(src)));
+            let (Some(dst), Some(src)) = (dst, src) else {
                 if let Some((place, _)) = pending.get(place) {
-                    self.report.unresolved.push((place.clone(), target.clone()));
+                    self.report.unresolved.push((place.clone(), link.target.clone()));
                 }
                 continue;
             };
-            if dst != src && !ready.iter().any(|other| other.edge.dst == dst) {
-                let edge = link_edge(src, dst, &self.cause.actor, reason, now);
+            let is_same = |other: &ResolvedEdge| other.edge.src == src && other.edge.dst == dst;
+            if dst != src && !ready.iter().any(is_same) {
+                let edge = link_edge(src, dst, &self.cause.actor, &link.reason, now);
                 ready.push(ResolvedEdge { place, edge });
             }
         }
         Ok(ready)
     }
 
-    /// The target of a link: tried as written, then without its heading.
-    fn find(&self, target: &str, names: &Names) -> Result<Option<NodeId>> {
+    /// The target of a link: a path from the folder of its file on; any other as written, then without its heading.
+    fn find(&self, link: &NoteLink, file: &str, names: &Names) -> Result<Option<NodeId>> {
+        if link.is_path
+            && let Some(path) = references::joined(file, &link.target)
+            && let Some(id) = names.get(&path.to_lowercase())
+        {
+            return Ok(Some(*id));
+        }
+        let target = link.target.as_str();
         for name in [target, wikilinks::without_heading(target)] {
             if let Some(id) = self.memory.store.find_key(name)? {
                 return Ok(Some(id));

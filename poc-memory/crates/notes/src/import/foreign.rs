@@ -1,12 +1,13 @@
 //! Notes of other tools: reads fields by their common names.
 
 use super::options::ImportOptions;
-use super::wikilinks;
+use super::{references, wikilinks};
 use crate::Draft;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeType, Trust, title_of};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A field of a note of another tool.
@@ -83,17 +84,21 @@ pub(super) struct ForeignNote {
 }
 
 /// A link of a note.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct NoteLink {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NoteLink {
     /// The name of the note it leads to, as written.
     pub target: String,
     /// Why it exists; may be empty.
     pub reason: String,
+    /// Whether the target is a path that starts at the folder of the file.
+    pub is_path: bool,
+    /// The name of the note where it begins, if that is another note than the one that contains it.
+    pub from: Option<String>,
 }
 
 impl From<String> for NoteLink {
     fn from(target: String) -> NoteLink {
-        NoteLink { target, reason: String::new() }
+        NoteLink { target, ..NoteLink::default() }
     }
 }
 
@@ -155,7 +160,8 @@ impl ForeignNote {
             draft.source = session.as_ref().map(|session| format!("session: {session}"));
         }
         let body = draft.body.get_or_insert_default();
-        links.extend(wikilinks::targets(body).into_iter().map(NoteLink::from));
+        let targets = wikilinks::targets(body).into_iter();
+        links.extend(targets.filter(|target| !references::is_attachment(target)).map(NoteLink::from));
         if draft.title.is_none() {
             let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
             // An update takes its title from the new text, too.
@@ -167,7 +173,11 @@ impl ForeignNote {
     fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
         let draft = &mut self.draft;
         let Some(own) = field_of(name) else {
-            self.ignored.push(name.to_owned());
+            let links = references::in_property(name, &value);
+            if links.is_empty() {
+                self.ignored.push(name.to_owned());
+            }
+            self.links.extend(links);
             return Ok(());
         };
         match own {

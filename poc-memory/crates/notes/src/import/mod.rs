@@ -12,6 +12,7 @@ mod foreign;
 mod format;
 mod location;
 mod options;
+pub(crate) mod references;
 mod restore;
 mod run;
 mod sessions;
@@ -22,16 +23,21 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod transcript;
+mod vault_note;
 mod warnings;
 mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
+pub(crate) use foreign::NoteLink;
 pub use location::SourceLocation;
 pub use options::ImportOptions;
 pub use run::ImportReport;
+pub(crate) use run::PROVENANCE;
 pub use skipped::{Skipped, SkippedCounts};
 pub use source::ImportSource;
 pub use transcript::Assistant;
+pub(crate) use vault_note::{VaultNote, read_vault_note};
+pub(crate) use wikilinks::without_heading;
 
 use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};

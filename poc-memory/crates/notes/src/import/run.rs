@@ -17,7 +17,7 @@ use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Prefix of the provenance of imported notes; the name of the file follows.
-pub(super) const PROVENANCE: &str = "import:";
+pub(crate) const PROVENANCE: &str = "import:";
 
 /// The result of an import.
 #[derive(Clone, Debug, Default)]

@@ -28,7 +28,7 @@ pub(super) fn target(link: &str) -> String {
 }
 
 /// A target without its heading.
-pub(super) fn without_heading(target: &str) -> &str {
+pub(crate) fn without_heading(target: &str) -> &str {
     target.split('#').next().unwrap_or_default().trim_end()
 }
 

@@ -29,44 +29,50 @@ impl Format for BasicMemory {
 
     fn recognises(&self, sample: &Sample) -> bool {
         let is_markdown = matches!(sample.extension.as_str(), "md" | "markdown");
-        is_markdown
-            && sample.text().is_some_and(|text| {
-                let front = markdown::split(text).front;
-                front.lines().any(|line| line.starts_with("permalink:"))
-            })
+        is_markdown && sample.text().is_some_and(is_permalinked)
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let text = file.text(import.longest())?;
-        let note = read_parts(&text, file, import).map(|mut note| {
-            if let ParsedNote::Foreign(foreign) = &mut note {
-                let markdown::Parts { front, body } = markdown::split(&text);
-                let properties: Value = markdown::front(front).unwrap_or_default();
-                if let Some(permalink) = json::text(&properties, "permalink") {
-                    foreign.ignored.retain(|field| field != "permalink");
-                    foreign.draft.key = Some(permalink.to_owned());
-                }
-                let tags = body.lines().flat_map(observation_tags);
-                foreign.draft.keywords.get_or_insert_default().extend(tags);
-                for line in body.lines() {
-                    let Some(relation) = relation(line) else { continue };
-                    let link = foreign.links.iter_mut().find(|link| link.target == relation.target);
-                    if let Some(link) = link {
-                        link.reason = relation.reason;
-                    }
-                }
-                // Relations lead to titles and to file names.
-                foreign.names.extend(foreign.draft.title.clone());
-                foreign.names.extend(file.key());
-                // Its types, such as `note`, say nothing here.
-                if foreign.draft.node_type.as_deref().is_some_and(|name| import.known_type(name).is_err()) {
-                    foreign.draft.node_type = import.options.node_type.clone();
-                }
-            }
-            note
-        });
+        let note = read_note(&text, file, import);
         import.take(file.location(), text.len(), note)
     }
+}
+
+/// Whether a text has the property `permalink`.
+pub(super) fn is_permalinked(text: &str) -> bool {
+    markdown::split(text).front.lines().any(|line| line.starts_with("permalink:"))
+}
+
+/// The note of a file.
+pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
+    read_parts(text, file, import).map(|mut note| {
+        if let ParsedNote::Foreign(foreign) = &mut note {
+            let markdown::Parts { front, body } = markdown::split(text);
+            let properties: Value = markdown::front(front).unwrap_or_default();
+            if let Some(permalink) = json::text(&properties, "permalink") {
+                foreign.ignored.retain(|field| field != "permalink");
+                foreign.draft.key = Some(permalink.to_owned());
+            }
+            let tags = body.lines().flat_map(observation_tags);
+            foreign.draft.keywords.get_or_insert_default().extend(tags);
+            for line in body.lines() {
+                let Some(relation) = relation(line) else { continue };
+                let link = foreign.links.iter_mut().find(|link| link.target == relation.target);
+                if let Some(link) = link {
+                    link.reason = relation.reason;
+                }
+            }
+            // Relations lead to titles and to file names.
+            foreign.names.extend(foreign.draft.title.clone());
+            foreign.names.extend(file.key());
+            // Its types, such as `note`, say nothing here.
+            if foreign.draft.node_type.as_deref().is_some_and(|name| import.known_type(name).is_err()) {
+                foreign.draft.node_type = import.options.node_type.clone();
+            }
+        }
+        note
+    })
 }
 
 /// The tags of an observation.
@@ -89,5 +95,5 @@ fn relation(line: &str) -> Option<NoteLink> {
     }
     let reason = format!("{} {}", kind.trim(), context.trim()).trim().to_owned();
     let target = crate::import::wikilinks::target(target);
-    Some(NoteLink { target, reason })
+    Some(NoteLink { target, reason, ..NoteLink::default() })
 }

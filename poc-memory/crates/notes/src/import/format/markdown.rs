@@ -3,12 +3,15 @@
 use super::{Class, Format};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
+use crate::import::references::{self, References};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::interchange::Note;
 use crate::markdown;
 use crate::markdown_frame::MarkdownFrame;
+use poc_graph::NodeType;
 use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
 use serde_json::{Map, Value};
 
 /// Markdown.
@@ -56,10 +59,46 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     }
     let key = file.key();
     let is_file = key.is_some();
-    let mut note = ForeignNote::read(fields, Some(parts.body), key, import.options, import.provenance())?;
+    let mut note =
+        ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
+    add_references(&mut note, parts.body);
+    if let Some(key) = key {
+        add_date(&mut note, &key);
+        // Links name the file, whatever key the front matter gives.
+        note.names.push(key);
+    }
     // A text in the front matter is not what the frame surrounds.
     if is_file && note.draft.body.as_deref() == Some(parts.body) {
         note.frame = Some(MarkdownFrame::of(text, file.name.clone(), import.provenance().to_owned()));
     }
     Ok(ParsedNote::Foreign(Box::new(note)))
 }
+
+/// Adds links that are no `[[links]]`, and tags of the text as keywords.
+pub(super) fn add_references(note: &mut ForeignNote, body: &str) {
+    let References { links, tags } = references::in_body(body);
+    for link in links {
+        if !note.links.iter().any(|known| known.target == link.target && known.is_path == link.is_path) {
+            note.links.push(link);
+        }
+    }
+    note.draft.keywords.get_or_insert_default().extend(tags);
+}
+
+/// A note whose name begins with a date is of that day; if the name is nothing else, it records an occasion.
+fn add_date(note: &mut ForeignNote, key: &str) {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    let (day, rest) = name.split_at_checked(DAY.len()).unwrap_or_default();
+    let is_day = day.bytes().zip(DAY.bytes()).all(|(byte, form)| (form == b'-') == (byte == b'-'));
+    if !is_day || rest.starts_with(char::is_alphanumeric) {
+        return;
+    }
+    let Ok(day) = Timestamp::parse(day) else { return };
+    note.draft.created.get_or_insert(day);
+    if rest.is_empty() {
+        note.draft.node_type.get_or_insert_with(|| NodeType::EPISODIC.to_owned());
+    }
+}
+
+/// The form of a day in names of files.
+const DAY: &str = "YYYY-MM-DD";

@@ -49,7 +49,7 @@ impl Format for McpMemory {
                     links
                         .entry(from.to_owned())
                         .or_default()
-                        .push(NoteLink { target: to.to_owned(), reason });
+                        .push(NoteLink { reason, ..NoteLink::from(to.to_owned()) });
                 }
                 (kind, _) => {
                     let error = Error::invalid(match kind {

@@ -1,6 +1,7 @@
 //! The formats that import reads, one per file.
 
 mod basic_memory;
+mod canvas;
 mod chatgpt;
 mod claude_ai;
 mod claude_code;
@@ -21,6 +22,7 @@ mod tests;
 mod text;
 pub(super) mod transcripts;
 
+use super::ParsedNote;
 use super::run::Import;
 use super::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
@@ -69,6 +71,7 @@ pub(super) const FORMATS: &[&dyn Format] = &[
     &letta::Letta,
     &basic_memory::BasicMemory,
     &markdown::Markdown,
+    &canvas::Canvas,
     &json_lines::JsonLines,
     &csv::Csv,
     #[cfg(feature = "documents")]
@@ -77,6 +80,20 @@ pub(super) const FORMATS: &[&dyn Format] = &[
     &html::Html,
     &text::Text,
 ];
+
+/// The note of a file of a vault with this text.
+///
+/// # Errors
+/// `invalid_argument` if the file as a whole cannot be read.
+pub(super) fn vault_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
+    if file.name.to_lowercase().ends_with(".canvas") {
+        return canvas::read_canvas(text, file, import);
+    }
+    match basic_memory::is_permalinked(text) {
+        true => basic_memory::read_note(text, file, import),
+        false => markdown::read_parts(text, file, import),
+    }
+}
 
 /// The format of a file by its content.
 pub(super) fn recognise(sample: &Sample) -> Option<&'static dyn Format> {

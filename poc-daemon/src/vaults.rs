@@ -1,0 +1,145 @@
+//! Keeps notes in step with bound folders.
+//!
+//! Events of the file system make a sync fast. A regular scan makes it certain, also of what was changed while no daemon
+//! ran. A sync compares the files with the records of the store, so the files decide and not the events.
+
+mod watcher;
+
+use crate::reconcile::Pending;
+use crate::shared::Shared;
+use crate::watch::debounce::Debounce;
+use parking_lot::Mutex;
+use poc_graph::error::Result;
+use poc_notes::Memory;
+use poc_notes::vault::{self, SyncOptions, VaultBinding, VaultReport};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Notify;
+use watcher::VaultWatcher;
+
+/// Synchronises bound folders until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let changed = Arc::new(Notify::new());
+    let state = Arc::new(Mutex::new(VaultSyncs::new(changed.clone())));
+    let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
+    debounce.event(Instant::now());
+    loop {
+        let poll = tokio::select! {
+            () = shared.stopped() => return,
+            () = shared.vaults.notified() => {
+                state.lock().all = true;
+                debounce.event(Instant::now());
+                continue;
+            }
+            () = changed.notified() => {
+                debounce.event(Instant::now());
+                continue;
+            }
+            () = tokio::time::sleep_until(debounce.deadline().into()) => !debounce.has_events(),
+        };
+        debounce.begin();
+        let (syncing, state) = (shared.clone(), state.clone());
+        let synced = shared.pools.background.run(move || state.lock().run(&syncing, poll));
+        let is_busy = synced.await.unwrap_or_else(|error| {
+            tracing::error!("a sync of the vaults failed: {error}");
+            false
+        });
+        debounce.end(Instant::now(), Pending::default());
+        if is_busy {
+            debounce.event(Instant::now());
+        }
+    }
+}
+
+/// The syncs of all vaults.
+struct VaultSyncs {
+    watcher: VaultWatcher,
+    /// Whether every vault is due.
+    all: bool,
+    /// What was said about each vault last, so that a lasting problem is logged once.
+    said: HashMap<PathBuf, Vec<String>>,
+}
+
+impl VaultSyncs {
+    fn new(changed: Arc<Notify>) -> VaultSyncs {
+        VaultSyncs { watcher: VaultWatcher::new(changed), all: true, said: HashMap::new() }
+    }
+
+    /// Synchronises every vault with changed files, or all. Returns whether files were being written meanwhile.
+    fn run(&mut self, shared: &Shared, poll: bool) -> bool {
+        let all = std::mem::take(&mut self.all) || poll;
+        let paths = self.watcher.take_events();
+        let mut is_busy = false;
+        let tenants = match shared.memory.store.tenants() {
+            Ok(tenants) => tenants,
+            Err(error) => {
+                tracing::warn!("the vaults cannot be read: {}", error.line());
+                return false;
+            }
+        };
+        for (tenant, _) in tenants {
+            let memory = shared.memory.of(&tenant);
+            let vaults = vault::bindings(&memory).unwrap_or_else(|error| {
+                tracing::warn!("the vaults cannot be read: {}", error.line());
+                Vec::new()
+            });
+            for vault in vaults {
+                let is_inside = |path: &PathBuf| path.starts_with(&vault.folder);
+                if !shared.is_stopping() && (all || paths.iter().any(is_inside)) {
+                    // The watch comes before the scan, so that a change after the scan is an event.
+                    self.watcher.watch(&vault.folder);
+                    let synced = vault::sync(&memory, &vault, &SyncOptions::default(), &|_, _| {});
+                    is_busy |= self.report(&vault, &memory, synced);
+                }
+            }
+        }
+        is_busy
+    }
+
+    /// Logs what a sync did. Returns whether files were being written meanwhile.
+    fn report(&mut self, vault: &VaultBinding, memory: &Memory, synced: Result<VaultReport>) -> bool {
+        let name = vault.name.as_str();
+        let (report, problems) = match synced {
+            Ok(report) => {
+                let problems = report
+                    .refused
+                    .iter()
+                    .map(|problem| format!("`{}`: {}", problem.file, problem.error.line()));
+                let problems = problems.collect();
+                (report, problems)
+            }
+            Err(error) => (VaultReport::default(), vec![error.line()]),
+        };
+        if report.is_changed() {
+            tracing::info!(
+                vault = name,
+                tenant = %memory.store.tuple(),
+                added = report.added,
+                updated = report.updated,
+                renamed = report.renamed.len(),
+                retired = report.retired,
+                links_added = report.links_added,
+                links_removed = report.links_removed,
+                "synchronised"
+            );
+        }
+        let said = self.said.entry(vault.folder.clone()).or_default();
+        for problem in problems.iter().filter(|problem| !said.contains(problem)) {
+            tracing::warn!(vault = name, "{problem}");
+        }
+        *said = problems;
+        report.busy > 0
+    }
+}
+
+/// Whether an event below a folder may concern a file of a vault: programs keep their own files in hidden ones.
+fn is_visible(path: &Path, root: &Path) -> bool {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let is_ignore_file = |name: &str| name.ends_with("ignore");
+    below
+        .iter()
+        .map(|part| part.to_string_lossy())
+        .all(|part| !part.starts_with('.') || is_ignore_file(&part))
+}

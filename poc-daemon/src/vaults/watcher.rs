@@ -1,0 +1,114 @@
+//! Watches the folders of vaults through the operating system.
+
+use super::is_visible;
+use notify::event::EventKind;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
+use poc_notes::vault;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Most paths of events that are kept until the next sync. With more, the folders stand for them.
+const MAX_EVENTS: usize = 1000;
+
+/// Watches folders, and collects the paths that have changed.
+pub(super) struct VaultWatcher {
+    /// `None` when the operating system offers no file events.
+    watcher: Option<RecommendedWatcher>,
+    /// The folders of the vaults.
+    roots: Arc<Mutex<BTreeSet<PathBuf>>>,
+    events: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// Folders for which a warning was logged.
+    warned: BTreeSet<PathBuf>,
+}
+
+impl VaultWatcher {
+    /// A watcher without folders. It notifies `changed` of events.
+    pub(super) fn new(changed: Arc<Notify>) -> VaultWatcher {
+        let roots: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let events: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let (known, collected) = (roots.clone(), events.clone());
+        let handler = move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let roots = known.lock();
+            let mut events = collected.lock();
+            let before = events.len();
+            if event.need_rescan() {
+                events.extend(roots.iter().cloned());
+                changed.notify_one();
+                return;
+            }
+            if !matches!(event.kind, EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_)) {
+                return;
+            }
+            for path in event.paths {
+                let Some(root) = roots.iter().find(|root| path.starts_with(root)) else { continue };
+                if is_visible(&path, root) {
+                    let is_full = events.len() >= MAX_EVENTS;
+                    events.insert(if is_full { root.clone() } else { path });
+                }
+            }
+            if events.len() > before {
+                changed.notify_one();
+            }
+        };
+        let watcher = notify::recommended_watcher(handler);
+        if let Err(error) = &watcher {
+            tracing::warn!(
+                "file events are not available, vaults are synchronised at the next scan: {error}"
+            );
+        }
+        VaultWatcher { watcher: watcher.ok(), roots, events, warned: BTreeSet::new() }
+    }
+
+    /// The paths that have changed since the last call.
+    pub(super) fn take_events(&self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut *self.events.lock())
+    }
+
+    /// Watches a vault: every folder in it that has notes or may get some. Watching a folder twice has no effect, and one
+    /// that was replaced is watched anew.
+    pub(super) fn watch(&mut self, root: &Path) {
+        self.roots.lock().insert(root.to_owned());
+        let Some(watcher) = &mut self.watcher else { return };
+        for folder in vault::folders(root) {
+            if let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive)
+                && folder.is_dir()
+                && self.warned.insert(folder.clone())
+            {
+                tracing::warn!(
+                    "`{}` cannot be watched, changes there follow at the next scan: {error}",
+                    folder.display()
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn changes_in_new_folders_are_events_and_hidden_files_are_none() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let mut watcher = VaultWatcher::new(Arc::default());
+        std::fs::create_dir(root.join("sub")).unwrap();
+        watcher.watch(&root);
+        watcher.take_events();
+        std::fs::create_dir(root.join(".hidden")).unwrap();
+        std::fs::write(root.join(".swp"), "x").unwrap();
+        std::fs::write(root.join("sub/a.md"), "x").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut events = BTreeSet::new();
+        while !events.contains(&root.join("sub/a.md")) {
+            assert!(Instant::now() < deadline, "no event: {events:?}");
+            events.extend(watcher.take_events());
+        }
+        assert_eq!(events, BTreeSet::from([root.join("sub/a.md")]));
+    }
+}

@@ -1,0 +1,117 @@
+//! Canvas files of Obsidian (JSON Canvas): cards with texts, files and addresses, and arrows between them.
+//!
+//! A canvas becomes one note: its text is that of its cards, and it links to the files that it shows. An arrow between
+//! two files becomes a link between their notes.
+
+use super::{Class, Format};
+use crate::import::ParsedNote;
+use crate::import::foreign::{ForeignNote, NoteLink};
+use crate::import::references::without_extension;
+use crate::import::run::Import;
+use crate::import::source_file::{Sample, SourceFile};
+use poc_graph::error::{Error, Result};
+use serde::Deserialize;
+use serde_json::Map;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Obsidian's canvas.
+pub(super) struct Canvas;
+
+/// A file of the format.
+#[derive(Deserialize)]
+struct CanvasFile {
+    #[serde(default)]
+    nodes: Vec<Card>,
+    #[serde(default)]
+    edges: Vec<Arrow>,
+}
+
+/// A card.
+#[derive(Deserialize)]
+struct Card {
+    id: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    file: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    label: String,
+}
+
+/// An arrow from one card to another.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Arrow {
+    from_node: String,
+    to_node: String,
+    #[serde(default)]
+    label: String,
+}
+
+impl Format for Canvas {
+    fn name(&self) -> &'static str {
+        "canvas"
+    }
+
+    fn about(&self) -> &'static str {
+        "canvas files of Obsidian"
+    }
+
+    fn class(&self) -> Class {
+        Class::Markdown
+    }
+
+    fn recognises(&self, sample: &Sample) -> bool {
+        sample.extension == "canvas"
+    }
+
+    fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
+        let text = file.text(import.longest())?;
+        let note = read_canvas(&text, file, import);
+        import.take(file.location(), text.len(), note)
+    }
+}
+
+/// The note of a canvas.
+pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
+    // A new canvas is an empty file.
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let canvas: CanvasFile = serde_json::from_str(text).map_err(|error| {
+        Error::invalid(format!("it is no canvas: {error}")).hint("open it in its editor and save it again")
+    })?;
+    let paragraphs = canvas.nodes.iter().flat_map(|card| {
+        let file = if card.file.is_empty() {
+            String::new()
+        } else {
+            format!("[[{}]]", without_extension(&card.file))
+        };
+        [card.label.clone(), card.text.clone(), card.url.clone(), file]
+    });
+    let body: Vec<String> = paragraphs.filter(|text| !text.trim().is_empty()).collect();
+    let name = Path::new(&file.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let key = file.key().map(|key| format!("{key}.canvas"));
+    let (body, provenance) = (body.join("\n\n"), import.provenance());
+    let fields = Map::from_iter([("title".to_owned(), name.clone().into())]);
+    let mut note = ForeignNote::read(fields, Some(&body), key, import.options, provenance)?;
+    super::markdown::add_references(&mut note, &body);
+    let files: HashMap<&str, &str> = canvas
+        .nodes
+        .iter()
+        .filter(|card| !card.file.is_empty())
+        .map(|card| (card.id.as_str(), without_extension(&card.file)))
+        .collect();
+    for arrow in &canvas.edges {
+        let ends = (files.get(arrow.from_node.as_str()), files.get(arrow.to_node.as_str()));
+        if let (Some(&from), Some(&to)) = ends {
+            let reason = if arrow.label.is_empty() { format!("canvas {name}") } else { arrow.label.clone() };
+            let link = NoteLink { reason, from: Some(from.to_owned()), ..NoteLink::from(to.to_owned()) };
+            if !note.links.contains(&link) {
+                note.links.push(link);
+            }
+        }
+    }
+    Ok(ParsedNote::Foreign(Box::new(note)))
+}

@@ -1,0 +1,209 @@
+//! What the text and the properties of a Markdown file refer to: links, embedded notes, paths, and inline tags.
+
+use super::foreign::NoteLink;
+use super::wikilinks;
+use percent_encoding::percent_decode_str;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream};
+use serde_json::Value;
+use std::path::{Component, Path};
+
+/// Extensions of files that are notes.
+pub(crate) const NOTE_EXTENSIONS: [&str; 3] = ["md", "markdown", "canvas"];
+
+/// Extensions of files that editors show inside a note.
+const ATTACHMENTS: [&str; 24] = [
+    "3gp", "avif", "base", "bmp", "csv", "flac", "gif", "jpeg", "jpg", "m4a", "mkv", "mov", "mp3", "mp4",
+    "ogg", "ogv", "opus", "pdf", "png", "svg", "wav", "webm", "webp", "zip",
+];
+
+/// What a text refers to, in order and without duplicates.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct References {
+    pub(super) links: Vec<NoteLink>,
+    /// Tags without `#`.
+    pub(super) tags: Vec<String>,
+}
+
+/// The references of a body. Code contains none.
+pub(super) fn in_body(body: &str) -> References {
+    let mut found = References::default();
+    let (mut code, mut label) = (0u32, 0u32);
+    let options = Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES;
+    for event in TextMergeStream::new(Parser::new_ext(body, options)) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code += 1,
+            Event::End(TagEnd::CodeBlock) => code = code.saturating_sub(1),
+            Event::Start(Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. }) => {
+                label += 1;
+                let link = match link_type {
+                    LinkType::WikiLink { .. } => wikilink(&dest_url),
+                    LinkType::Autolink | LinkType::Email => None,
+                    _ => path_link(&dest_url),
+                };
+                found.links.extend(link.filter(|link| !found.links.contains(link)));
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) => label = label.saturating_sub(1),
+            Event::Text(text) if code == 0 && label == 0 => {
+                for tag in tags(&text) {
+                    if !found.tags.contains(&tag) {
+                        found.tags.push(tag);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The links of a property whose value is a link or a list of links, with the name of the property as the reason.
+pub(super) fn in_property(name: &str, value: &Value) -> Vec<NoteLink> {
+    let mut texts = Vec::new();
+    let is_links = match value {
+        // Without quotes, YAML reads `[[note]]` as a list in a list.
+        Value::Array(items) => items.iter().all(|item| match item {
+            Value::Array(inner) => match inner.as_slice() {
+                [Value::String(text)] => {
+                    texts.push(text.clone());
+                    true
+                }
+                _ => false,
+            },
+            item => push_link(item, &mut texts),
+        }),
+        value => push_link(value, &mut texts),
+    };
+    let texts = if is_links { texts } else { Vec::new() };
+    let link =
+        |text: &String| NoteLink { reason: name.to_owned(), ..NoteLink::from(wikilinks::target(text)) };
+    texts.iter().map(link).filter(|link| !link.target.is_empty() && !is_attachment(&link.target)).collect()
+}
+
+/// Adds the text of a value that is one `[[link]]`; false if it is anything else.
+fn push_link(value: &Value, texts: &mut Vec<String>) -> bool {
+    let Some(text) = value.as_str().map(str::trim) else { return false };
+    let is_link = text.starts_with("[[") && text.ends_with("]]") && text.matches("[[").count() == 1;
+    if is_link {
+        texts.push(text.to_owned());
+    }
+    is_link
+}
+
+fn wikilink(target: &str) -> Option<NoteLink> {
+    let target = wikilinks::target(target);
+    (!target.is_empty() && !target.starts_with('#') && !is_attachment(&target)).then(|| target.into())
+}
+
+/// A link of Markdown to another note: a path with the extension of one, without scheme.
+fn path_link(url: &str) -> Option<NoteLink> {
+    let path = url.split(['#', '?']).next().unwrap_or_default();
+    let has_scheme = path.split('/').next().is_some_and(|first| first.contains(':'));
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    let extension = Path::new(path.as_ref()).extension()?.to_string_lossy().to_lowercase();
+    let is_note = NOTE_EXTENSIONS.contains(&extension.as_str());
+    (is_note && !has_scheme && !path.starts_with("//"))
+        .then(|| NoteLink { is_path: true, ..NoteLink::from(without_extension(&path).to_owned()) })
+}
+
+/// A path of a note as keys are made of it: without the extension, except that of a canvas.
+pub(crate) fn without_extension(path: &str) -> &str {
+    match path.rsplit_once('.') {
+        Some((stem, extension)) if ["md", "markdown"].contains(&extension.to_lowercase().as_str()) => stem,
+        _ => path,
+    }
+}
+
+/// The path of a link that starts at the folder of a file, from the folder of the vault on. `None` if it leads out.
+pub(crate) fn joined(file: &str, link: &str) -> Option<String> {
+    let mut parts: Vec<&str> = match link.starts_with('/') {
+        true => Vec::new(),
+        false => file.split('/').collect(),
+    };
+    // The last part is the name of the file.
+    if !link.starts_with('/') {
+        parts.pop();
+    }
+    for part in Path::new(link).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => drop(parts.pop()?),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether the target of a link is a file that editors show inside a note.
+pub(crate) fn is_attachment(target: &str) -> bool {
+    let target = wikilinks::without_heading(target);
+    target.rsplit_once('.').is_some_and(|(_, end)| ATTACHMENTS.contains(&end.to_lowercase().as_str()))
+}
+
+/// The tags of a text, as editors of vaults read them: `#` at the beginning or after a space, then letters, digits,
+/// `-`, `_` and `/`, at least one of them no digit.
+fn tags(text: &str) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        let begins = c == '#' && before.is_none_or(|before: char| before.is_whitespace() || before == '(');
+        before = Some(c);
+        if !begins {
+            continue;
+        }
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '/')));
+        let tag = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default().trim_end_matches('/');
+        if tag.chars().any(|c| !c.is_numeric()) {
+            tags.push(tag.to_owned());
+        }
+    }
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_body_refers_to_notes_and_tags() {
+        let found = in_body(
+            "See [[btree#^block]], ![[diagram]] and ![[picture.png]]; [text](../db/a%20b.md#top \"t\"), \
+             [web](https://x.org/a.md), [mail](mailto:a@b.md), [[#Below]].\n\n\
+             A #tag, #nested/tag and (#my_tag), not #12, a#b, `#code` or [#label](x.md).\n\n```\n#code [[code]]\n```\n",
+        );
+        let path = |target: &str| NoteLink { is_path: true, ..NoteLink::from(target.to_owned()) };
+        let wiki = |target: &str| NoteLink::from(target.to_owned());
+        assert_eq!(found.links, [wiki("btree#^block"), wiki("diagram"), path("../db/a b"), path("x")]);
+        assert_eq!(found.tags, ["tag", "nested/tag", "my_tag"]);
+    }
+
+    #[test]
+    fn properties_that_are_links_are_links() {
+        let targets = |value: Value| -> Vec<String> {
+            in_property("up", &value)
+                .into_iter()
+                .map(|link| format!("{}: {}", link.reason, link.target))
+                .collect()
+        };
+        assert_eq!(targets(json!("[[a|b]]")), ["up: a"]);
+        assert_eq!(targets(json!(["[[a]]", "[[b.md]]"])), ["up: a", "up: b"]);
+        assert_eq!(targets(json!([["a"]])), ["up: a"], "`up: [[a]]` without quotes");
+        for other in
+            [json!("see [[a]] and [[b]]"), json!("a"), json!(["[[a]]", "b"]), json!(3), json!("[[x.png]]")]
+        {
+            assert_eq!(targets(other), [] as [&str; 0]);
+        }
+    }
+
+    #[test]
+    fn paths_start_at_the_folder_of_the_file() {
+        let check =
+            |file: &str, link: &str, path: Option<&str>| assert_eq!(joined(file, link).as_deref(), path);
+        check("a/b.md", "c", Some("a/c"));
+        check("a/b.md", "./c", Some("a/c"));
+        check("a/b.md", "../c", Some("c"));
+        check("a/b.md", "/c", Some("c"));
+        check("b.md", "../c", None);
+    }
+}

@@ -1,0 +1,382 @@
+//! Stores the texts of files as notes.
+
+use super::binding::{VaultFile, put_file};
+use super::digest::{self, FileDigest, GivenProperties, ReadFile};
+use super::plan::FileGroup;
+use super::report::FileProblem;
+use super::sync::VaultSync;
+use crate::batch::separate_note_errors;
+use crate::insert::{self, PreparedNote};
+use crate::markdown_frame::{MarkdownFrame, Properties};
+use crate::{Draft, rename, supersede};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, Node, NodeId, NodeType};
+use poc_store::Tx;
+
+/// A group of files that is ready to be stored.
+struct ReadyGroup {
+    group: FileGroup,
+    /// The files that were read, by path; the first is the one that gives the properties.
+    read: Vec<(String, ReadFile)>,
+    /// What the file that gave the properties before said.
+    before: Option<FileDigest>,
+    /// `None` if the note was there before the files and stays as it is.
+    prepared: Option<PreparedNote>,
+}
+
+impl VaultSync<'_> {
+    /// Stores what is new or has changed, in chunks of one transaction each.
+    pub(super) fn store(&mut self) -> Result<()> {
+        let changed: Vec<FileGroup> =
+            self.plan.groups.iter().filter(|group| self.is_changed(group)).cloned().collect();
+        let total = changed.len() as u64;
+        let mut done = 0;
+        for chunk in changed.chunks(self.memory.config.import.chunk.max(1)) {
+            self.store_chunk(chunk)?;
+            done += chunk.len() as u64;
+            (self.progress)(done, total);
+        }
+        Ok(())
+    }
+
+    /// Whether a file of a group says anything that is not recorded.
+    fn is_changed(&self, group: &FileGroup) -> bool {
+        let is_recorded = |(place, path): (usize, &String)| {
+            let (Some(record), Some(digest)) = (self.records.get(path), self.files.get(path)) else {
+                return false;
+            };
+            let is_source = place == 0;
+            record.gone.is_none()
+                && group.node.is_some_and(|node| self.current(record.node) == node)
+                && record.digest.bytes == digest.bytes
+                && (record.is_source || !is_source)
+        };
+        !group.paths.iter().enumerate().all(is_recorded)
+    }
+
+    fn store_chunk(&mut self, groups: &[FileGroup]) -> Result<()> {
+        let mut ready = Vec::new();
+        let mut drafts = Vec::new();
+        for group in groups {
+            let Some((read, before)) = self.read_group(group) else {
+                self.report.busy += 1;
+                continue;
+            };
+            let known = group.node.map(|id| self.memory.store.node(id)).transpose()?.flatten();
+            let is_kept = group.node.is_some()
+                && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
+            let draft =
+                read.first().map(|(path, file)| self.draft(path, file, known.as_ref(), before.as_ref()));
+            ready.push((group.clone(), read, before, is_kept));
+            if let Some(draft) = draft.filter(|_| !is_kept) {
+                drafts.push(draft);
+            }
+        }
+        let mut prepared = insert::prepare_all(self.memory, drafts)?.into_iter();
+        let mut chunk = Vec::new();
+        for (group, read, before, is_kept) in ready {
+            let prepared = match is_kept {
+                true => None,
+                false => match prepared.next() {
+                    Some(Ok(prepared)) => Some(prepared),
+                    Some(Err(error)) => {
+                        self.refuse(&group, error);
+                        continue;
+                    }
+                    None => return Err(Error::internal("a file of the vault got lost")),
+                },
+            };
+            chunk.push(ReadyGroup { group, read, before, prepared });
+        }
+        let cause = self.cause("vault sync");
+        let now = cause.at;
+        let this = &*self;
+        let stored = self.memory.store.transact(cause, |tx| {
+            chunk
+                .iter()
+                .map(|ready| separate_note_errors(this.store_group(tx, ready, now)))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        for (ready, stored) in chunk.into_iter().zip(stored.value) {
+            match stored {
+                Ok(stored) => {
+                    self.report.added += u64::from(stored.is_new);
+                    self.report.updated += u64::from(stored.is_updated);
+                    self.records.extend(stored.records);
+                    for (path, file) in ready.read {
+                        let warnings = file.note.warnings.into_iter();
+                        self.report
+                            .warnings
+                            .extend(warnings.map(|error| FileProblem { file: path.clone(), error }));
+                    }
+                }
+                Err(error) => self.refuse(&ready.group, error),
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, group: &FileGroup, error: Error) {
+        // Somebody changed the note in between: the next sync sees the change.
+        if error.code == Code::Conflict && group.node.is_some() {
+            self.report.busy += 1;
+        }
+        let file = group.paths.first().cloned().unwrap_or_default();
+        self.report.refused.push(FileProblem { file, error });
+    }
+
+    /// Reads the files of a group that have changed, and the first. `None` if one is not as it was when the sync began.
+    #[allow(clippy::type_complexity, reason = "the two parts of a `ReadyGroup`")]
+    fn read_group(&self, group: &FileGroup) -> Option<(Vec<(String, ReadFile)>, Option<FileDigest>)> {
+        let provenance = self.vault.provenance();
+        let mut read = Vec::new();
+        for (place, path) in group.paths.iter().enumerate() {
+            let record = self.records.get(path).filter(|record| record.gone.is_none());
+            let planned = self.files.get(path)?;
+            if place > 0 && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
+                continue;
+            }
+            let at = self.vault.folder.join(path);
+            let bytes = std::fs::read(&at).ok()?;
+            let file = digest::read(self.memory, (&at, path), &bytes, &provenance).ok()?;
+            if file.digest.bytes != planned.bytes {
+                return None;
+            }
+            read.push((path.clone(), file));
+        }
+        Some((read, group.node.and_then(|node| self.before.get(&node).cloned())))
+    }
+
+    /// The draft of a note.
+    fn draft(&self, path: &str, file: &ReadFile, known: Option<&Node>, before: Option<&FileDigest>) -> Draft {
+        let mut draft = file.note.draft.clone();
+        match known {
+            // What others made of the note stays while the file says the same.
+            Some(node) if before.is_some_and(|before| before.content == file.digest.content) => {
+                draft = Draft { title: None, body: None, keywords: None, ..draft };
+                draft.key = Some(node.key.clone());
+                draft.update = true;
+            }
+            Some(node) => {
+                draft.key = Some(node.key.clone());
+                draft.update = true;
+                // Keywords of agents and people stay.
+                let given = before.map(|before| before.given.keywords.as_slice()).unwrap_or_default();
+                let added = node.keywords.iter().filter(|word| !given.contains(word)).cloned();
+                draft.keywords.get_or_insert_default().extend(added);
+            }
+            None => {
+                draft.key = self.names.get(path).or_else(|| self.wanted.get(path)).cloned();
+                draft.update = false;
+            }
+        }
+        draft
+    }
+
+    fn store_group(&self, tx: &mut Tx<'_>, ready: &ReadyGroup, now: Timestamp) -> Result<StoredGroup> {
+        let ReadyGroup { group, read, before, prepared } = ready;
+        let mut stored = StoredGroup::default();
+        let mut is_own = group.is_own;
+        let id = match prepared {
+            None => group.node.ok_or_else(|| Error::internal("a file of the vault has no note"))?,
+            Some(prepared) => {
+                let inserted = insert::apply(tx, prepared, now)?;
+                stored.is_new = !inserted.duplicate && !inserted.updated;
+                stored.is_updated = inserted.updated;
+                if group.node.is_none() && inserted.duplicate {
+                    is_own = self.may_adopt(tx, inserted.id, &group.paths)?;
+                }
+                let given = read.first().map(|(_, file)| &file.digest.given);
+                if let (Some(before), Some(given)) = (before, given) {
+                    stored.is_updated |= reset(tx, inserted.id, &before.given, given, now)?;
+                }
+                inserted.id
+            }
+        };
+        self.add_names(tx, id, &group.paths)?;
+        for (_, file) in read {
+            let frame = file.note.frame.as_ref().filter(|_| is_own);
+            if let Some(frame) = frame
+                && let Some(node) = tx.node(id)?
+            {
+                MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)?;
+            }
+        }
+        for (place, path) in group.paths.iter().enumerate() {
+            let (Some(digest), Some(wanted)) = (self.files.get(path), self.wanted.get(path)) else {
+                continue;
+            };
+            let before = self.before_sync(path);
+            let mut write_back = before.map(|before| before.write_back.clone()).unwrap_or_default();
+            match before {
+                Some(before) if before.digest.content == digest.content => {
+                    let is_successor = before.node != id && self.current(before.node) == id;
+                    write_back.replaced = if is_successor { Some(id) } else { write_back.replaced };
+                }
+                _ => write_back.replaced = None,
+            }
+            let record = VaultFile {
+                node: id,
+                wanted: wanted.clone(),
+                name: self.names.get(path).unwrap_or(wanted).clone(),
+                digest: FileDigest::clone(digest),
+                is_own,
+                is_source: place == 0,
+                gone: None,
+                write_back,
+            };
+            put_file(tx, &self.vault, path, Some(&record))?;
+            stored.records.push((path.clone(), record));
+        }
+        Ok(stored)
+    }
+
+    /// Adds the names of files that have the same text as the first.
+    fn add_names(&self, tx: &mut Tx<'_>, id: NodeId, paths: &[String]) -> Result<()> {
+        let Some(mut node) = tx.node(id)? else { return Ok(()) };
+        let before = node.aliases.len();
+        for path in paths {
+            let name = self.names.get(path).or_else(|| self.wanted.get(path));
+            let Some(name) = name.filter(|name| !node.names().any(|own| own == name.as_str())) else {
+                continue;
+            };
+            if tx.find_key(name)?.is_none() && node.aliases.len() < poc_graph::MAX_ALIASES {
+                node.aliases.push(name.clone());
+            }
+        }
+        if node.aliases.len() > before { tx.put_node(&node) } else { Ok(()) }
+    }
+
+    /// Whether a note that was stored before was imported from these files, and no file of a vault is its own.
+    pub(super) fn may_adopt(&self, tx: &Tx<'_>, id: NodeId, paths: &[String]) -> Result<bool> {
+        if self.others.contains(&id) {
+            return Ok(false);
+        }
+        let is_suffix = |long: &str, short: &str| {
+            long == short || long.strip_suffix(short).is_some_and(|before| before.ends_with('/'))
+        };
+        let is_same = |frame: &MarkdownFrame| {
+            let path = frame.path.as_str();
+            paths.iter().any(|own| is_suffix(own, path) || is_suffix(path, own))
+        };
+        let provenance = self.vault.provenance();
+        let frames = MarkdownFrame::all(tx, id)?;
+        Ok(match frames.as_slice() {
+            [] => tx.node(id)?.is_some_and(|node| node.provenance == provenance),
+            frames => frames.iter().any(is_same),
+        })
+    }
+
+    /// Lets notes whose files now have the text of another file be replaced by the note of that text.
+    pub(super) fn merge(&mut self) -> Result<()> {
+        let others = self.nodes_of_other_vaults()?;
+        for (old, group) in self.plan.merged.clone() {
+            let paths = self.plan.groups.get(group).map(|group| group.paths.clone()).unwrap_or_default();
+            let new = paths.first().and_then(|path| self.records.get(path)).map(|record| record.node);
+            let Some(new) = new.filter(|new| *new != old && !others.contains(&old)) else { continue };
+            let (config, provenance) = (self.memory.config.clone(), self.vault.provenance());
+            let cause = self.cause("vault merge");
+            let now = cause.at;
+            let vault = self.vault.clone();
+            let lost: Vec<String> = self
+                .records
+                .iter()
+                .filter(|(path, record)| record.node == old && !self.files.contains_key(*path))
+                .map(|(path, _)| path.clone())
+                .collect();
+            let names: Vec<String> = paths
+                .iter()
+                .filter_map(|path| self.records.get(path))
+                .map(|record| record.name.clone())
+                .collect();
+            let merged = self.memory.store.transact(cause, |tx| {
+                let merged = separate_note_errors(merge(tx, (old, new), &names, &provenance, &config, now))?;
+                lost.iter().try_for_each(|path| put_file(tx, &vault, path, None))?;
+                Ok(merged)
+            })?;
+            lost.iter().for_each(|path| drop(self.records.remove(path)));
+            match merged.value {
+                Ok(()) => self.report.merged += 1,
+                // It is not in use any more.
+                Err(error) => {
+                    tracing::debug!("a note of `{}` was not replaced: {}", vault.name, error.line())
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What storing a group did.
+#[derive(Default)]
+struct StoredGroup {
+    is_new: bool,
+    is_updated: bool,
+    records: Vec<(String, VaultFile)>,
+}
+
+/// Replaces one note by another, which gets the names of the files.
+fn merge(
+    tx: &mut Tx<'_>,
+    (old, new): (NodeId, NodeId),
+    names: &[String],
+    provenance: &str,
+    config: &poc_config::Config,
+    now: Timestamp,
+) -> Result<()> {
+    let retired = supersede::check(tx, old)?;
+    if names.contains(&retired.key) {
+        super::names::put_aside(tx, retired)?;
+    }
+    supersede::apply(tx, old, new, provenance, "its file has the same text", config, now)?;
+    let Some(mut node) = tx.node(new)? else { return Ok(()) };
+    for name in names {
+        if rename::other_owner(tx, name, new)?.is_none() && !node.names().any(|own| own == name) {
+            node.aliases.push(name.clone());
+        }
+    }
+    node.aliases.truncate(poc_graph::MAX_ALIASES);
+    tx.put_node(&node)
+}
+
+/// Resets properties that the file gave before and gives no longer, unless somebody else changed them since. Returns
+/// whether any was reset.
+fn reset(
+    tx: &mut Tx<'_>,
+    id: NodeId,
+    before: &GivenProperties,
+    given: &GivenProperties,
+    now: Timestamp,
+) -> Result<bool> {
+    let Some(node) = tx.node(id)? else { return Ok(false) };
+    let mut next = node.clone();
+    let is_gone = |before: bool, given: bool| before && !given;
+    if is_gone(before.author.is_some(), given.author.is_some()) && node.author == before.author {
+        next.author = None;
+    }
+    if is_gone(before.source.is_some(), given.source.is_some()) && node.source == before.source {
+        next.source = None;
+    }
+    if is_gone(before.expires.is_some(), given.expires.is_some()) && node.expires == before.expires {
+        next.expires = None;
+    }
+    if is_gone(before.emotion.is_some(), given.emotion.is_some()) && Some(node.emotion) == before.emotion {
+        next.emotion = 0.0;
+    }
+    if is_gone(before.category.is_some(), given.category.is_some()) && Some(node.category) == before.category
+    {
+        next.category = Category::General;
+    }
+    let is_type = Some(&node.node_type.0) == before.node_type.as_ref();
+    if is_gone(before.node_type.is_some(), given.node_type.is_some()) && is_type {
+        next.node_type = NodeType::default();
+    }
+    if next == node {
+        return Ok(false);
+    }
+    next.version = next.version.saturating_add(1);
+    next.modified = now.max(next.modified);
+    tx.put_node(&next)?;
+    Ok(true)
+}

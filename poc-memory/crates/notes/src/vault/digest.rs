@@ -1,0 +1,120 @@
+//! What a file of a vault says, as far as a sync has to know it without reading the file again.
+
+use super::sketch;
+use super::written_properties::{self, WrittenProperties};
+use crate::import::{NoteLink, VaultNote, read_vault_note};
+use crate::{Memory, draft, keywords};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, content_hash, normal_key, one_line, title_of};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct FileDigest {
+    /// BLAKE3 of the bytes.
+    pub(super) bytes: [u8; 32],
+    /// The hash of title, text and keywords, as a note has it. Files with the same one are names of one note.
+    pub(super) content: [u8; 32],
+    /// The key that the front matter gives.
+    pub(super) own_key: Option<String>,
+    /// The key that the path gives.
+    pub(super) path_key: String,
+    /// Other names that links may use.
+    pub(super) names: Vec<String>,
+    /// The links of the file.
+    pub(super) links: Vec<NoteLink>,
+    /// The session.
+    pub(super) session: Option<String>,
+    /// The properties.
+    pub(super) given: GivenProperties,
+    /// What write-back has added to the front matter.
+    pub(super) written: WrittenProperties,
+    /// A sketch of the text.
+    pub(super) sketch: Vec<u32>,
+}
+
+/// The properties that a file gives to its note. What it gives no longer is reset, unless somebody else changed it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct GivenProperties {
+    pub(super) keywords: Vec<String>,
+    pub(super) node_type: Option<String>,
+    pub(super) category: Option<Category>,
+    pub(super) author: Option<String>,
+    pub(super) source: Option<String>,
+    pub(super) emotion: Option<f32>,
+    pub(super) expires: Option<Timestamp>,
+}
+
+/// A file that was read: its digest, and the note.
+pub(super) struct ReadFile {
+    pub(super) digest: FileDigest,
+    pub(super) note: VaultNote,
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// `invalid_argument` if it cannot become a note.
+pub(super) fn read(
+    memory: &Memory,
+    (path, name): (&Path, &str),
+    bytes: &[u8],
+    provenance: &str,
+) -> Result<ReadFile> {
+    if bytes.contains(&0) {
+        return Err(Error::invalid("it is a binary file").hint("give it another extension"));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+            .hint("save it as UTF-8")
+    })?;
+    let mut note = read_vault_note(memory, (path, name), text, provenance)?;
+    let written = take_written(&mut note);
+    let words = note.draft.keywords.take().unwrap_or_default();
+    let words = keywords::normalize(&words)?;
+    let body = draft::tidy(note.draft.body.as_deref().unwrap_or_default());
+    let title = note.draft.title.as_deref().map(one_line).filter(|title| !title.is_empty());
+    let title = title.or_else(|| title_of(&body)).unwrap_or_default();
+    let limit = memory.config.insert.max_node_bytes;
+    draft::check_size(&title, &body, &words, limit)?;
+    note.draft.keywords = Some(words.clone());
+    let key = note.draft.key.as_deref().map(|key| crate::key::checked(key)).transpose()?.unwrap_or_default();
+    let path_key = crate::import::references::without_extension(name);
+    let digest = FileDigest {
+        bytes: *blake3::hash(bytes).as_bytes(),
+        content: content_hash(&title, &body, &words),
+        own_key: note.has_own_key.then_some(key),
+        path_key: crate::key::checked(&normal_key(path_key))?,
+        names: note.names.clone(),
+        links: note.links.clone(),
+        session: note.session.clone(),
+        given: GivenProperties {
+            keywords: words,
+            node_type: note.draft.node_type.clone(),
+            category: note.draft.category,
+            author: note.draft.author.as_deref().map(one_line).filter(|author| !author.is_empty()),
+            source: note.draft.source.as_deref().map(one_line).filter(|source| !source.is_empty()),
+            emotion: note.draft.emotion,
+            expires: note.draft.expires,
+        },
+        written,
+        sketch: sketch::of(&format!("{title} {body}")),
+    };
+    Ok(ReadFile { digest, note })
+}
+
+/// Takes the links out that write-back has added: they are edges of their own already.
+fn take_written(note: &mut VaultNote) -> WrittenProperties {
+    let mut written = WrittenProperties::default();
+    note.links.retain(|link| {
+        match link.reason.as_str() {
+            written_properties::LINKS => written.links.push(link.target.clone()),
+            written_properties::REPLACED_BY => written.replaced_by = Some(link.target.clone()),
+            _ => return true,
+        }
+        false
+    });
+    written
+}

@@ -1,0 +1,315 @@
+//! Makes the links of the files edges, and removes edges that no file makes any more.
+//!
+//! Only edges with the provenance of the vault are removed: those of people and agents stay.
+
+use super::binding::{self, VaultFile};
+use super::report::{AmbiguousLink, UnresolvedVaultLink};
+use super::sync::VaultSync;
+use crate::import::references::{joined, without_extension};
+use crate::import::{NoteLink, without_heading};
+use crate::link;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
+use poc_store::{Records as _, Store};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The edges of notes of the vault: what is to be between two notes, with its reason.
+pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
+
+/// A name that a link uses.
+enum Resolved {
+    Note(NodeId),
+    Several(BTreeSet<String>),
+    None,
+}
+
+/// The files of a vault, and the notes, by the names that links use.
+struct LinkNames<'a> {
+    store: &'a Store,
+    view: &'a View,
+    /// Files by path without extension.
+    paths: HashMap<&'a str, NodeId>,
+    /// Files by their path in lower case, and by the last part of it.
+    any_case: HashMap<String, Vec<(&'a str, NodeId)>>,
+    last_parts: HashMap<String, Vec<(&'a str, NodeId)>>,
+    /// Files by their other names in lower case.
+    names: HashMap<String, Vec<(&'a str, NodeId)>>,
+    /// All notes by the last part of their keys in lower case.
+    notes: std::cell::OnceCell<HashMap<String, Vec<(String, NodeId)>>>,
+}
+
+impl VaultSync<'_> {
+    /// Brings the edges in step with the links of all files.
+    pub(super) fn link(&mut self) -> Result<()> {
+        let memory = self.memory;
+        let vault = self.vault.clone();
+        self.records = binding::files(&memory.store, &vault)?;
+        let (wanted, ambiguous, unresolved) = wanted(self)?;
+        self.report.ambiguous = ambiguous;
+        self.report.unresolved = unresolved;
+        let provenance = vault.provenance();
+        let strength = memory.config.write.structural_weight;
+        let mut changes: Vec<(Edge, bool)> = Vec::new();
+        let now = memory.now();
+        let sources: BTreeSet<NodeId> = self
+            .records
+            .values()
+            .flat_map(|record| [record.node, self.current(record.node)])
+            .chain(wanted.keys().copied())
+            .collect();
+        let none = BTreeMap::new();
+        for src in sources {
+            let wanted = wanted.get(&src).unwrap_or(&none);
+            let existing = memory.store.edges_from(src, &[EdgeKind::Link, EdgeKind::Structural])?;
+            let known: BTreeMap<(EdgeKind, NodeId), Edge> =
+                existing.into_iter().map(|edge| ((edge.kind, edge.dst), edge)).collect();
+            for (&(kind, dst), reason) in wanted {
+                let edge = Edge {
+                    src,
+                    dst,
+                    kind,
+                    strength: if kind == EdgeKind::Link { link::STRENGTH } else { strength },
+                    created: now,
+                    touched: now,
+                    provenance: provenance.clone(),
+                    reason: reason.clone(),
+                };
+                match known.get(&(kind, dst)) {
+                    None => changes.push((edge, true)),
+                    Some(there) if there.provenance == provenance && there.reason != *reason => {
+                        changes.push((Edge { reason: reason.clone(), ..there.clone() }, true));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let outdated = known
+                .into_iter()
+                .filter(|(key, edge)| edge.provenance == provenance && !wanted.contains_key(key));
+            changes.extend(outdated.map(|(_, edge)| (edge, false)));
+        }
+        for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
+            let counts = memory.store.transact(self.cause("vault link"), |tx| {
+                let (mut added, mut removed) = (0, 0);
+                for (edge, is_wanted) in chunk {
+                    let there = tx.edge(edge.src, edge.kind, edge.dst)?;
+                    let is_own = there.as_ref().is_none_or(|there| there.provenance == provenance);
+                    let exist = tx.node(edge.src)?.is_some() && tx.node(edge.dst)?.is_some();
+                    if *is_wanted && exist && is_own {
+                        tx.put_edge(edge)?;
+                        added += u64::from(there.is_none());
+                    } else if !*is_wanted && is_own && there.is_some() {
+                        tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+                        removed += 1;
+                    }
+                }
+                Ok((added, removed))
+            })?;
+            self.report.links_added += counts.value.0;
+            self.report.links_removed += counts.value.1;
+        }
+        if self.vault.write_back { self.write_back(&wanted) } else { Ok(()) }
+    }
+}
+
+/// The edges that the files make, and the links that are no edges.
+fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
+    let view = sync.memory.store.view();
+    let live: Vec<(&String, &VaultFile, NodeId)> = sync
+        .records
+        .iter()
+        .filter(|(_, record)| record.gone.is_none())
+        .map(|(path, record)| (path, record, sync.current(record.node)))
+        .filter(|(_, _, node)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
+        .collect();
+    let names = LinkNames::of(&sync.memory.store, &view, &live);
+    let mut edges = WantedEdges::new();
+    let (mut ambiguous, mut unresolved) = (Vec::new(), Vec::new());
+    let mut sessions: BTreeMap<&str, BTreeSet<(Timestamp, &String, NodeId)>> = BTreeMap::new();
+    for (path, record, node) in &live {
+        for link in &record.digest.links {
+            let from = match &link.from {
+                None => Resolved::Note(*node),
+                Some(from) => names.resolve(path, &NoteLink::from(from.clone()))?,
+            };
+            match (from, names.resolve(path, link)?) {
+                (Resolved::Note(src), Resolved::Note(dst)) if src != dst => {
+                    let reason = link.reason.clone();
+                    edges.entry(src).or_default().entry((EdgeKind::Link, dst)).or_insert(reason);
+                }
+                (Resolved::Several(candidates), _) | (_, Resolved::Several(candidates)) => {
+                    let candidates = candidates.into_iter().collect();
+                    ambiguous.push(AmbiguousLink {
+                        file: (*path).clone(),
+                        link: link.target.clone(),
+                        candidates,
+                    });
+                }
+                (Resolved::None, _) | (_, Resolved::None) => {
+                    unresolved.push(UnresolvedVaultLink { file: (*path).clone(), link: link.target.clone() });
+                }
+                _ => {}
+            }
+        }
+        if let Some(session) = &record.digest.session {
+            let created = view.find(*node).map_or(Timestamp(0), |ix| view.created(ix));
+            sessions.entry(session).or_default().insert((created, path, *node));
+        }
+    }
+    for turns in sessions.values() {
+        let mut nodes: Vec<NodeId> = turns.iter().map(|(_, _, node)| *node).collect();
+        nodes.dedup();
+        for pair in nodes.windows(2) {
+            if let [before, after] = *pair {
+                for (src, dst) in [(before, after), (after, before)] {
+                    edges.entry(src).or_default().entry((EdgeKind::Structural, dst)).or_default();
+                }
+            }
+        }
+    }
+    Ok((edges, ambiguous, unresolved))
+}
+
+impl<'a> LinkNames<'a> {
+    fn of(store: &'a Store, view: &'a View, live: &[(&'a String, &'a VaultFile, NodeId)]) -> LinkNames<'a> {
+        let mut names = LinkNames {
+            store,
+            view,
+            paths: HashMap::new(),
+            any_case: HashMap::new(),
+            last_parts: HashMap::new(),
+            names: HashMap::new(),
+            notes: std::cell::OnceCell::new(),
+        };
+        for (path, record, node) in live {
+            let stem = without_extension(path);
+            names.paths.entry(stem).or_insert(*node);
+            names.any_case.entry(folded(stem)).or_default().push((path, *node));
+            names.last_parts.entry(folded(last_part(stem))).or_default().push((path, *node));
+            let own_key = record.digest.own_key.iter();
+            for name in record.digest.names.iter().chain(own_key).filter(|name| name.as_str() != stem) {
+                let owners = names.names.entry(folded(name)).or_default();
+                if !owners.contains(&(path.as_str(), *node)) {
+                    owners.push((path, *node));
+                }
+            }
+        }
+        names
+    }
+
+    /// The note that a link of a file means: tried as written, then without its heading.
+    fn resolve(&self, file: &str, link: &NoteLink) -> Result<Resolved> {
+        let target = link.target.as_str();
+        let whole = self.resolve_name(file, target, link.is_path)?;
+        let short = without_heading(target);
+        if matches!(whole, Resolved::None) && short != target {
+            return self.resolve_name(file, short, link.is_path);
+        }
+        Ok(whole)
+    }
+
+    /// The note with a name: the file with the path; the only file whose path ends so, or the one in the same folder; the
+    /// only file with the alias; any other note with the key, a former key, or as the last part of its key.
+    fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<Resolved> {
+        let is_relative = is_path || target.starts_with("./") || target.starts_with("../");
+        if is_relative && let Some(path) = joined(file, target) {
+            let in_any_case = || self.any_case.get(&folded(&path)).map(|found| unique(file, found));
+            match self.path(&path).map(Resolved::Note).or_else(in_any_case) {
+                Some(found) => return Ok(found),
+                None => {
+                    // The file was moved, and its note has this path as a former key.
+                    if let Some(node) =
+                        self.store.find_key(&normal_key(&path))?.filter(|node| self.is_live(*node))
+                    {
+                        return Ok(Resolved::Note(node));
+                    }
+                }
+            }
+        }
+        let target = without_extension(target.trim_start_matches(['.', '/']));
+        if let Some(node) = self.path(target) {
+            return Ok(Resolved::Note(node));
+        }
+        let whole = folded(target);
+        for found in
+            [self.any_case.get(&whole).cloned(), self.ending(&whole), self.names.get(&whole).cloned()]
+        {
+            match found.map(|found| unique(file, &found)) {
+                None | Some(Resolved::None) => {}
+                Some(resolved) => return Ok(resolved),
+            }
+        }
+        if let Some(node) = self.store.find_key(&normal_key(target))?.filter(|node| self.is_live(*node)) {
+            return Ok(Resolved::Note(node));
+        }
+        let found = self.notes().get(&whole).cloned().unwrap_or_default();
+        let found: Vec<(&str, NodeId)> = found.iter().map(|(key, node)| (key.as_str(), *node)).collect();
+        Ok(unique("", &found))
+    }
+
+    fn path(&self, path: &str) -> Option<NodeId> {
+        self.paths.get(path).copied()
+    }
+
+    fn is_live(&self, node: NodeId) -> bool {
+        self.view.find(node).is_some_and(|ix| self.view.is_live(ix))
+    }
+
+    /// The files whose path ends with the parts of a name in lower case.
+    fn ending(&self, name: &str) -> Option<Vec<(&'a str, NodeId)>> {
+        let files = self.last_parts.get(last_part(name))?;
+        let is_end = |path: &str| {
+            let path = folded(without_extension(path));
+            path == name || path.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
+        };
+        Some(files.iter().filter(|(path, _)| is_end(path)).copied().collect())
+    }
+
+    fn notes(&self) -> &HashMap<String, Vec<(String, NodeId)>> {
+        self.notes.get_or_init(|| {
+            let mut notes: HashMap<String, Vec<(String, NodeId)>> = HashMap::new();
+            for ix in (0..self.view.slots()).filter(|&ix| self.view.is_live(ix)) {
+                let Some(id) = self.view.id(ix) else { continue };
+                for name in self.view.names(ix) {
+                    for part in [folded(name), folded(last_part(name))] {
+                        let owners = notes.entry(part).or_default();
+                        if !owners.iter().any(|(_, owner)| *owner == id) {
+                            owners.push((name.to_owned(), id));
+                        }
+                    }
+                }
+            }
+            notes
+        })
+    }
+}
+
+/// The only note among those found, or the one in the folder of the file.
+fn unique(file: &str, found: &[(&str, NodeId)]) -> Resolved {
+    let nodes: BTreeSet<NodeId> = found.iter().map(|(_, node)| *node).collect();
+    if let (Some(node), 1) = (nodes.first(), nodes.len()) {
+        return Resolved::Note(*node);
+    }
+    let beside: BTreeSet<NodeId> = found
+        .iter()
+        .filter(|(path, _)| !file.is_empty() && folder(path) == folder(file))
+        .map(|(_, node)| *node)
+        .collect();
+    match (beside.first(), beside.len()) {
+        (Some(node), 1) => Resolved::Note(*node),
+        _ if nodes.is_empty() => Resolved::None,
+        _ => Resolved::Several(found.iter().map(|(path, _)| (*path).to_owned()).collect()),
+    }
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn folded(name: &str) -> String {
+    normal_key(name).to_lowercase()
+}

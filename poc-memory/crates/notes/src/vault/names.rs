@@ -1,0 +1,204 @@
+//! The names that files give to their notes.
+//!
+//! In a vault, the name of a file goes before the former key of another note: `[[a]]` means the file `a.md`, if there is
+//! one. Notes outside of the vault keep their names; a file whose name is taken gets the name of the vault in front.
+
+use super::plan::{Digests, FileGroup};
+use super::report::FileProblem;
+use crate::{key, rename};
+use poc_graph::error::{Error, Result};
+use poc_graph::{MAX_ALIASES, Node, NodeId};
+use poc_store::Tx;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What a key begins with while names are exchanged between notes.
+const MOVING: &str = "vault-moving/";
+
+/// The name that each file is to give to its note, by path: the key of its front matter, its path, or its path with the
+/// extension. Each name belongs to one text; the first file counts.
+pub(super) fn wanted(
+    files: &Digests,
+    groups: &[FileGroup],
+    warnings: &mut Vec<FileProblem>,
+) -> BTreeMap<String, String> {
+    let group_of: HashMap<&str, usize> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.as_str(), at)))
+        .collect();
+    let mut owners: HashMap<String, (usize, &str)> = HashMap::new();
+    let mut names = BTreeMap::new();
+    for (path, digest) in files {
+        let group = group_of.get(path.as_str()).copied().unwrap_or(usize::MAX);
+        let candidates = [digest.own_key.as_ref(), Some(&digest.path_key), Some(path)];
+        let mut chosen = None;
+        for name in candidates.into_iter().flatten() {
+            match owners.get(name) {
+                Some((owner, first)) if *owner != group => {
+                    if Some(name) == digest.own_key.as_ref() {
+                        let error = Error::conflict(format!("the key `{name}` is that of `{first}` already"));
+                        let error = error.hint("give each file a key of its own").field("key");
+                        warnings.push(FileProblem { file: path.clone(), error });
+                    }
+                }
+                _ => {
+                    chosen = Some(name.clone());
+                    break;
+                }
+            }
+        }
+        let mut name = chosen.unwrap_or_else(|| path.clone());
+        while owners.get(&name).is_some_and(|(owner, _)| *owner != group) {
+            name.push('-');
+        }
+        owners.insert(name.clone(), (group, path));
+        names.insert(path.clone(), name);
+    }
+    names
+}
+
+/// The names that a note loses and gets.
+#[derive(Debug, Default)]
+pub(super) struct NameChange {
+    /// The note.
+    pub(super) node: Option<NodeId>,
+    /// Whether the note is the files' own.
+    pub(super) is_own: bool,
+    /// Whether it was retired and is to be in use again.
+    pub(super) is_revived: bool,
+    /// Names of files that it had.
+    pub(super) lost: Vec<String>,
+    /// Names of files that it keeps.
+    pub(super) kept: Vec<String>,
+    /// Names of files that it is to have, with their paths.
+    pub(super) gained: Vec<(String, String)>,
+}
+
+/// A note between the two steps of an exchange of names.
+pub(super) struct MovingNote {
+    /// Whether the key was that of a file that is gone.
+    takes_key: bool,
+    former: Option<String>,
+}
+
+/// Whether a key is that of a note between the two steps.
+pub(super) fn is_moving(key: &str) -> bool {
+    key.starts_with(MOVING)
+}
+
+/// What is known about the owners of names.
+pub(super) struct NameOwners<'a> {
+    /// The name of the vault.
+    pub(super) vault: &'a str,
+    /// The provenance of its notes.
+    pub(super) provenance: &'a str,
+    /// Notes of the vault, also retired ones.
+    pub(super) own: &'a HashSet<NodeId>,
+    /// Notes that will be replaced.
+    pub(super) merged: &'a HashSet<NodeId>,
+    /// Every name that a file is to give.
+    pub(super) wanted: &'a HashSet<&'a str>,
+}
+
+/// The first step: takes the lost names away, so that each is free for another note.
+pub(super) fn release(tx: &mut Tx<'_>, change: &NameChange) -> Result<Option<MovingNote>> {
+    let Some(id) = change.node else { return Ok(Some(MovingNote { takes_key: false, former: None })) };
+    let Some(mut node) = tx.node(id)? else { return Ok(None) };
+    let before = node.clone();
+    let is_move = !change.gained.is_empty();
+    let is_moving = is_moving(&node.key);
+    let takes_key = change.is_own
+        && (is_moving || change.lost.contains(&node.key))
+        && (is_move || !change.kept.is_empty());
+    let mut former = None;
+    if takes_key {
+        let key = std::mem::replace(&mut node.key, format!("{MOVING}{id}"));
+        former = (is_move && !is_moving).then_some(key);
+    }
+    // The former name of a moved file stays one of the note. That of a deleted copy does not.
+    node.aliases.retain(|alias| !change.lost.contains(alias) || is_move);
+    if node != before {
+        tx.put_node(&node)?;
+    }
+    Ok(Some(MovingNote { takes_key, former }))
+}
+
+/// The second step: gives the note its names. Returns them by path.
+pub(super) fn assign(
+    tx: &mut Tx<'_>,
+    change: &NameChange,
+    moving: &MovingNote,
+    owners: &NameOwners<'_>,
+    warnings: &mut Vec<FileProblem>,
+) -> Result<Vec<(String, String)>> {
+    let mut given = Vec::new();
+    for (path, name) in &change.gained {
+        let free = claim(tx, name, change.node, owners)?;
+        if free != *name {
+            let error =
+                Error::conflict(format!("the key `{name}` is that of another note, so the file is `{free}`"));
+            warnings.push(FileProblem { file: path.clone(), error: error.hint("rename one of them") });
+        }
+        given.push((path.clone(), free));
+    }
+    let Some(id) = change.node else { return Ok(given) };
+    let Some(mut node) = tx.node(id)? else { return Ok(given) };
+    let before = node.clone();
+    let names: Vec<&String> = given.iter().map(|(_, name)| name).chain(&change.kept).collect();
+    if moving.takes_key
+        && let Some(&key) = names.first()
+    {
+        node.key.clone_from(key);
+    }
+    let mut aliases = node.aliases.clone();
+    aliases.extend(names.iter().filter(|name| !node.aliases.contains(name)).map(|name| (*name).clone()));
+    if let Some(former) = moving.former.clone().filter(|former| !owners.wanted.contains(former.as_str()))
+        && rename::other_owner(tx, &former, id)?.is_none()
+    {
+        aliases.push(former);
+    }
+    let mut unique: Vec<String> = Vec::new();
+    for alias in aliases {
+        if alias != node.key && !unique.contains(&alias) {
+            unique.push(alias);
+        }
+    }
+    while unique.len() > MAX_ALIASES {
+        let oldest = unique.iter().position(|alias| !names.contains(&alias)).unwrap_or(0);
+        unique.remove(oldest);
+    }
+    node.aliases = unique;
+    rename::drop_taken_aliases(tx, &mut node)?;
+    if node != before {
+        tx.put_node(&node)?;
+    }
+    Ok(given)
+}
+
+/// Makes a name free for a note, or finds another one that is.
+fn claim(tx: &mut Tx<'_>, name: &str, node: Option<NodeId>, owners: &NameOwners<'_>) -> Result<String> {
+    let Some(owner) = tx.find_key(name)?.filter(|owner| Some(*owner) != node) else {
+        return Ok(name.to_owned());
+    };
+    let Some(mut other) = tx.node(owner)? else { return Ok(name.to_owned()) };
+    let is_own =
+        owners.own.contains(&owner) || !other.state.is_live() && other.provenance == owners.provenance;
+    if is_own && other.key != name {
+        other.aliases.retain(|alias| alias != name);
+        tx.put_node(&other)?;
+        return Ok(name.to_owned());
+    }
+    if is_own && (!other.state.is_live() || owners.merged.contains(&owner)) {
+        put_aside(tx, other)?;
+        return Ok(name.to_owned());
+    }
+    key::unique(&format!("{}/{name}", owners.vault), |key| {
+        Ok(tx.find_key(key)?.is_some_and(|owner| Some(owner) != node))
+    })
+}
+
+/// Gives a retired note another key, so that its own is free.
+pub(super) fn put_aside(tx: &mut Tx<'_>, mut node: Node) -> Result<()> {
+    node.key = key::unique(&format!("{}-old", node.key), |key| Ok(tx.find_key(key)?.is_some()))?;
+    tx.put_node(&node)
+}

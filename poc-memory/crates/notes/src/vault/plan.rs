@@ -1,0 +1,270 @@
+//! Decides which note each file is. Pure: it sees digests and records, and changes nothing.
+//!
+//! Files with the same title, text and keywords are names of one note. A note keeps its identity while any of these can
+//! be recognised: first the text, so that a file that was moved is the same note; then the path, so that an edited file
+//! is; then a similar text, so that a file that was moved and edited is.
+
+use super::binding::{VaultFile, VaultFiles};
+use super::digest::FileDigest;
+use super::sketch;
+use poc_graph::NodeId;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Least similarity of a file that was moved and edited.
+const SIMILAR: f64 = 0.5;
+/// The same for a file that kept its name in another folder.
+const SIMILAR_WITH_NAME: f64 = 0.25;
+
+/// Files with one text, and their note.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FileGroup {
+    /// The files, in order. The note has the properties of the first.
+    pub(super) paths: Vec<String>,
+    /// The note; `None` if it is new.
+    pub(super) node: Option<NodeId>,
+    /// Whether the note is the files' own.
+    pub(super) is_own: bool,
+    /// Whether the note was retired and is to be in use again.
+    pub(super) is_revived: bool,
+}
+
+/// What a sync has to do.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct SyncPlan {
+    /// Every file, by text.
+    pub(super) groups: Vec<FileGroup>,
+    /// Notes whose files are gone.
+    pub(super) retired: BTreeSet<NodeId>,
+    /// Notes whose files now have the text of another group, with its position.
+    pub(super) merged: BTreeMap<NodeId, usize>,
+    /// The former path of each file that was moved.
+    pub(super) moved: BTreeMap<String, String>,
+}
+
+/// The digests of the files that exist, by path.
+pub(super) type Digests = BTreeMap<String, FileDigest>;
+
+/// Decides. `current` gives the note to which a recorded note leads now: itself or its successor if it is in use, itself
+/// if it was retired and can be revived, `None` if it is gone.
+pub(super) fn plan(
+    files: &Digests,
+    records: &VaultFiles,
+    current: &dyn Fn(NodeId, bool) -> Option<NodeId>,
+) -> SyncPlan {
+    let mut groups: Vec<FileGroup> = Vec::new();
+    let mut contents: Vec<[u8; 32]> = Vec::new();
+    let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
+    for (path, digest) in files {
+        let at = *by_content.entry(digest.content).or_insert_with(|| {
+            groups.push(FileGroup { paths: Vec::new(), node: None, is_own: true, is_revived: false });
+            contents.push(digest.content);
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(at) {
+            group.paths.push(path.clone());
+        }
+    }
+    let mut matching = Matching { groups, taken: HashSet::new(), records, current };
+    matching.by_content(&contents);
+    matching.by_path();
+    matching.by_key(files);
+    matching.by_similarity(files);
+    let groups = matching.groups;
+
+    let mut plan = SyncPlan::default();
+    let group_of: HashMap<&str, usize> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.as_str(), at)))
+        .collect();
+    let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
+    let mut paths_of: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
+    for (path, record) in records.iter().filter(|(_, record)| record.gone.is_none()) {
+        paths_of.entry(record.node).or_default().push(path);
+    }
+    for (node, paths) in &paths_of {
+        let now = current(*node, false).unwrap_or(*node);
+        if kept.contains(node) || kept.contains(&now) {
+            continue;
+        }
+        let is_own = paths.iter().all(|path| records.get(*path).is_some_and(|record| record.is_own));
+        if !is_own {
+            continue;
+        }
+        match paths.iter().find_map(|path| group_of.get(path)) {
+            Some(&group) => drop(plan.merged.insert(now, group)),
+            None => drop(plan.retired.insert(now)),
+        }
+    }
+    for group in &groups {
+        let Some(node) = group.node else { continue };
+        let was_in = |path: &&String| {
+            records.get(*path).is_some_and(|record| record.node == node && record.gone.is_none())
+        };
+        let mut before = paths_of
+            .get(&node)
+            .into_iter()
+            .flatten()
+            .filter(|path| !group.paths.iter().any(|own| own == *path));
+        for path in group.paths.iter().filter(|path| !was_in(path)) {
+            if let Some(from) = before.next() {
+                plan.moved.insert(path.clone(), (*from).to_owned());
+            }
+        }
+    }
+    plan.groups = groups;
+    plan
+}
+
+/// Groups and the notes that they got so far.
+struct Matching<'a> {
+    groups: Vec<FileGroup>,
+    taken: HashSet<NodeId>,
+    records: &'a VaultFiles,
+    current: &'a dyn Fn(NodeId, bool) -> Option<NodeId>,
+}
+
+impl Matching<'_> {
+    /// Gives a note to a group.
+    fn give(&mut self, group: usize, node: NodeId, is_own: bool) -> bool {
+        if !self.taken.insert(node) {
+            return false;
+        }
+        if let Some(group) = self.groups.get_mut(group) {
+            group.node = Some(node);
+            group.is_own = is_own;
+        }
+        true
+    }
+
+    /// Gives a note to a group that has changed it, or that is back.
+    fn give_again(&mut self, group: usize, node: NodeId) -> bool {
+        let is_revived = (self.current)(node, false).is_none();
+        let given = self.give(group, node, true);
+        if let Some(group) = self.groups.get_mut(group).filter(|_| given) {
+            group.is_revived = is_revived;
+        }
+        given
+    }
+
+    fn open(&self) -> Vec<usize> {
+        (0..self.groups.len())
+            .filter(|&at| self.groups.get(at).is_some_and(|group| group.node.is_none()))
+            .collect()
+    }
+
+    /// By the same text: first notes in use, then retired ones.
+    fn by_content(&mut self, contents: &[[u8; 32]]) {
+        for is_gone in [false, true] {
+            let mut owners: HashMap<[u8; 32], Vec<(&String, &VaultFile)>> = HashMap::new();
+            for (path, record) in self.records.iter().filter(|(_, record)| record.gone.is_some() == is_gone) {
+                owners.entry(record.digest.content).or_default().push((path, record));
+            }
+            for at in self.open() {
+                let Some(found) = contents.get(at).and_then(|content| owners.get(content)) else { continue };
+                let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
+                // A file that stayed where it was keeps its note before one that is new.
+                let mut found = found.clone();
+                found.sort_by_key(|(path, _)| !paths.contains(path));
+                for (_, record) in found {
+                    let is_given = match is_gone {
+                        // Nobody but the deletion of the file has ended it.
+                        true => (self.current)(record.node, true)
+                            .filter(|node| *node == record.node && record.is_own)
+                            .is_some_and(|node| self.give_again(at, node)),
+                        // The note stays the file's, even if somebody has retired or deleted it.
+                        false => {
+                            let node = (self.current)(record.node, false).unwrap_or(record.node);
+                            self.give(at, node, record.is_own)
+                        }
+                    };
+                    if is_given {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// By the same path. A note that is not the files' own stays as it is.
+    fn by_path(&mut self) {
+        for is_gone in [false, true] {
+            for at in self.open() {
+                let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
+                for path in paths {
+                    let record = self.records.get(&path).filter(|record| record.is_own);
+                    let Some(record) = record.filter(|record| record.gone.is_some() == is_gone) else {
+                        continue;
+                    };
+                    if let Some(node) = (self.current)(record.node, true)
+                        && self.give_again(at, node)
+                    {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The notes without files, each with its paths: what a new file may have been.
+    fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
+        let gone = self
+            .records
+            .iter()
+            .filter(|(path, record)| record.gone.is_none() && record.is_own && !files.contains_key(*path));
+        let with_note =
+            gone.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
+        with_note.filter(|(_, _, node)| !self.taken.contains(node)).collect()
+    }
+
+    /// By the key that the front matter gives.
+    fn by_key(&mut self, files: &Digests) {
+        let mut keys: HashMap<String, NodeId> = HashMap::new();
+        for (_, record, node) in self.lost(files) {
+            if let Some(key) = &record.digest.own_key {
+                keys.insert(key.clone(), node);
+            }
+        }
+        for at in self.open() {
+            let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
+            let key = paths.iter().find_map(|path| files.get(path)?.own_key.clone());
+            if let Some(&node) = key.and_then(|key| keys.get(&key)) {
+                self.give_again(at, node);
+            }
+        }
+    }
+
+    /// By a similar text, the most similar first.
+    fn by_similarity(&mut self, files: &Digests) {
+        let mut pairs: Vec<(f64, usize, &String, NodeId)> = Vec::new();
+        let lost = self.lost(files);
+        let mut by_hash: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (place, (_, record, _)) in lost.iter().enumerate() {
+            record.digest.sketch.iter().for_each(|hash| by_hash.entry(*hash).or_default().push(place));
+        }
+        for at in self.open() {
+            let Some(path) = self.groups.get(at).and_then(|group| group.paths.first()) else { continue };
+            let Some(digest) = files.get(path) else { continue };
+            let candidates: BTreeSet<usize> =
+                digest.sketch.iter().filter_map(|hash| by_hash.get(hash)).flatten().copied().collect();
+            for (from, record, node) in candidates.into_iter().filter_map(|place| lost.get(place)) {
+                let similarity = sketch::similarity(&digest.sketch, &record.digest.sketch);
+                let least = if file_name(from) == file_name(path) { SIMILAR_WITH_NAME } else { SIMILAR };
+                if similarity >= least {
+                    pairs.push((similarity, at, from, *node));
+                }
+            }
+        }
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+        let pairs: Vec<(usize, NodeId)> = pairs.into_iter().map(|(_, at, _, node)| (at, node)).collect();
+        for (at, node) in pairs {
+            if self.groups.get(at).is_some_and(|group| group.node.is_none()) {
+                self.give_again(at, node);
+            }
+        }
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

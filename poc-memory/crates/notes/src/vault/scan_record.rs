@@ -1,0 +1,84 @@
+//! What the last sync of a vault found: which files it need not read again, and what it reported.
+//!
+//! The record is a file below the data directory. Without it, the next sync reads every file.
+
+use super::binding::VaultBinding;
+use super::report::SyncSummary;
+use super::scan::FileStat;
+use crate::Memory;
+use poc_config::paths::create_private;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A file is read again if it changed less than this long before it was read, in nanoseconds: a second change within one
+/// tick of the clock of the file system would leave its times as they are.
+const UNCERTAIN: i64 = 1_000_000_000;
+
+/// What the last sync found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ScanRecord {
+    /// The files as they were read.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, FileStat>,
+    /// The last sync.
+    #[serde(default)]
+    pub(super) last: Option<SyncSummary>,
+}
+
+impl ScanRecord {
+    /// The record of a vault; empty if there is none.
+    pub(super) fn of(memory: &Memory, vault: &VaultBinding) -> ScanRecord {
+        let bytes = std::fs::read(file(memory, vault)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Keeps the files that will be recognised as unchanged, given when the scan began by the clock of the file system.
+    pub(super) fn set_files(&mut self, files: impl Iterator<Item = (String, FileStat)>, began: i64) {
+        self.files = files.filter(|(_, stat)| stat.last_change().saturating_add(UNCERTAIN) < began).collect();
+    }
+
+    pub(super) fn write(&self, memory: &Memory, vault: &VaultBinding) -> Result<()> {
+        let file = file(memory, vault);
+        let folder = file.parent().unwrap_or(Path::new("."));
+        create_private(folder)?;
+        let wrong = |error: std::io::Error| {
+            Error::unavailable(format!("the record of a scan cannot be written: {error}"))
+                .file(file.display().to_string())
+        };
+        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| Error::internal(format!("the record of a scan cannot be written: {error}")))?;
+        temporary.write_all(&bytes).map_err(wrong)?;
+        temporary.persist(&file).map_err(|error| wrong(error.error))?;
+        Ok(())
+    }
+}
+
+/// The time now by the clock of the file system, in nanoseconds since 1970.
+pub(super) fn file_time(memory: &Memory) -> Result<i64> {
+    let folder = memory.paths.vaults();
+    create_private(&folder)?;
+    let wrong = |error: std::io::Error| {
+        Error::unavailable(format!("a file cannot be created: {error}")).file(folder.display().to_string())
+    };
+    let mut probe = tempfile::NamedTempFile::new_in(&folder).map_err(wrong)?;
+    probe.write_all(b"\n").map_err(wrong)?;
+    Ok(FileStat::of(&probe.as_file().metadata().map_err(wrong)?).modified)
+}
+
+/// Deletes the record of a vault.
+pub(super) fn remove(memory: &Memory, vault: &VaultBinding) {
+    // A record without a vault is never read.
+    let _ = std::fs::remove_file(file(memory, vault));
+}
+
+fn file(memory: &Memory, vault: &VaultBinding) -> PathBuf {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(memory.store.tuple().to_string().as_bytes()).update(&vault.number.to_be_bytes());
+    hasher.update(vault.folder.as_os_str().as_encoded_bytes());
+    let name = hasher.finalize().to_hex();
+    memory.paths.vaults().join(format!("{}.json", name.get(..32).unwrap_or(&name)))
+}

@@ -1,0 +1,83 @@
+//! What is known about the vaults without reading their files.
+
+use super::binding::{self, VaultBinding};
+use super::report::{AmbiguousLink, FileProblem, UnresolvedVaultLink};
+use super::scan::{FolderState, VaultScan};
+use super::scan_record::ScanRecord;
+use crate::Memory;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The state of a vault.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VaultStatus {
+    /// Its name.
+    pub name: String,
+    /// The folder.
+    pub folder: String,
+    /// Whether the folder is there.
+    pub state: FolderState,
+    /// Whether links and replacements are written into the files.
+    pub write_back: bool,
+    /// Files with a note.
+    pub files: u64,
+    /// Files that are new, changed or gone since the last sync.
+    pub behind: u64,
+    /// When it was last synchronised.
+    pub synchronised: Option<Timestamp>,
+    /// Files that the last sync could not read.
+    pub refused: Vec<FileProblem>,
+    /// Links to names that several notes have.
+    pub ambiguous: Vec<AmbiguousLink>,
+    /// Links to notes that do not exist.
+    pub unresolved: Vec<UnresolvedVaultLink>,
+}
+
+/// The state of each vault of the tenant, by name.
+pub fn status(memory: &Memory) -> Result<Vec<VaultStatus>> {
+    binding::bindings(memory)?.iter().map(|vault| status_of(memory, vault)).collect()
+}
+
+fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
+    let record = ScanRecord::of(memory, vault);
+    let files = binding::files(&memory.store, vault)?;
+    let live: Vec<&String> =
+        files.iter().filter(|(_, file)| file.gone.is_none()).map(|(path, _)| path).collect();
+    let scan = VaultScan::of(&vault.folder);
+    let state = if scan.is_ok() { FolderState::Present } else { FolderState::Missing };
+    let scan = scan.unwrap_or_default();
+    let last = record.last.as_ref();
+    let synchronised = last.map_or(Timestamp(0), |last| last.at);
+    // A file that was changed shortly before it was read is not in the record of the scan.
+    let is_changed = |path: &String| {
+        scan.files.get(path).is_some_and(|stat| {
+            record
+                .files
+                .get(path)
+                .map_or(stat.last_change() / 1_000_000 > synchronised.0, |known| known != stat)
+        })
+    };
+    let refused = last.map(|last| last.refused.clone()).unwrap_or_default();
+    let behind = match state {
+        FolderState::Missing => 0,
+        FolderState::Present => {
+            let gone = live.iter().filter(|path| !scan.files.contains_key(**path) && !scan.is_unknown(path));
+            let changed = scan.files.keys().filter(|path| is_changed(path));
+            (gone.count() + changed.count()) as u64
+        }
+    };
+    Ok(VaultStatus {
+        name: vault.name.clone(),
+        folder: vault.folder.display().to_string(),
+        state,
+        write_back: vault.write_back,
+        files: live.len() as u64,
+        behind,
+        synchronised: last.map(|last| last.at),
+        refused,
+        ambiguous: last.map(|last| last.ambiguous.clone()).unwrap_or_default(),
+        unresolved: last.map(|last| last.unresolved.clone()).unwrap_or_default(),
+    })
+}

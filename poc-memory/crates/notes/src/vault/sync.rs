@@ -1,0 +1,343 @@
+//! One sync of a vault.
+
+use super::binding::{self, VaultBinding, VaultFiles};
+use super::digest::{self, FileDigest};
+use super::names;
+use super::plan::{self, Digests, SyncPlan};
+use super::report::{FileProblem, RenamedFile, SyncSummary, VaultReport};
+use super::scan::{FileStat, VaultScan};
+use super::scan_record::{ScanRecord, file_time};
+use crate::Memory;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::{EdgeKind, NodeId, State};
+use poc_store::Cause;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// Syncs run one at a time: two of one vault would store the same files.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// An empty file is a deleted note once it was not changed for this long, in nanoseconds. Until then, an editor may be
+/// about to write it.
+const EMPTY_GRACE: i64 = 10_000_000_000;
+
+/// How to synchronise.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SyncOptions {
+    /// Whether a folder without any file is believed. Otherwise its notes stay: the disk may not be mounted.
+    pub allow_empty: bool,
+}
+
+/// A running sync.
+pub(super) struct VaultSync<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) vault: VaultBinding,
+    /// The records of the files.
+    pub(super) records: VaultFiles,
+    /// The same before this sync.
+    pub(super) start: VaultFiles,
+    /// The files that exist.
+    pub(super) files: Digests,
+    pub(super) plan: SyncPlan,
+    /// The name that each file is to give, by path.
+    pub(super) wanted: BTreeMap<String, String>,
+    /// The names that files gave in this sync, by path.
+    pub(super) names: HashMap<String, String>,
+    /// What the files that give the properties of notes said before.
+    pub(super) before: HashMap<NodeId, FileDigest>,
+    /// The notes of all vaults before this sync.
+    pub(super) others: HashSet<NodeId>,
+    pub(super) report: VaultReport,
+    pub(super) progress: &'a dyn Fn(u64, u64),
+}
+
+/// Synchronises the memory with a bound folder. Calls `progress` with the number of stored notes and the total.
+///
+/// # Errors
+/// `unavailable` if the folder is not there, `conflict` if it is empty and was not before: then nothing is changed. Errors
+/// of single files are in the report.
+pub fn sync(
+    memory: &Memory,
+    vault: &VaultBinding,
+    options: &SyncOptions,
+    progress: &dyn Fn(u64, u64),
+) -> Result<VaultReport> {
+    let _running = RUNNING.lock();
+    // It may have been removed while this sync waited.
+    let vault = binding::named(memory, &vault.name)?;
+    let mut record = ScanRecord::of(memory, &vault);
+    let began = file_time(memory)?;
+    let scan = VaultScan::of(&vault.folder)?;
+    let records = binding::files(&memory.store, &vault)?;
+    let known = records.values().filter(|record| record.gone.is_none()).count();
+    if scan.files.is_empty() && known > 1 && !options.allow_empty {
+        return Err(Error::conflict(format!(
+            "the folder `{}` is empty, and {known} notes were made from it",
+            vault.folder.display()
+        ))
+        .hint(format!(
+            "nothing was changed; if the files were deleted, `poc-memory vault sync '{}' --emptied` retires their notes",
+            vault.name
+        )));
+    }
+    let mut report = VaultReport { outside: scan.outside, ..VaultReport::default() };
+    let unreadable = scan.unreadable.iter().filter(|(path, _)| !path.is_empty());
+    report
+        .refused
+        .extend(unreadable.map(|(file, error)| FileProblem { file: file.clone(), error: error.clone() }));
+    let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report);
+    let is_changed = has_changed(&records, &read.files);
+    let mut sync = VaultSync {
+        memory,
+        vault,
+        start: records.clone(),
+        records,
+        files: read.files,
+        plan: SyncPlan::default(),
+        wanted: BTreeMap::new(),
+        names: HashMap::new(),
+        before: HashMap::new(),
+        others: HashSet::new(),
+        report,
+        progress,
+    };
+    if is_changed {
+        sync.apply()?;
+    }
+    let seq = memory.store.published_seq();
+    let is_open = record.last.as_ref().is_none_or(|last| {
+        let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
+        may_change && last.seq != seq
+    });
+    if is_changed || is_open {
+        sync.link()?;
+    } else if let Some(last) = &record.last {
+        sync.report.unresolved = last.unresolved.clone();
+        sync.report.ambiguous = last.ambiguous.clone();
+    }
+    sync.report.files = sync.records.values().filter(|record| record.gone.is_none()).count() as u64;
+    let VaultSync { vault, report, .. } = sync;
+    // A file that was not stored is read again.
+    let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
+    let settled =
+        read.stats.into_iter().filter(|(path, _)| report.busy == 0 && !refused.contains(path.as_str()));
+    record.set_files(settled, began);
+    record.last = Some(SyncSummary {
+        at: memory.now(),
+        files: report.files,
+        refused: report.refused.clone(),
+        ambiguous: report.ambiguous.clone(),
+        unresolved: report.unresolved.clone(),
+        seq: memory.store.published_seq(),
+    });
+    record.write(memory, &vault)?;
+    Ok(report)
+}
+
+/// The files of a scan.
+struct FilesRead {
+    files: Digests,
+    /// The files that were read as they are.
+    stats: Vec<(String, FileStat)>,
+}
+
+/// Reads the files that have changed. A file that cannot be read counts as it was read last.
+fn read_files(
+    memory: &Memory,
+    vault: &VaultBinding,
+    (scan, before, began): (&VaultScan, &ScanRecord, i64),
+    records: &VaultFiles,
+    report: &mut VaultReport,
+) -> FilesRead {
+    let provenance = vault.provenance();
+    let mut read = FilesRead { files: Digests::new(), stats: Vec::new() };
+    for (path, stat) in &scan.files {
+        let record = records.get(path).filter(|record| record.gone.is_none());
+        // The record of a file that was not stored completely has no bytes.
+        let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
+        if let Some(record) = record
+            && is_complete
+            && before.files.get(path) == Some(stat)
+        {
+            read.files.insert(path.clone(), record.digest.clone());
+            read.stats.push((path.clone(), *stat));
+            continue;
+        }
+        match read_file(memory, &vault.folder.join(path), stat) {
+            Ok(None) => {
+                report.busy += 1;
+                read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
+            }
+            Ok(Some(bytes)) if bytes.iter().all(u8::is_ascii_whitespace) && !path.ends_with(".canvas") => {
+                report.empty += 1;
+                let is_young = stat.modified.saturating_add(EMPTY_GRACE) > began;
+                read.files
+                    .extend(record.filter(|_| is_young).map(|record| (path.clone(), record.digest.clone())));
+            }
+            Ok(Some(bytes)) => {
+                let hash = *blake3::hash(&bytes).as_bytes();
+                let unchanged = record.filter(|record| record.digest.bytes == hash);
+                let digest = match unchanged {
+                    Some(record) => Ok(record.digest.clone()),
+                    None => digest::read(memory, (&vault.folder.join(path), path), &bytes, &provenance)
+                        .map(|file| file.digest),
+                };
+                match digest {
+                    Ok(digest)
+                        if digest.given.expires.is_some_and(|at| at <= memory.now())
+                            && unchanged.is_none() =>
+                    {
+                        report.expired += 1;
+                    }
+                    Ok(digest) => {
+                        read.files.insert(path.clone(), digest);
+                        read.stats.push((path.clone(), *stat));
+                    }
+                    Err(error) => {
+                        report.refused.push(FileProblem { file: path.clone(), error });
+                        read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
+                    }
+                }
+            }
+            Err(error) => {
+                report.refused.push(FileProblem { file: path.clone(), error });
+                read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
+            }
+        }
+    }
+    // What is in a folder that could not be read stays.
+    let unknown = records.iter().filter(|(path, record)| {
+        record.gone.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
+    });
+    read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
+    read
+}
+
+/// The bytes of a file; `None` if it changed while it was read.
+fn read_file(memory: &Memory, path: &PathBuf, stat: &FileStat) -> Result<Option<Vec<u8>>> {
+    let longest = memory.config.insert.max_node_bytes.saturating_mul(2) as u64;
+    if stat.size > longest {
+        return Err(Error::invalid(format!("the file has {} bytes, a file may have {longest}", stat.size))
+            .hint("split it into several, one idea each"));
+    }
+    let wrong = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(error)),
+    };
+    let mut bytes = Vec::new();
+    file.by_ref().take(longest.saturating_add(1)).read_to_end(&mut bytes).map_err(wrong)?;
+    let after = FileStat::of(&file.metadata().map_err(wrong)?);
+    Ok((after == *stat).then_some(bytes))
+}
+
+/// Whether the files differ from the records.
+fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
+    let recorded: BTreeMap<_, _> = records
+        .iter()
+        .filter(|(_, record)| record.gone.is_none())
+        .map(|(path, record)| (path, &record.digest.bytes))
+        .collect();
+    recorded.len() != files.len()
+        || files.iter().any(|(path, digest)| recorded.get(path).is_none_or(|bytes| **bytes != digest.bytes))
+}
+
+impl VaultSync<'_> {
+    /// Brings the notes in step with the files.
+    fn apply(&mut self) -> Result<()> {
+        let memory = self.memory;
+        let vaults = binding::bindings(memory)?;
+        for vault in &vaults {
+            let files = binding::files(&memory.store, vault)?;
+            self.others.extend(files.values().map(|record| record.node));
+        }
+        for record in self.records.values().filter(|record| record.is_source) {
+            self.before.insert(self.current(record.node), record.digest.clone());
+        }
+        self.plan =
+            plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
+        self.wanted = names::wanted(&self.files, &self.plan.groups, &mut self.report.warnings);
+        self.adopt()?;
+        let moved = self.plan.moved.iter();
+        self.report.renamed =
+            moved.map(|(to, from)| RenamedFile { from: from.clone(), to: to.clone() }).collect();
+        self.forget()?;
+        self.retire()?;
+        self.rename()?;
+        self.store()?;
+        self.merge()
+    }
+
+    /// Takes over notes that an earlier import of the folder made.
+    fn adopt(&mut self) -> Result<()> {
+        let mut groups = std::mem::take(&mut self.plan.groups);
+        let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
+        let cause = self.cause("vault sync");
+        // Nothing is written: a transaction reads notes and frames as one state.
+        self.memory.store.transact(cause, |tx| {
+            for group in groups.iter_mut().filter(|group| group.node.is_none()) {
+                for path in &group.paths {
+                    let name = self.wanted.get(path).map(|name| tx.find_key(name)).transpose()?.flatten();
+                    let Some(id) = name.filter(|id| !taken.contains(id)) else { continue };
+                    let is_live = tx.node(id)?.is_some_and(|node| node.state.is_live());
+                    if is_live && self.may_adopt(tx, id, &group.paths)? {
+                        taken.insert(id);
+                        group.node = Some(id);
+                        break;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.plan.groups = groups;
+        Ok(())
+    }
+
+    /// The note that stands for a recorded note now: itself, or the note in use that replaced it.
+    pub(super) fn current(&self, node: NodeId) -> NodeId {
+        in_use(self.memory, node, false).unwrap_or(node)
+    }
+
+    /// The notes of the other vaults.
+    pub(super) fn nodes_of_other_vaults(&self) -> Result<HashSet<NodeId>> {
+        let mut nodes = HashSet::new();
+        for vault in binding::bindings(self.memory)? {
+            if vault.number != self.vault.number {
+                let files = binding::files(&self.memory.store, &vault)?;
+                nodes.extend(files.values().filter(|record| record.gone.is_none()).map(|record| record.node));
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The cause of a transaction.
+    pub(super) fn cause(&self, op: &str) -> Cause {
+        self.memory.cause(&self.vault.provenance(), op)
+    }
+}
+
+/// The note that a recorded note leads to: itself if it is in use, else the note in use that replaced it. With
+/// `revivable` also a note that has expired. `None` if there is none.
+fn in_use(memory: &Memory, node: NodeId, revivable: bool) -> Option<NodeId> {
+    let view = memory.store.view();
+    let mut at = node;
+    // A chain of replacements is short; a circle is not possible, but would end here.
+    for _ in 0..64 {
+        let ix = view.find(at)?;
+        if view.is_live(ix) {
+            return Some(at);
+        }
+        match view.state(ix)? {
+            State::Superseded => {
+                let edges = memory.store.edges(at).ok()?;
+                at = edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == at)?.src;
+            }
+            _ => return (revivable && at == node).then_some(at),
+        }
+    }
+    None
+}

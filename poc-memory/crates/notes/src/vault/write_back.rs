@@ -1,0 +1,194 @@
+//! Writes links of agents and people, and replacements, into the files of a vault.
+//!
+//! Only lines of the front matter that write-back added are ever changed. A file is replaced atomically, only as it was
+//! when the sync read it, and a copy of it as it was before is kept.
+
+use super::binding::{VaultFile, WriteBackState, put_file};
+use super::digest;
+use super::links::WantedEdges;
+use super::report::FileProblem;
+use super::scan::FileStat;
+use super::sync::VaultSync;
+use super::written_properties::{self, WrittenProperties};
+use crate::import::PROVENANCE;
+use crate::import::references::{is_attachment, without_extension};
+use crate::markdown_frame::{MarkdownFrame, Properties};
+use poc_config::paths::create_private;
+use poc_graph::error::{Error, Result};
+use poc_graph::{EdgeKind, NodeId};
+use poc_store::Records as _;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+impl VaultSync<'_> {
+    /// Writes what the files lack. `edges` are those that the files make themselves.
+    pub(super) fn write_back(&mut self, edges: &WantedEdges) -> Result<()> {
+        let view = self.memory.store.view();
+        let paths: HashMap<NodeId, String> = self
+            .records
+            .iter()
+            .filter(|(_, record)| record.gone.is_none() && record.is_source)
+            .map(|(path, record)| (self.current(record.node), path.clone()))
+            .filter(|(node, _)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
+            .collect();
+        let mut writes = Vec::new();
+        for (path, record) in &self.records {
+            let is_note =
+                record.gone.is_none() && record.is_source && record.is_own && !path.ends_with(".canvas");
+            let now = self.current(record.node);
+            if !is_note || paths.get(&now) != Some(path) {
+                continue;
+            }
+            let written = &record.digest.written;
+            // A link that a person removed from the property stays removed.
+            let state = &record.write_back;
+            let mut declined = state.declined.clone();
+            let removed = state.written.iter().filter(|(_, name)| !written.links.contains(name));
+            declined.extend(removed.map(|(node, _)| *node));
+            let mut links: BTreeMap<String, NodeId> = BTreeMap::new();
+            for edge in self.memory.store.edges_from(now, &[EdgeKind::Link])? {
+                let target = self.current(edge.dst);
+                let is_own = edges.get(&now).is_some_and(|own| own.contains_key(&(EdgeKind::Link, target)));
+                let is_foreign = !edge.provenance.starts_with(PROVENANCE);
+                if let Some(name) = paths.get(&target).map(|path| without_extension(path))
+                    && !name.contains(['[', ']', '|'])
+                    && !is_attachment(name)
+                    && is_foreign
+                    && !is_own
+                    && target != now
+                    && !declined.contains(&target)
+                {
+                    links.insert(name.to_owned(), target);
+                }
+            }
+            let replacement =
+                state.replaced.or((now != record.node).then_some(now)).filter(|node| *node == now);
+            let name_of = |node: NodeId| view.find(node).map(|ix| view.key(ix).to_owned());
+            let properties = WrittenProperties {
+                links: links.keys().cloned().collect(),
+                replaced_by: replacement.and_then(name_of),
+            };
+            let links: Vec<(NodeId, String)> = links.into_iter().map(|(name, node)| (node, name)).collect();
+            let next = WriteBackState { written: links, declined, ..state.clone() };
+            if properties != *written || next != *state {
+                writes.push((path.clone(), properties, next));
+            }
+        }
+        for (path, properties, state) in writes {
+            self.write_properties(&path, &properties, state)?;
+        }
+        Ok(())
+    }
+
+    fn write_properties(
+        &mut self,
+        path: &str,
+        properties: &WrittenProperties,
+        write_back: WriteBackState,
+    ) -> Result<()> {
+        let Some(record) = self.records.get(path).cloned() else { return Ok(()) };
+        let digest = if *properties == record.digest.written {
+            None
+        } else {
+            match self.write_file(path, &record, properties) {
+                Ok(Some(file)) => Some(file),
+                Ok(None) => {
+                    self.report.busy += 1;
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.report.refused.push(FileProblem { file: path.to_owned(), error });
+                    return Ok(());
+                }
+            }
+        };
+        self.report.written.extend(digest.as_ref().map(|_| path.to_owned()));
+        let (digest, frame) = match digest {
+            Some(file) => (file.digest, file.note.frame),
+            None => (record.digest.clone(), None),
+        };
+        let record = VaultFile { digest, write_back, ..record };
+        let (vault, node) = (self.vault.clone(), self.current(record.node));
+        self.memory.store.transact(self.cause("vault write-back"), |tx| {
+            put_file(tx, &vault, path, Some(&record))?;
+            // What the note had got from the file before, it has not got from it again.
+            let before = MarkdownFrame::all(tx, node)?.into_iter().find(|frame| frame.path == path);
+            if let (Some(frame), Some(node)) = (frame, tx.node(node)?) {
+                let imported = before.map_or_else(|| Properties::of(&node), |before| before.imported);
+                MarkdownFrame { imported, ..frame }.put(tx, node.id)?;
+            }
+            Ok(())
+        })?;
+        self.records.insert(path.to_owned(), record);
+        Ok(())
+    }
+
+    /// Replaces a file. `None` if it is not as the sync read it.
+    fn write_file(
+        &self,
+        path: &str,
+        record: &VaultFile,
+        properties: &WrittenProperties,
+    ) -> Result<Option<digest::ReadFile>> {
+        let at = self.vault.folder.join(path);
+        let wrong = |error: std::io::Error| {
+            Error::invalid(format!("cannot be written: {error}"))
+                .hint("`poc-memory vault write-back VAULT --off` leaves files as they are")
+        };
+        let metadata = std::fs::symlink_metadata(&at).map_err(wrong)?;
+        if !metadata.is_file() {
+            return Err(Error::invalid("it is a symbolic link, which is not written to"));
+        }
+        let stat = FileStat::of(&metadata);
+        let bytes = std::fs::read(&at).map_err(wrong)?;
+        if *blake3::hash(&bytes).as_bytes() != record.digest.bytes {
+            return Ok(None);
+        }
+        let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
+        let next = written_properties::set(text, properties);
+        let read = digest::read(self.memory, (&at, path), next.as_bytes(), &self.vault.provenance())?;
+        let is_same_note = read.digest.content == record.digest.content
+            && read.digest.links == record.digest.links
+            && read.digest.written == *properties
+            && written_properties::remove(&next) == written_properties::remove(text);
+        if !is_same_note {
+            return Err(Error::invalid(
+                "its front matter takes no more properties without changing the note",
+            )
+            .hint("write one property a line between two lines `---`"));
+        }
+        self.back_up(path, &bytes)?;
+        let folder = at.parent().unwrap_or(Path::new("."));
+        let mut temporary =
+            tempfile::Builder::new().prefix(".poc-memory-").tempfile_in(folder).map_err(wrong)?;
+        temporary.write_all(next.as_bytes()).map_err(wrong)?;
+        temporary.as_file().set_permissions(metadata.permissions()).map_err(wrong)?;
+        temporary.as_file().sync_all().map_err(wrong)?;
+        if std::fs::symlink_metadata(&at).map(|now| FileStat::of(&now)).ok() != Some(stat) {
+            return Ok(None);
+        }
+        temporary.persist(&at).map_err(|error| wrong(error.error))?;
+        Ok(Some(read))
+    }
+
+    /// Keeps a copy of a file as it was before it is written.
+    fn back_up(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let copy = backup_folder(&self.memory.paths.vaults(), &self.vault.name).join(path);
+        let folder = copy.parent().unwrap_or(Path::new("."));
+        create_private(folder)?;
+        let wrong = |error: std::io::Error| {
+            Error::unavailable(format!("no copy of the file can be kept: {error}"))
+                .file(copy.display().to_string())
+        };
+        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+        temporary.write_all(bytes).map_err(wrong)?;
+        temporary.persist(&copy).map_err(|error| wrong(error.error))?;
+        Ok(())
+    }
+}
+
+/// The folder with the copies of a vault's files as they were before they were written last.
+fn backup_folder(vaults: &Path, name: &str) -> PathBuf {
+    vaults.join("before-write-back").join(name)
+}

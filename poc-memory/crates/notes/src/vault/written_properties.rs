@@ -1,0 +1,147 @@
+//! The properties that write-back adds to the front matter of a file.
+//!
+//! They are lines of their own: without them, the file is what the person wrote, byte for byte.
+
+use crate::markdown;
+use serde::{Deserialize, Serialize};
+
+/// The links that agents and people added to the note.
+pub(super) const LINKS: &str = "memory-links";
+/// The note that replaced the note of the file.
+pub(super) const REPLACED_BY: &str = "memory-replaced-by";
+
+/// Marks front matter that was not there before.
+const MARK: &str = "# Added by poc-memory";
+const BOM: &str = "\u{FEFF}";
+
+/// What is written into a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WrittenProperties {
+    /// Names of notes, without brackets.
+    pub(super) links: Vec<String>,
+    /// The name of a note.
+    pub(super) replaced_by: Option<String>,
+}
+
+impl WrittenProperties {
+    fn lines(&self) -> Vec<String> {
+        let quoted = |name: &String| serde_json::Value::from(format!("[[{name}]]")).to_string();
+        let mut lines = Vec::new();
+        if !self.links.is_empty() {
+            let links: Vec<String> = self.links.iter().map(quoted).collect();
+            lines.push(format!("{LINKS}: [{}]", links.join(", ")));
+        }
+        lines.extend(self.replaced_by.as_ref().map(|name| format!("{REPLACED_BY}: {}", quoted(name))));
+        lines
+    }
+}
+
+/// The file with these properties in place of those that were written before.
+pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
+    let own = remove(file);
+    let lines = properties.lines();
+    if lines.is_empty() {
+        return own;
+    }
+    let end = match own.find('\n').map(|at| own.get(..at).unwrap_or_default().ends_with('\r')) {
+        Some(true) => "\r\n",
+        _ => "\n",
+    };
+    let added: String = lines.iter().map(|line| format!("{line}{end}")).collect();
+    match markdown::front_range(&own) {
+        Some(front) => {
+            let (before, after) = own.split_at_checked(front.end).unwrap_or((&own, ""));
+            format!("{before}{added}{after}")
+        }
+        None => {
+            let (bom, text) = match own.strip_prefix(BOM) {
+                Some(text) => (BOM, text),
+                None => ("", own.as_str()),
+            };
+            format!("{bom}---{end}{MARK}{end}{added}---{end}{text}")
+        }
+    }
+}
+
+/// The file as the person wrote it.
+pub(super) fn remove(file: &str) -> String {
+    let Some(range) = markdown::front_range(file) else { return file.to_owned() };
+    let front = file.get(range.clone()).unwrap_or_default();
+    let mut own = String::new();
+    let mut is_written = false;
+    for line in front.split_inclusive('\n') {
+        let is_item = line.starts_with([' ', '\t']) || line.starts_with("- ");
+        is_written = match is_written && is_item {
+            true => true,
+            false => [LINKS, REPLACED_BY]
+                .iter()
+                .any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'))),
+        };
+        if !is_written {
+            own.push_str(line);
+        }
+    }
+    let (before, after) =
+        (file.get(..range.start).unwrap_or_default(), file.get(range.end..).unwrap_or_default());
+    if own.trim_end() == MARK {
+        // The front matter was added with the properties.
+        let bom = if before.starts_with(BOM) { BOM } else { "" };
+        let text = after.split_once('\n').map_or("", |(_, text)| text);
+        return format!("{bom}{text}");
+    }
+    format!("{before}{own}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn properties(links: &[&str], replaced_by: Option<&str>) -> WrittenProperties {
+        let links = links.iter().map(|link| (*link).to_owned()).collect();
+        WrittenProperties { links, replaced_by: replaced_by.map(str::to_owned) }
+    }
+
+    #[test]
+    fn properties_are_lines_at_the_end_of_the_front_matter() {
+        let check = |file: &str, expected: &str| {
+            assert_eq!(set(file, &properties(&["a", "b \"c\""], None)), expected);
+        };
+        check(
+            "Text\n",
+            "---\n# Added by poc-memory\nmemory-links: [\"[[a]]\", \"[[b \\\"c\\\"]]\"]\n---\nText\n",
+        );
+        check(
+            "---\ntitle: x # mine\n---\nText",
+            "---\ntitle: x # mine\nmemory-links: [\"[[a]]\", \"[[b \\\"c\\\"]]\"]\n---\nText",
+        );
+        let rewritten = "---\nmemory-links:\n  - \"[[old]]\"\n  - \"[[older]]\"\ntitle: x\n---\nText\n";
+        check(rewritten, "---\ntitle: x\nmemory-links: [\"[[a]]\", \"[[b \\\"c\\\"]]\"]\n---\nText\n");
+        assert_eq!(remove(rewritten), "---\ntitle: x\n---\nText\n");
+    }
+
+    proptest! {
+        /// What a person wrote is never changed, however often properties are written.
+        #[test]
+        fn a_file_without_the_properties_is_what_the_person_wrote(
+            front in proptest::option::of("([a-z]{1,5}:( [a-z\\[\\], é#]{0,9})?\n|  - [a-z]{1,4}\n){0,4}"),
+            body in "(---|[a-z#é \\[\\]-]{0,9}\n){0,5}[a-z]{0,9}\n{0,2}",
+            (bom, windows) in any::<(bool, bool)>(),
+            writes in proptest::collection::vec((proptest::collection::vec("[a-zé/ \"]{1,8}", 0..3), proptest::option::of("[a-z]{1,5}")), 1..4),
+        ) {
+            let front = front.map(|front| format!("---\n{front}---\n")).unwrap_or_default();
+            let file = format!("{}{front}{body}", if bom { BOM } else { "" });
+            let file = if windows { file.replace('\n', "\r\n") } else { file };
+            let mut written = file.clone();
+            for (links, replaced_by) in writes {
+                let properties = WrittenProperties { links, replaced_by };
+                written = set(&written, &properties);
+                prop_assert_eq!(remove(&written), file.clone());
+                let range = markdown::front_range(&written);
+                let lines = properties.lines();
+                let front = range.and_then(|range| written.get(range)).unwrap_or_default();
+                prop_assert!(lines.iter().all(|line| front.lines().any(|own| own == line)), "{:?}", written);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Lists the vaults and how far they are behind their files.
+
+use crate::dispatch::Connection;
+use crate::ops::checks::{CheckResult, CheckState};
+use crate::ops::{self, lag, plural};
+use poc_graph::error::{Code, Error, Result};
+use poc_notes::vault::{FolderState, VaultStatus};
+use serde_json::{Map, Value};
+
+const CHECK: &str = "vaults";
+
+pub(super) fn check(memory: &mut Connection) -> Vec<CheckResult> {
+    match list(memory) {
+        Ok(vaults) => vaults.iter().map(read).collect(),
+        // A schema that demands a tenant leaves the default one without vaults.
+        Err(error) if error.code == Code::TenantMissingRequired => Vec::new(),
+        Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
+    }
+}
+
+fn list(memory: &mut Connection) -> Result<Vec<VaultStatus>> {
+    let Some(op) = ops::find("vault list") else { return Ok(Vec::new()) };
+    let answer = memory.call(op, Value::Object(Map::new()), &|_| {})?;
+    let vaults = answer.get("vaults").cloned().unwrap_or_default();
+    serde_json::from_value(vaults)
+        .map_err(|error| Error::internal(format!("the list of vaults cannot be read: {error}")))
+}
+
+fn read(vault: &VaultStatus) -> CheckResult {
+    let name = &vault.name;
+    let message = format!("`{name}`: {}, {} (`{}`)", plural(vault.files, "file"), lag(vault), vault.folder);
+    let result = |state| CheckResult::new(CHECK, state, message.clone());
+    match (vault.state, vault.behind, vault.refused.first()) {
+        (FolderState::Missing, ..) => result(CheckState::Warning)
+            .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove '{name}'`")),
+        (_, 1.., _) => result(CheckState::Warning).hint(format!(
+            "the daemon takes the changes; without one, `poc-memory vault sync '{name}'` does"
+        )),
+        (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
+            "`{}`: {}; `poc-memory vault status '{name}'` lists all",
+            problem.file,
+            problem.error.line()
+        )),
+        _ => result(CheckState::Ok),
+    }
+}

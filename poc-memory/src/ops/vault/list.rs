@@ -1,0 +1,60 @@
+//! `vault list`
+
+use crate::ops::text::{minute, plural};
+use crate::ops::{Access, Ctx, Op, Route, table};
+use poc_graph::error::Result;
+use poc_notes::vault::{self, FolderState, VaultStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// List the vaults: the folders of Markdown that are bound to the memory, and how far each is behind its files.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VaultList {}
+
+/// The vaults.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VaultListOutput {
+    /// By name.
+    vaults: Vec<VaultStatus>,
+}
+
+impl Op for VaultList {
+    const NAME: &'static str = "vault list";
+    const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/vaults");
+    type Output = VaultListOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<VaultListOutput> {
+        Ok(VaultListOutput { vaults: vault::status(ctx.memory)? })
+    }
+
+    fn show(output: &VaultListOutput) -> String {
+        if output.vaults.is_empty() {
+            return "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into();
+        }
+        let row = |vault: &VaultStatus| {
+            vec![
+                vault.name.clone(),
+                plural(vault.files, "file"),
+                lag(vault),
+                minute(vault.synchronised),
+                vault.folder.clone(),
+            ]
+        };
+        table(&output.vaults.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
+/// How far a vault is behind its files.
+pub(crate) fn lag(vault: &VaultStatus) -> String {
+    let refused = match vault.refused.len() {
+        0 => String::new(),
+        count => format!(", {count} refused"),
+    };
+    match (vault.state, vault.behind) {
+        (FolderState::Missing, _) => "folder missing".into(),
+        (_, 0) => format!("in step{refused}"),
+        (_, behind) => format!("{} behind{refused}", plural(behind, "file")),
+    }
+}

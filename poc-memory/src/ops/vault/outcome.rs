@@ -1,0 +1,183 @@
+//! What a sync of vaults did, as `vault add` and `vault sync` answer it.
+
+use crate::ops::text::plural;
+use crate::ops::{Ctx, Progress};
+use poc_graph::error::{Error, Result};
+use poc_notes::vault::{
+    self, AmbiguousLink, FileProblem, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding,
+    VaultReport,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Single files listed for a person.
+const SHOWN: usize = 10;
+
+/// What a sync of one vault did.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct VaultSyncOutcome {
+    vault: String,
+    /// Files with a note.
+    files: u64,
+    /// New notes.
+    added: u64,
+    /// Notes that got a new version.
+    updated: u64,
+    /// Files that were moved, and whose notes have another name.
+    renamed: Vec<RenamedFile>,
+    /// Notes that were retired because their files were deleted. `undo` brings them back.
+    retired: u64,
+    /// Notes that are in use again because their files are back.
+    revived: u64,
+    /// Notes that were replaced because their files got the text of another file.
+    merged: u64,
+    links_added: u64,
+    links_removed: u64,
+    /// Files that could not be read. A note that was made from such a file stays as it was.
+    refused: Vec<FileProblem>,
+    /// Properties that were left out because of their value, and keys that are taken.
+    warnings: Vec<FileProblem>,
+    /// Links to names that several notes have.
+    ambiguous: Vec<AmbiguousLink>,
+    /// Links to notes that do not exist. Each becomes an edge when its note does.
+    unresolved: Vec<UnresolvedVaultLink>,
+    /// Files into which links or replacements were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    written: Vec<String>,
+    /// Files without text.
+    empty: u64,
+    /// Files whose `expires` has passed.
+    expired: u64,
+    /// Symbolic links out of the folder.
+    outside: u64,
+    /// Files that changed while they were read. The next sync takes them.
+    busy: u64,
+    /// Why the vault could not be synchronised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<Error>,
+}
+
+impl VaultSyncOutcome {
+    /// Whether everything was taken.
+    pub(super) fn is_complete(&self) -> bool {
+        self.error.is_none() && self.refused.is_empty()
+    }
+
+    /// As text for a person.
+    pub(super) fn text(&self) -> String {
+        if let Some(error) = &self.error {
+            return format!("`{}` was not synchronised: {}\n", self.vault, error.line());
+        }
+        let mut parts = vec![format!("{} added", self.added), format!("{} updated", self.updated)];
+        let renamed = self.renamed.len() as u64;
+        for (count, what) in [
+            (renamed, "renamed"),
+            (self.retired, "retired"),
+            (self.revived, "brought back"),
+            (self.merged, "replaced"),
+        ] {
+            parts.extend((count > 0).then(|| format!("{count} {what}")));
+        }
+        let links = match (self.links_added, self.links_removed) {
+            (added, 0) => format!("{} added", plural(added, "link")),
+            (added, removed) => format!("{} added, {removed} removed", plural(added, "link")),
+        };
+        let mut text =
+            format!("{}: {}: {}; {links}\n", self.vault, plural(self.files, "file"), parts.join(", "));
+        for file in self.renamed.iter().take(SHOWN) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "renamed    {} → {}", file.from, file.to);
+        }
+        for file in self.written.iter().take(SHOWN) {
+            let _ = writeln!(text, "written    {file}");
+        }
+        text += &problems_text(&self.refused, &self.warnings, &self.ambiguous, &self.unresolved);
+        for (count, what) in [
+            (self.empty, "empty files"),
+            (self.expired, "expired files"),
+            (self.outside, "symbolic links out of the folder"),
+        ] {
+            if count > 0 {
+                let _ = writeln!(text, "left out   {what}: {count}");
+            }
+        }
+        if self.busy > 0 {
+            let _ = writeln!(
+                text,
+                "left out   files that were being written: {}; the next sync takes them",
+                self.busy
+            );
+        }
+        text
+    }
+}
+
+/// The files and links that have problems, as lines for a person.
+pub(super) fn problems_text(
+    refused: &[FileProblem],
+    warnings: &[FileProblem],
+    ambiguous: &[AmbiguousLink],
+    unresolved: &[UnresolvedVaultLink],
+) -> String {
+    let mut text = String::new();
+    for (what, problems) in [("refused", refused), ("warning", warnings)] {
+        for problem in problems.iter().take(SHOWN) {
+            let _ = writeln!(text, "{what:<10} {}: {}", problem.file, problem.error.line());
+        }
+    }
+    for link in ambiguous.iter().take(SHOWN) {
+        let candidates = link.candidates.join(", ");
+        let _ = writeln!(text, "ambiguous  {}: [[{}]] may be {candidates}", link.file, link.link);
+    }
+    for link in unresolved.iter().take(SHOWN) {
+        let _ = writeln!(text, "unresolved {}: [[{}]]", link.file, link.link);
+    }
+    let lists = [refused.len(), warnings.len(), ambiguous.len(), unresolved.len()];
+    let left_out: usize = lists.iter().map(|listed| listed.saturating_sub(SHOWN)).sum();
+    if left_out > 0 {
+        let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
+    }
+    text
+}
+
+/// Synchronises a vault.
+pub(super) fn synchronise(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOptions) -> VaultSyncOutcome {
+    let synchronised = vault::sync(ctx.memory, vault, options, &|done, total| {
+        (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
+    });
+    let (report, error) = match synchronised {
+        Ok(report) => (report, None),
+        Err(error) => (VaultReport::default(), Some(error)),
+    };
+    VaultSyncOutcome {
+        vault: vault.name.clone(),
+        files: report.files,
+        added: report.added,
+        updated: report.updated,
+        renamed: report.renamed,
+        retired: report.retired,
+        revived: report.revived,
+        merged: report.merged,
+        links_added: report.links_added,
+        links_removed: report.links_removed,
+        refused: report.refused,
+        warnings: report.warnings,
+        ambiguous: report.ambiguous,
+        unresolved: report.unresolved,
+        written: report.written,
+        empty: report.empty,
+        expired: report.expired,
+        outside: report.outside,
+        busy: report.busy,
+        error,
+    }
+}
+
+/// The vaults with a name or folder, or all.
+pub(super) fn chosen(ctx: &Ctx<'_>, name: Option<&str>) -> Result<Vec<VaultBinding>> {
+    match name {
+        Some(name) => Ok(vec![vault::named(ctx.memory, name)?]),
+        None => vault::bindings(ctx.memory),
+    }
+}

@@ -1,0 +1,58 @@
+//! `vault status`
+
+use super::list::lag;
+use super::outcome::{chosen, problems_text};
+use crate::ops::text::{plural, second};
+use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::Result;
+use poc_notes::vault::{self, VaultStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Show the state of a vault, or of all: how far it is behind its files, which files were refused, and which links lead
+/// to no note or may mean several.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VaultStatusRequest {
+    /// Name or folder of the vault; all of them if omitted
+    #[arg(value_name = "VAULT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vault: Option<String>,
+}
+
+/// The state of the vaults.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VaultStatusOutput {
+    /// By name.
+    vaults: Vec<VaultStatus>,
+}
+
+impl Op for VaultStatusRequest {
+    const NAME: &'static str = "vault status";
+    const ACCESS: Access = Access::Read;
+    type Output = VaultStatusOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<VaultStatusOutput> {
+        let names: Vec<String> =
+            chosen(ctx, self.vault.as_deref())?.into_iter().map(|vault| vault.name).collect();
+        let vaults = vault::status(ctx.memory)?.into_iter().filter(|vault| names.contains(&vault.name));
+        Ok(VaultStatusOutput { vaults: vaults.collect() })
+    }
+
+    fn show(output: &VaultStatusOutput) -> String {
+        if output.vaults.is_empty() {
+            return "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into();
+        }
+        let mut text = String::new();
+        for vault in &output.vaults {
+            let last = vault.synchronised.map_or_else(|| "never".to_owned(), second);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}: {}, {}", vault.name, plural(vault.files, "file"), lag(vault));
+            let _ = writeln!(text, "folder     {}", vault.folder);
+            let _ = writeln!(text, "last sync  {last}");
+            text += &problems_text(&vault.refused, &[], &vault.ambiguous, &vault.unresolved);
+        }
+        text
+    }
+}

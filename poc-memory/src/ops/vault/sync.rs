@@ -1,0 +1,55 @@
+//! `vault sync`
+
+use super::outcome::{VaultSyncOutcome, chosen, synchronise};
+use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::{Exit, Result};
+use poc_notes::vault::SyncOptions;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bring the notes in step with the files of a vault, or of all, now. The daemon does it by itself.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VaultSyncRequest {
+    /// Name or folder of the vault; all of them if omitted
+    #[arg(value_name = "VAULT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vault: Option<String>,
+    /// Believe that all files of a folder without any were deleted, and retire their notes
+    #[arg(long)]
+    #[serde(default)]
+    emptied: bool,
+}
+
+/// What the syncs did.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VaultSyncOutput {
+    vaults: Vec<VaultSyncOutcome>,
+}
+
+impl Op for VaultSyncRequest {
+    const NAME: &'static str = "vault sync";
+    const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
+    type Output = VaultSyncOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<VaultSyncOutput> {
+        let options = SyncOptions { allow_empty: self.emptied };
+        let vaults = chosen(ctx, self.vault.as_deref())?;
+        Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronise(ctx, vault, &options)).collect() })
+    }
+
+    fn show(output: &VaultSyncOutput) -> String {
+        match output.vaults.as_slice() {
+            [] => "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into(),
+            vaults => vaults.iter().map(VaultSyncOutcome::text).collect(),
+        }
+    }
+
+    fn exit(output: &VaultSyncOutput) -> Exit {
+        match output.vaults.iter().all(VaultSyncOutcome::is_complete) {
+            true => Exit::Ok,
+            false => Exit::Failed,
+        }
+    }
+}

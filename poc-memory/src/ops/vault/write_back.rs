@@ -1,0 +1,52 @@
+//! `vault write-back`
+
+use super::outcome::{VaultSyncOutcome, synchronise};
+use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::{Exit, Result};
+use poc_notes::vault::{self, SyncOptions};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Write links that agents and people make in the memory, and approved replacements, into the front matter of the files of
+/// a vault, from now on. What a person wrote is never changed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VaultWriteBack {
+    /// Name or folder of the vault
+    #[arg(value_name = "VAULT")]
+    vault: String,
+    /// Write nothing any more; what was written stays
+    #[arg(long)]
+    #[serde(default)]
+    off: bool,
+}
+
+/// The vault, and what was written.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VaultWriteBackOutput {
+    write_back: bool,
+    sync: VaultSyncOutcome,
+}
+
+impl Op for VaultWriteBack {
+    const NAME: &'static str = "vault write-back";
+    const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
+    type Output = VaultWriteBackOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<VaultWriteBackOutput> {
+        let vault = vault::named(ctx.memory, &self.vault)?;
+        vault::set_write_back(ctx.memory, &vault, !self.off)?;
+        let sync = synchronise(ctx, &vault, &SyncOptions::default());
+        Ok(VaultWriteBackOutput { write_back: !self.off, sync })
+    }
+
+    fn show(output: &VaultWriteBackOutput) -> String {
+        let state = if output.write_back { "on" } else { "off" };
+        format!("write-back is {state}\n{}", output.sync.text())
+    }
+
+    fn exit(output: &VaultWriteBackOutput) -> Exit {
+        if output.sync.is_complete() { Exit::Ok } else { Exit::Failed }
+    }
+}
