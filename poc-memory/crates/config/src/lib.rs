@@ -14,6 +14,7 @@ mod origin;
 mod page;
 pub mod paths;
 mod pattern;
+mod reload;
 mod rest;
 mod retrieval;
 mod saved_pipeline;
@@ -25,7 +26,7 @@ mod serde_message;
 mod tenants;
 pub mod toml_document;
 
-pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, ToolSet};
+pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, ToolSet};
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,
