@@ -5,11 +5,16 @@
 mod arguments;
 mod checkpoint;
 mod compaction;
+mod console;
 mod host;
 mod lifecycle;
 mod log;
+mod log_file;
 mod metrics;
+mod notifications;
+mod opening;
 mod pools;
+mod problems;
 mod reconcile;
 mod refresh;
 mod schedule;
@@ -17,6 +22,7 @@ mod serve;
 mod service_manager;
 mod sessions;
 mod shared;
+mod signals;
 mod throttle;
 mod transcript_queue;
 mod transcripts;
@@ -41,7 +47,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
             Some(usage) => {
-                lifecycle::print_error(&usage);
+                console::print_error(&usage);
                 Exit::Usage.into()
             }
             None => error.exit(),

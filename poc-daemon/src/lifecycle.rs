@@ -2,34 +2,25 @@
 //! closes it.
 
 use crate::arguments::Arguments;
+use crate::console::print_error;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::{
-    checkpoint, compaction, log, pools, refresh, schedule, service_manager, transcripts, vaults, watch,
+    checkpoint, compaction, log, notifications, opening, pools, refresh, schedule, service_manager,
+    transcripts, vaults, watch,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_graph::rng::SystemRng;
-use poc_graph::time::SystemClock;
-use poc_notes::{Memory, samples};
+use poc_notes::samples;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Time after the shutdown grace to record which runs were interrupted.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Prints why the daemon does not start.
-#[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
-pub(crate) fn print_error(error: &Error) {
-    eprintln!("error: {error}");
-    if let Some(hint) = &error.hint {
-        eprintln!("hint: {hint}");
-    }
-}
 
 /// Runs the daemon and returns its exit code.
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
@@ -49,13 +40,13 @@ fn start(arguments: &Arguments) -> Result<()> {
     let runtime = pools::runtime(&config)
         .map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
     // From here on a signal stops the daemon cleanly, even while the store is still opening.
-    let signals = {
+    let mut signals = {
         let _context = runtime.enter();
         Signals::new()?
     };
-    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
+    let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(()) };
     // Only the process that holds the store may write to the log.
-    log::start(arguments, &memory.paths)?;
+    log::start(arguments, &memory.paths, &memory.config.daemon)?;
     for note in &memory.store.recovery().notes {
         tracing::warn!("{note}");
     }
@@ -99,7 +90,19 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, captured, synced, saved, compacted, notified, served, connections) = tokio::join!(
+        let (
+            scheduled,
+            watched,
+            refreshed,
+            captured,
+            synced,
+            saved,
+            compacted,
+            told,
+            notified,
+            served,
+            connections,
+        ) = tokio::join!(
             task(&shared, "schedule", schedule::run(shared.clone())),
             task(&shared, "watch", watch::run(shared.clone())),
             task(&shared, "refresh", refresh::run(shared.clone())),
@@ -107,6 +110,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "vaults", vaults::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
+            task(&shared, "notifications", notifications::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
             task(&shared, "socket", socket::run(shared.clone(), listener)),
@@ -118,6 +122,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(synced)
             .and(saved)
             .and(compacted)
+            .and(told)
             .and(notified)
             .and(served)
             .and(connections)
@@ -129,6 +134,10 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         shared.calls.cancel();
         tokio::time::sleep(RECORD_TIMEOUT).await;
     };
+    let requests = tokio::spawn({
+        let shared = shared.clone();
+        async move { shared.end_requests().await }
+    });
     let connections = tokio::select! {
         connections = work => connections,
         () = too_late => {
@@ -137,6 +146,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         }
     };
     signals.abort();
+    requests.abort();
     socket::remove(&shared.memory.paths)?;
     connections
 }
@@ -152,25 +162,6 @@ async fn task<T: Send + 'static>(
         shared.stop();
         Error::internal(format!("the task `{name}` of the daemon failed"))
     })
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| Error::internal(format!("signals cannot be handled: {error}")))
-        };
-        Ok(Signals {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
 }
 
 /// Handles signals until the daemon stops.

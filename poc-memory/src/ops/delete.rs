@@ -23,6 +23,10 @@ pub(crate) struct Delete {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
+    /// Only if the note has this version, as `get` shows it
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
 }
 
 /// What was deleted.
@@ -62,6 +66,8 @@ impl Op for Delete {
             // What is deleted is named exactly.
             let node = resolve::exact(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
+            ctx.require_visible(&node, "node")?;
+            resolve::check_version(&node, self.if_version)?;
             delete::apply(tx, node.id, now)
         })?;
         let seq = deleted.seq;

@@ -16,6 +16,7 @@ mod origin;
 mod page;
 pub mod paths;
 mod pattern;
+mod reload;
 mod rest;
 mod retrieval;
 mod saved_pipeline;
@@ -27,7 +28,7 @@ mod serde_message;
 mod tenants;
 pub mod toml_document;
 
-pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, ToolSet};
+pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, ToolSet};
 pub use history::HistoryKeep;
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{

@@ -62,6 +62,8 @@ mod tests {
             reloaded: None,
             vaults: Vec::new(),
             problems: Vec::new(),
+            waiting: Vec::new(),
+            backlog: Default::default(),
             recovered: Vec::new(),
             settings: config.fingerprint(),
         };
