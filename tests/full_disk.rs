@@ -104,7 +104,8 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
 
 fn health(address: &str, query: &str) -> (u16, String) {
     let address = address.strip_prefix("http://").unwrap().to_owned();
-    let http = Http { address: address.clone(), full: String::new(), read: String::new() };
+    let http =
+        Http { address: address.clone(), full: String::new(), model: String::new(), read: String::new() };
     let response = http.send(&format!("GET /v1/healthz{query}"), &[("Host", &address)], b"");
     (response.status, response.json()["status"].as_str().unwrap().to_owned())
 }
