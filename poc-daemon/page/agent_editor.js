@@ -23,6 +23,8 @@ export class AgentEditor extends HTMLElement {
       if (!this.files[part] || !this.isChanged(part) || this.texts[part] === file.text) this.take(part, file);
       else this.theirs[part] = file;
     }
+    // The daemon answers again.
+    if (this.failure) this.check();
     this.refresh();
   }
 

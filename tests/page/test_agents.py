@@ -1,6 +1,6 @@
 """A person writes, checks, tries and runs agents on the page."""
 
-from conftest import ready
+from conftest import PLACE, ready
 
 
 def typed(page, text):
@@ -28,6 +28,9 @@ def test_a_person_writes_an_agent_and_sees_its_first_run(browser):
     checked = browser.world.run("agent", "check", "gardener", "--file", page.input_value("agent-editor textarea"), check=False)
     assert f"agents/gardener.toml:{line}" in checked and "unknown key `query.pipelin`" in checked
     assert page.is_disabled("agent-editor button.primary")
+    page.click(".problems button")
+    (PLACE / "pictures").mkdir(parents=True, exist_ok=True)
+    page.locator("agent-editor").screenshot(path=PLACE / "pictures" / "agent-editor.png")
     typed(page, text.replace("[query]\n", "[query]\n# The notes about sessions.\n", 1))
     page.wait_for_selector("agent-editor button.primary:not([disabled])")
     page.press("agent-editor textarea", "Control+s")

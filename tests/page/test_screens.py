@@ -18,6 +18,9 @@ SCREENS = {
     "health": "/health",
 }
 
+# Screens with a picture at 4K, which takes long without a graphics card.
+LARGE = ["search", "agent", "graph"]
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_rule_of_axe_is_violated_and_nothing_overflows(reading, scheme):
@@ -33,7 +36,8 @@ def test_no_rule_of_axe_is_violated_and_nothing_overflows(reading, scheme):
             page.set_viewport_size({"width": width, "height": 2160 if width == 3840 else 800})
             page.goto(reading.path(path))
             ready(page)
-            page.screenshot(path=PICTURES / f"{name}-{width}-{scheme}.png")
+            if width < 3840 or name in LARGE:
+                page.screenshot(path=PICTURES / f"{name}-{width}-{scheme}.png")
             wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{name} is {wide} px wider than {width}"
             if width == 3840:
@@ -63,10 +67,20 @@ def test_screens_have_landmarks_one_heading_and_work_by_keyboard(reading):
         page.goto(reading.path(path))
         ready(page)
         assert page.locator("main").count() == page.locator("header.bar").count() == page.locator("h1").count() == 1, path
-        page.keyboard.press("Tab")
-        for _ in range(40):
+        # Tab moves the focus on, to something that shows it. A field for a time has several stops, and after the last element
+        # comes the browser itself.
+        reached = []
+        for _ in range(15):
             page.keyboard.press("Tab")
-        assert page.evaluate("() => document.activeElement !== document.body || true")
+            reached.append(page.evaluate("""() => {
+                const focused = document.activeElement;
+                window.order ??= new Map();
+                if (!window.order.has(focused)) window.order.set(focused, window.order.size);
+                const { width, height } = focused.getBoundingClientRect();
+                return focused === document.body || width * height === 0 ? -1 : window.order.get(focused);
+            }"""))
+        shown = [number for number, before in zip(reached, [None, *reached]) if number != before and number >= 0]
+        assert len(set(shown)) == len(shown) >= 9 and reached.count(-1) <= 1, (path, reached)
     page.goto(reading.path("/agents"))
     ready(page)
     page.keyboard.press("/")

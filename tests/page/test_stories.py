@@ -211,10 +211,19 @@ def test_the_page_outlives_its_daemon(browser):
     page = watched.page
     page.goto(browser.path("/health"))
     ready(page)
+    editor = page.context.new_page()
+    editor.goto(browser.path("/agents/linker"))
+    editor.wait_for_selector("agent-editor >> text=No errors")
     browser.world.kill()
     page.wait_for_selector(".offline")
+    editor.locator("agent-editor textarea").press("x")
+    editor.wait_for_selector(".problems >> text=does not answer")
+    assert editor.is_disabled("agent-editor button.primary")
     browser.world.start()
     page.wait_for_function("() => !document.querySelector('.offline')")
+    # What was typed is still there, and is checked again.
+    editor.wait_for_selector(".problems .bad .tag >> text=error")
+    assert editor.input_value("agent-editor textarea").count("x") > 0
     browser.world.run("insert", "--title", "After the restart", "--key", "after")
     page.goto(browser.path("/notes/after"))
     ready(page)
