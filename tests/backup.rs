@@ -289,7 +289,9 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
     world.json(&["agent", "run", "linker"]);
     world.json(&["agent", "pause", "linker", "--note", "too eager"]);
     world.write("agents/own.toml", "#:schema ../schema/agent.json\nquery = \"all\"\n");
-    for file in ["token", "token-read", "page-sessions.json", "daemon.log", "transcripts/x", "hooks/x"] {
+    for file in
+        ["token", "token-model", "token-read", "page-sessions.json", "daemon.log", "transcripts/x", "hooks/x"]
+    {
         world.write(file, "secret-5a1f");
     }
     world.start_daemon();

@@ -14,6 +14,7 @@ mod backup;
 mod bad_input;
 mod both_ways;
 mod by_hand;
+mod callers;
 mod completions;
 mod damaged_store;
 mod doctor;

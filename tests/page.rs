@@ -320,7 +320,7 @@ fn the_page_starts_the_daemon_and_needs_no_rest() {
     world.json(&["insert", "--title", "x", "--key", "x"]);
     let address = link(&world, &[]);
     let host = address.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
-    let http = Http { address: host, full: String::new(), read: String::new() };
+    let http = Http { address: host, full: String::new(), model: String::new(), read: String::new() };
     let mut browser = Browser::new(&http);
     let opened = browser.get(&address);
     browser.keep(&opened);

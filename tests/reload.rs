@@ -245,3 +245,122 @@ fn broken_settings_do_not_stop_a_running_daemon() {
     assert!(world.wait_for_daemon().success());
     assert_eq!(world.run(&["stats"]).status, 78, "without a daemon, no valid settings exist");
 }
+
+#[test]
+fn edits_behind_symbolic_links_take_effect_within_three_seconds() {
+    use std::os::unix::fs::symlink;
+    let mut world = World::new();
+    let away = tempfile::tempdir().unwrap();
+    let at = |name: &str| away.path().join(name);
+    // The folder of agents is a link; in it, one file is a link to a link. So are the settings.
+    fs::create_dir_all(at("agents")).unwrap();
+    fs::create_dir_all(at("shared")).unwrap();
+    fs::write(at("shared/one.toml"), GOOD).unwrap();
+    symlink("../shared/one.toml", at("agents/between.toml.link")).unwrap();
+    symlink("between.toml.link", at("agents/one.toml")).unwrap();
+    fs::write(at("agents/two.toml"), GOOD).unwrap();
+    fs::write(at("settings.toml"), "").unwrap();
+    symlink(at("agents"), world.home().join("agents")).unwrap();
+    symlink(at("settings.toml"), world.home().join("config.toml")).unwrap();
+    world.start_daemon();
+    let shown = |name: &str, text: &str| {
+        world.until(RELOAD_LIMIT, &["agent", "show", name], |agent| agent.to_string().contains(text));
+    };
+    shown("one", "new here");
+    shown("two", "new here");
+    fs::write(at("shared/one.toml"), GOOD.replace("new here", "behind two links")).unwrap();
+    shown("one", "behind two links");
+    // As editors save: another file in its place.
+    fs::write(at("shared/.one.swp"), GOOD.replace("new here", "in its place")).unwrap();
+    fs::rename(at("shared/.one.swp"), at("shared/one.toml")).unwrap();
+    shown("one", "in its place");
+    fs::write(at("agents/two.toml"), GOOD.replace("new here", "behind a folder")).unwrap();
+    shown("two", "behind a folder");
+    fs::write(at("settings.toml"), "[pipelines]\nepisodes = \"type:episodic\"\n").unwrap();
+    let deadline = std::time::Instant::now() + RELOAD_LIMIT;
+    while world.run(&["search", "-p", "@episodes"]).status != 0 {
+        assert!(std::time::Instant::now() < deadline, "the settings behind a link do not take effect");
+    }
+}
+
+#[test]
+fn settings_of_requests_take_effect_and_the_others_are_named() {
+    let mut world = World::new();
+    world.start_daemon();
+    for number in 0..5 {
+        world.json(&["insert", "--title", &format!("Note {number}")]);
+    }
+    world.write("config.toml", "[list]\nlimit = 2\n[mcp]\nforget = true\n");
+    world.until(RELOAD_LIMIT, &["list"], |answer| answer["notes"].as_array().unwrap().len() == 2);
+    let status = world.json(&["daemon", "status"]);
+    assert_eq!(status["problems"], serde_json::json!([]), "{status}");
+    assert_eq!(world.json(&["config", "show"])["daemon_differs"], false);
+    let set = world.json(&["config", "set", "list.limit", "3"]);
+    assert_eq!(set["daemon_differs"], false, "{set}");
+    world.until(RELOAD_LIMIT, &["list"], |answer| answer["notes"].as_array().unwrap().len() == 3);
+    world.write(
+        "config.toml",
+        "[list]\nlimit = 4\n[rest]\nmax-body-bytes = 1000\n[daemon]\nheartbeat = \"2s\"\n",
+    );
+    world.until(RELOAD_LIMIT, &["list"], |answer| answer["notes"].as_array().unwrap().len() == 4);
+    let named = "restart the daemon for `daemon.heartbeat`, `rest.max-body-bytes`";
+    world.until(RELOAD_LIMIT, &["daemon", "status"], |status| status["problems"].to_string().contains(named));
+    world.stop_daemon();
+    world.start_daemon();
+    assert_eq!(world.json(&["daemon", "status"])["problems"], serde_json::json!([]));
+}
+
+#[test]
+fn a_person_is_told_about_problems_and_sees_all_of_them() {
+    let mut world = World::new();
+    let said = world.home().join("said");
+    world.write(
+        "config.toml",
+        &format!(
+            "[notify]\ncommand = [\"sh\", \"-c\", \"cat >> {0}; echo >> {0}\"]\nevery = \"1s\"\n",
+            said.display()
+        ),
+    );
+    world.write("agents/new.toml", GOOD);
+    world.start_daemon();
+    world.json(&["insert", "--title", "A note", "--type", "episodic"]);
+    world.json(&["agent", "pause", "new", "--note", "for the holidays"]);
+    world.write("agents/broken.toml", "[query]\n");
+    let status = world
+        .until(WAIT_LIMIT, &["daemon", "status"], |status| status["problems"].to_string().contains("broken"));
+    assert!(status["waiting"][0].as_str().unwrap().contains("agent `new`"), "{status}");
+    assert_eq!(status["backlog"]["new"], 1, "{status}");
+    let messages = || -> Vec<Value> {
+        let text = fs::read_to_string(&said).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let wait_for = |what: &dyn Fn(&Value) -> bool| {
+        let deadline = std::time::Instant::now() + WAIT_LIMIT;
+        while !messages().iter().any(what) {
+            assert!(std::time::Instant::now() < deadline, "not told: {:?}", messages());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    wait_for(&|message| message["problems"].to_string().contains("broken"));
+    fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
+    world.json(&["agent", "resume", "new"]);
+    wait_for(&|message| message["problems"] == serde_json::json!([]));
+    assert!(messages().len() <= 4, "{:?}", messages());
+}
+
+#[test]
+fn the_log_is_divided_and_bounded() {
+    let mut world = World::new();
+    world.write("config.toml", "[daemon]\nlog-max-bytes = 65536\nlog-files = 3\n");
+    fs::write(world.home().join("daemon.log"), "x".repeat(65_500) + "\n").unwrap();
+    world.start_daemon();
+    let sizes = || {
+        ["daemon.log", "daemon.log.1", "daemon.log.2", "daemon.log.3"]
+            .map(|name| fs::metadata(world.home().join(name)).ok().map(|file| file.len()))
+    };
+    let [log, first, second, third] = sizes();
+    assert!(log.is_some_and(|bytes| bytes > 0 && bytes < 65_536), "{log:?}");
+    assert_eq!((first, second, third), (Some(65_501), None, None));
+    assert!(world.run(&["daemon", "log"]).stdout.contains("started"));
+    world.stop_daemon();
+}

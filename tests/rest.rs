@@ -19,6 +19,9 @@ fn the_example_of_the_guide_works() {
     let script = block.split("```").next().unwrap().replace("\\\n", " ");
     let answers: Vec<Value> = script.lines().map(|line| run_curl(&http, line)).collect();
     assert_eq!(answers.len(), 2, "{script}");
+    let scripts = guide.split("```sh\n").filter_map(|block| block.split("```").next());
+    let script = scripts.into_iter().find(|script| script.contains("If-Match")).unwrap().replace("\\\n", " ");
+    assert_eq!(run_curl(&http, script.trim())["version"], 2);
     assert_eq!((&answers[0]["key"], &answers[1]["results"][0]["key"]), (&"kettle".into(), &"kettle".into()));
 }
 

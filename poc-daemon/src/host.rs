@@ -1,17 +1,16 @@
 //! The daemon's side of the interface that ops use to reach their process.
 
+use crate::problems::{self, Problems};
 use crate::serve::rest::{self, MCP_PATH};
 use crate::sessions::SessionScope;
 use crate::shared::Shared;
 use crate::watch;
 use poc_agent::model::{CancellationToken, ModelRegistry};
-use poc_agent::pause::Paused;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
-use poc_notes::freshness;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -45,29 +44,16 @@ impl Host for Shared {
 
 impl Daemon for Shared {
     fn status(&self) -> DaemonStatus {
+        let Problems { agents, mut problems, waiting } = problems::find(self);
         let catalog = self.catalog.load();
-        let mut agents = BTreeMap::new();
-        let mut problems: Vec<String> = freshness::read_only(&self.memory).into_iter().collect();
-        problems.extend(catalog.problems.iter().cloned());
-        for (name, entry) in &catalog.agents {
-            let paused = match ledger::state(&self.memory, name) {
-                Ok(state) => entry.paused(&state, self.memory.now()),
-                Err(error) => {
-                    problems.push(error.line());
-                    None
-                }
-            };
-            *agents.entry(entry.status(paused.as_ref()).to_owned()).or_default() += 1;
-            // A pause that a person asked for is not a problem.
-            let failing = paused.filter(|paused| matches!(paused, Paused::Failing { .. }));
-            problems.extend(failing.map(|paused| format!("agent `{name}`: {}", paused.line(name))));
-            problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
-        }
+        let backlog = problems::backlog(self).unwrap_or_else(|error| {
+            problems.push(error.line());
+            BTreeMap::new()
+        });
         let running = ledger::running(&self.memory).unwrap_or_else(|error| {
             problems.push(error.line());
             Vec::new()
         });
-        problems.extend(self.models.suspension(&self.memory.config, self.memory.now()));
         let next = scheduler::next_run(&self.memory, &catalog, local_zone()).unwrap_or_else(|error| {
             problems.push(error.line());
             None
@@ -87,8 +73,10 @@ impl Daemon for Shared {
             next,
             reloaded: *self.reloaded.lock(),
             problems,
+            waiting,
+            backlog,
             recovered: self.memory.store.recovery().notes.clone(),
-            settings: self.memory.fingerprint.clone(),
+            settings: self.fingerprint.lock().clone(),
         }
     }
 

@@ -4,14 +4,14 @@
 use crate::arguments::Arguments;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
-use crate::{checkpoint, log, pools, refresh, schedule, service_manager, transcripts, watch};
+use crate::{
+    checkpoint, log, notifications, opening, pools, refresh, schedule, service_manager, transcripts, watch,
+};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Exit, Result};
-use poc_graph::rng::SystemRng;
-use poc_graph::time::SystemClock;
-use poc_notes::{Memory, samples};
+use poc_notes::samples;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,12 @@ pub(crate) fn print_error(error: &Error) {
     if let Some(hint) = &error.hint {
         eprintln!("hint: {hint}");
     }
+}
+
+/// Prints what the daemon does before it starts.
+#[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
+pub(crate) fn print_line(line: &str) {
+    eprintln!("{line}");
 }
 
 /// Runs the daemon and returns its exit code.
@@ -47,13 +53,13 @@ fn start(arguments: &Arguments) -> Result<()> {
     let runtime = pools::runtime(&config)
         .map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
     // From here on a signal stops the daemon cleanly, even while the store is still opening.
-    let signals = {
+    let mut signals = {
         let _context = runtime.enter();
         Signals::new()?
     };
-    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
+    let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(()) };
     // Only the process that holds the store may write to the log.
-    log::start(arguments, &memory.paths)?;
+    log::start(arguments, &memory.paths, &memory.config.daemon)?;
     for note in &memory.store.recovery().notes {
         tracing::warn!("{note}");
     }
@@ -91,12 +97,13 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, captured, saved, notified, served, connections) = tokio::join!(
+        let (scheduled, watched, refreshed, captured, saved, told, notified, served, connections) = tokio::join!(
             task(&shared, "schedule", schedule::run(shared.clone())),
             task(&shared, "watch", watch::run(shared.clone())),
             task(&shared, "refresh", refresh::run(shared.clone())),
             task(&shared, "transcripts", transcripts::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
+            task(&shared, "notifications", notifications::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
             task(&shared, "socket", socket::run(shared.clone(), listener)),
@@ -106,6 +113,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(refreshed)
             .and(captured)
             .and(saved)
+            .and(told)
             .and(notified)
             .and(served)
             .and(connections)
@@ -117,6 +125,10 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         shared.calls.cancel();
         tokio::time::sleep(RECORD_TIMEOUT).await;
     };
+    let requests = tokio::spawn({
+        let shared = shared.clone();
+        async move { shared.end_requests().await }
+    });
     let connections = tokio::select! {
         connections = work => connections,
         () = too_late => {
@@ -125,6 +137,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         }
     };
     signals.abort();
+    requests.abort();
     socket::remove(&shared.memory.paths)?;
     connections
 }
@@ -142,7 +155,8 @@ async fn task<T: Send + 'static>(
     })
 }
 
-struct Signals {
+/// The signals that the daemon handles.
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -158,6 +172,14 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             hang_up: listen(SignalKind::hangup())?,
         })
+    }
+
+    /// Waits for a signal that asks to stop.
+    pub(crate) async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 

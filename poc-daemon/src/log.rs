@@ -1,12 +1,11 @@
 //! Logging: to standard error, and to the file that `poc-memory daemon log` reads.
 
 use crate::arguments::Arguments;
+use crate::log_file::LogFile;
+use poc_config::DaemonConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
-use std::fs::OpenOptions;
 use std::io::IsTerminal;
-use std::os::unix::fs::OpenOptionsExt;
-use std::sync::Arc;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
@@ -15,9 +14,9 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 ///
 /// # Errors
 /// `unavailable` when the log file cannot be written.
-pub(crate) fn start(arguments: &Arguments, paths: &Paths) -> Result<()> {
+pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig) -> Result<()> {
     let path = paths.daemon_log();
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(|error| {
+    let file = LogFile::open(&path, config).map_err(|error| {
         Error::unavailable(format!("the log `{}` cannot be written: {error}", path.display()))
     })?;
     // A target is a prefix: `poc_` is every crate of the workspace.
@@ -32,12 +31,12 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths) -> Result<()> {
     let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = if arguments.log_json {
         vec![
             fmt::layer().json().with_writer(std::io::stderr).boxed(),
-            fmt::layer().json().with_writer(Arc::new(file)).boxed(),
+            fmt::layer().json().with_writer(file).boxed(),
         ]
     } else {
         vec![
             fmt::layer().with_target(false).with_ansi(terminal).with_writer(std::io::stderr).boxed(),
-            fmt::layer().with_target(false).with_ansi(false).with_writer(Arc::new(file)).boxed(),
+            fmt::layer().with_target(false).with_ansi(false).with_writer(file).boxed(),
         ]
     };
     tracing_subscriber::registry()

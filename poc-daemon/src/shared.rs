@@ -10,16 +10,23 @@ use parking_lot::Mutex;
 use poc_agent::Catalog;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
+use poc_config::Config;
+use poc_graph::interrupt::Interrupt;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 /// The state of one running daemon.
 pub(crate) struct Shared {
     /// The open memory. This process holds the lock of its store.
     pub(crate) memory: Memory,
+    /// The settings in effect. Those that requests read change while the daemon runs.
+    pub(crate) settings: ArcSwap<Config>,
+    /// The fingerprint of the settings in effect.
+    pub(crate) fingerprint: Mutex<String>,
     /// The agents as last loaded. A reload replaces the whole catalog.
     pub(crate) catalog: ArcSwap<Catalog>,
     /// When the daemon started.
@@ -36,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) models: ModelRegistry,
     /// Limits how many agents run at the same time.
     pub(crate) run_limiter: RunLimiter,
+    /// Stops the requests that are still computing when the daemon stops.
+    pub(crate) interrupt: Interrupt,
     /// Where blocking work runs.
     pub(crate) pools: Pools,
     /// The transcripts that hooks have named.
@@ -51,7 +60,14 @@ pub(crate) struct Shared {
     /// Wakes the HTTP server to take it.
     pub(crate) listen: Notify,
     stopping: watch::Sender<bool>,
+    abandoning: watch::Sender<bool>,
 }
+
+/// How long requests may go on after the daemon is asked to stop.
+const REQUEST_GRACE: Duration = Duration::from_secs(1);
+
+/// How long the daemon then waits until they notice that they are interrupted.
+const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Shared {
     /// The state of a daemon that has just started on an open memory.
@@ -59,6 +75,8 @@ impl Shared {
         let started = memory.now();
         Shared {
             started,
+            settings: ArcSwap::new(memory.config.clone()),
+            fingerprint: Mutex::new(memory.fingerprint.clone()),
             catalog: ArcSwap::from_pointee(catalog),
             reloaded: Mutex::new(Some(started)),
             reconciler: Mutex::default(),
@@ -66,6 +84,7 @@ impl Shared {
             calls: CancellationToken::new(),
             models: poc_models::registry(),
             run_limiter: RunLimiter::default(),
+            interrupt: Interrupt::default(),
             pools: Pools::new(&memory.config),
             transcripts: TranscriptQueue::default(),
             metrics: Metrics::new(),
@@ -74,8 +93,20 @@ impl Shared {
             late_listener: Mutex::default(),
             listen: Notify::new(),
             stopping: watch::Sender::new(false),
+            abandoning: watch::Sender::new(false),
             memory,
         }
+    }
+
+    /// The memory with the settings in effect, if they have changed since the start.
+    pub(crate) fn memory_in_effect(&self) -> Option<Memory> {
+        let config = self.settings.load_full();
+        if Arc::ptr_eq(&config, &self.memory.config) {
+            return None;
+        }
+        let mut memory = self.memory.clone();
+        memory.config = config;
+        Some(memory)
     }
 
     /// Asks every task to finish its current work and to end.
@@ -86,6 +117,21 @@ impl Shared {
     /// Whether the daemon is stopping. If so, no new work may start.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
+    }
+
+    /// Waits until the daemon is asked to stop. Interrupts the requests that go on after that, and then gives up on those
+    /// that do not notice it.
+    pub(crate) async fn end_requests(&self) {
+        self.stopped().await;
+        tokio::time::sleep(REQUEST_GRACE).await;
+        self.interrupt.trigger();
+        tokio::time::sleep(INTERRUPT_PATIENCE).await;
+        self.abandoning.send_replace(true);
+    }
+
+    /// Waits until the daemon stops without waiting for requests any longer.
+    pub(crate) async fn abandoned(&self) {
+        let _ = self.abandoning.subscribe().wait_for(|abandoning| *abandoning).await;
     }
 
     /// Waits until the daemon is asked to stop.

@@ -13,7 +13,9 @@ use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
+use poc_config::paths::Paths;
 use poc_graph::error::Result;
+use poc_notes::Memory;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -76,7 +78,9 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
 
 /// Watches the folders through the operating system.
 struct FolderWatcher {
-    paths: WatchedPaths,
+    profile: Arc<Paths>,
+    /// What is watched now, which the handler of events knows, too.
+    paths: Arc<Mutex<WatchedPaths>>,
     /// `None` when the operating system offers no file events.
     watcher: Option<RecommendedWatcher>,
     /// Folders for which a warning was logged.
@@ -85,10 +89,11 @@ struct FolderWatcher {
 
 impl FolderWatcher {
     fn new(shared: &Shared, changed: Arc<Notify>) -> FolderWatcher {
-        let paths = WatchedPaths::of(&shared.memory.paths);
+        let profile = shared.memory.paths.clone();
+        let paths = Arc::new(Mutex::new(WatchedPaths::of(&profile)));
         let filter = paths.clone();
         let handler = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if filter.concerns(&event) => changed.notify_one(),
+            Ok(event) if filter.lock().concerns(&event) => changed.notify_one(),
             Ok(_) => {}
             Err(error) => {
                 tracing::debug!("a file event could not be read: {error}");
@@ -99,13 +104,15 @@ impl FolderWatcher {
         if let Err(error) = &watcher {
             tracing::warn!("file events are not available, changes take effect at the next scan: {error}");
         }
-        FolderWatcher { paths, watcher: watcher.ok(), warned: BTreeSet::new() }
+        FolderWatcher { profile, paths, watcher: watcher.ok(), warned: BTreeSet::new() }
     }
 
-    /// Watches every folder that exists now.
+    /// Watches every folder that exists now, and what symbolic links lead to now.
     fn renew(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
-        for (folder, error) in self.paths.watch(watcher) {
+        let paths = WatchedPaths::of(&self.profile);
+        *self.paths.lock() = paths.clone();
+        for (folder, error) in paths.watch(watcher) {
             if self.warned.insert(folder.clone()) {
                 tracing::warn!(
                     "`{}` cannot be watched, changes there take effect at the next scan: {error}",
@@ -120,7 +127,7 @@ impl FolderWatcher {
 fn scan(shared: &Shared, confirmed: bool) -> Result<Reconciliation> {
     let mut reconciler = shared.reconciler.lock();
     // Settings come first, because agents may use the pipelines that are saved there.
-    let settings = reload_pipelines(shared);
+    let settings = reload_settings(shared);
     let current = shared.catalog.load_full();
     let scan = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
     let folder_exists = shared.memory.paths.agents().is_dir();
@@ -141,9 +148,9 @@ fn scan(shared: &Shared, confirmed: bool) -> Result<Reconciliation> {
     Ok(reconciled)
 }
 
-/// Applies the saved pipelines of the settings file as it is now. Returns the problem when the file is
-/// broken, or when other settings changed, which take effect only at the next start.
-fn reload_pipelines(shared: &Shared) -> Option<String> {
+/// Applies the settings file as it is now, as far as a running daemon can. Returns the problem when the file is broken,
+/// or the settings that take effect only at the next start.
+fn reload_settings(shared: &Shared) -> Option<String> {
     let memory = &shared.memory;
     let config = match Config::load(&memory.paths.config_file()) {
         Ok(config) => config,
@@ -151,12 +158,41 @@ fn reload_pipelines(shared: &Shared) -> Option<String> {
             return Some(format!("the settings are broken, the previous ones stay in use: {}", error.line()));
         }
     };
+    let before = shared.settings.load_full();
+    let live = Config { pipelines: memory.config.pipelines.clone(), ..before.reloaded(&config) };
     let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..Config::clone(&memory.config) });
     if names != **memory.names.load() {
         memory.names.store(Arc::new(names));
     }
-    (config.fingerprint() != memory.fingerprint)
-        .then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
+    let waiting = waiting(memory, &live, &config);
+    if live != *before {
+        let changed: Vec<String> = before.differences(&live);
+        shared.settings.store(Arc::new(live));
+        tracing::info!("settings that take effect now: {}", changed.join(", "));
+    }
+    *shared.fingerprint.lock() = match waiting.is_empty() {
+        true => config.fingerprint(),
+        false => memory.fingerprint.clone(),
+    };
+    if waiting.is_empty() {
+        return None;
+    }
+    let mut named: Vec<String> = waiting.iter().take(MAX_NAMED).map(|key| format!("`{key}`")).collect();
+    if waiting.len() > MAX_NAMED {
+        named.push(format!("{} more", waiting.len() - MAX_NAMED));
+    }
+    Some(format!("`config.toml` has changed: restart the daemon for {} to take effect", named.join(", ")))
+}
+
+/// Most settings that a message names.
+const MAX_NAMED: usize = 8;
+
+/// The keys of the settings that take effect only at the next start.
+fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
+    // A store that has another embedder than the settings keeps it.
+    let given = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
+    let live = Config { embedder: given.clone(), pipelines: new.pipelines.clone(), ..live.clone() };
+    if new.fingerprint() == memory.fingerprint { Vec::new() } else { live.differences(new) }
 }
 
 fn log(event: &CatalogEvent) {

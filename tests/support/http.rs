@@ -10,6 +10,7 @@ use std::net::TcpStream;
 pub(crate) struct Http {
     pub(crate) address: String,
     pub(crate) full: String,
+    pub(crate) model: String,
     pub(crate) read: String,
 }
 
@@ -47,7 +48,7 @@ impl Http {
         let url = status["rest"].as_str().or(status["mcp"].as_str()).expect("HTTP is off");
         let address = url.strip_prefix("http://").unwrap().trim_end_matches("/mcp").to_owned();
         let token = |name| std::fs::read_to_string(world.home().join(name)).unwrap().trim().to_owned();
-        Http { address, full: token("token"), read: token("token-read") }
+        Http { address, full: token("token"), model: token("token-model"), read: token("token-read") }
     }
 
     /// Sends bytes and reads until the server closes.
@@ -78,10 +79,22 @@ impl Http {
         self.raw(&[request.as_bytes(), body].concat())
     }
 
-    /// Sends a well-formed request with the full token.
+    /// Sends a well-formed request with the token of a person's programs.
     pub(crate) fn call(&self, line: &str, body: Option<&Value>) -> HttpResponse {
-        let authorization = format!("Bearer {}", self.full);
+        self.call_with(&self.full, &[], line, body)
+    }
+
+    /// Sends a well-formed request with a token and further headers.
+    pub(crate) fn call_with(
+        &self,
+        token: &str,
+        more: &[(&str, &str)],
+        line: &str,
+        body: Option<&Value>,
+    ) -> HttpResponse {
+        let authorization = format!("Bearer {token}");
         let mut headers = vec![("Host", self.address.as_str()), ("Authorization", &authorization)];
+        headers.extend(more);
         if body.is_some() {
             headers.push(("Content-Type", "application/json"));
         }

@@ -55,7 +55,7 @@ impl AgentMetrics {
         registry.register("agent_state", "1 for the current state of the agent", self.states.clone());
         let failures = "Failed runs since the last run that succeeded";
         registry.register("agent_failures_in_a_row", failures, self.failures.clone());
-        registry.register("agent_backlog", "Notes that a run would select now", self.backlog.clone());
+        registry.register("agent_backlog", "Notes that an agent has still to read", self.backlog.clone());
         registry.register("proposals", "Actions that wait for approval", self.proposals.clone());
     }
 

@@ -3,6 +3,7 @@
 use crate::pools::Pool;
 use crate::shared::Shared;
 use poc_graph::error::{Error, Result};
+use poc_graph::interrupt::{self, Interrupt};
 use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,17 +28,27 @@ pub(super) fn pool<'a>(shared: &'a Shared, op: Option<&OpDef>) -> &'a Pool {
     }
 }
 
-/// Runs an op in its pool and counts the call.
+/// Runs an op in its pool and counts the call. `interrupt` stops it, unless it outlives its caller.
 pub(super) async fn call(
     shared: Arc<Shared>,
     origin: CallOrigin,
     op: &'static OpDef,
     args: Value,
+    interrupt: Interrupt,
     progress: impl Fn(Progress) + Send + 'static,
 ) -> Result<Value> {
     let running = shared.clone();
-    let work = move || run(&running, origin, op, args, &progress);
-    pool(&shared, Some(op)).run(work).await.unwrap_or_else(|_| Err(failed(op)))
+    let work = move || match op.outlives_caller {
+        true => run(&running, origin, op, args, &progress),
+        false => interrupt::scope(&interrupt, || run(&running, origin, op, args, &progress)),
+    };
+    tokio::select! {
+        result = pool(&shared, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
+        () = shared.abandoned(), if !op.outlives_caller => {
+            tracing::warn!("the op `{}` does not end, and the daemon stops without it", op.name);
+            Err(Error::unavailable(format!("the daemon stopped before `{}` was done", op.name)))
+        }
+    }
 }
 
 /// Runs an op on this thread and counts the call. It may block, so it must not run on a thread of the
@@ -51,8 +62,14 @@ pub(super) fn run(
 ) -> Result<Value> {
     let started = Instant::now();
     let CallOrigin { surface, actor, may_write } = origin;
-    let ctx = Ctx { memory: &shared.memory, host: shared, actor, may_write, progress };
-    let result = catch_unwind(AssertUnwindSafe(|| (op.run)(&ctx, args))).unwrap_or_else(|_| {
+    let changed = shared.memory_in_effect();
+    let memory = changed.as_ref().unwrap_or(&shared.memory);
+    let ctx = Ctx { memory, host: shared, actor, may_write, progress };
+    let work = || match op.outlives_caller {
+        true => (op.run)(&ctx, args),
+        false => interrupt::scope(&shared.interrupt, || (op.run)(&ctx, args)),
+    };
+    let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::error!("the op `{}` failed unexpectedly", op.name);
         Err(failed(op))
     });

@@ -2,12 +2,15 @@
 //! same time; each answer carries the id of its request.
 
 use super::call::{CallOrigin, call};
+use super::idle_connections::{IdleConnection, IdleConnections};
 use crate::shared::Shared;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::interrupt::Interrupt;
 use poc_memory::ops::{self, Actor};
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -15,19 +18,40 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Serves a connection until the client closes it, or until the daemon stops and every request is
-/// answered. In the second case it returns the connection, still open.
-pub(super) async fn serve(shared: Arc<Shared>, stream: UnixStream) -> Option<UnixStream> {
+/// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and every request
+/// is answered. In the last case it returns the connection, still open.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    stream: UnixStream,
+    idle: &Arc<IdleConnections>,
+) -> Option<UnixStream> {
     let daemon = &shared.memory.config.daemon;
     let (limit, in_flight) = (daemon.max_frame_bytes, daemon.max_in_flight);
     let (mut from, to) = stream.into_split();
     let (answers, outgoing) = mpsc::channel(in_flight);
     let writer = tokio::spawn(write_all(to, outgoing, limit));
-    let greeting = tokio::time::timeout(daemon.handshake_timeout.std(), greet(&mut from, &answers, limit));
-    let result = match greeting.await {
-        Ok(Ok(())) => listen(&shared, &mut from, &answers, limit, in_flight).await,
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::unavailable("the client sent no `hello` in time")),
+    let waiting = idle.add();
+    let greeted = tokio::select! {
+        greeted = greet(&mut from, &answers, limit) => greeted,
+        () = tokio::time::sleep(daemon.handshake_timeout.std()) => {
+            Err(Error::unavailable("the client sent no `hello` in time"))
+        }
+        () = waiting.closed() => Err(displaced()),
+    };
+    drop(waiting);
+    let result = match greeted {
+        Ok(()) => {
+            let mut requests = Requests::new(shared.clone(), answers.clone());
+            let end = listen(&mut requests, &mut from, limit, in_flight, idle).await;
+            let has_client = match &end {
+                Ok(end) => *end == End::Stopping,
+                // After a malformed frame, the client still reads.
+                Err(error) => error.code != Code::Unavailable,
+            };
+            requests.finish(has_client).await;
+            end
+        }
+        Err(error) => Err(error),
     };
     let open = match result {
         Ok(end) => end == End::Stopping,
@@ -42,7 +66,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: UnixStream) -> Option<Uni
     if open { from.reunite(to).ok() } else { None }
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum End {
     /// The client closed its side.
     Closed,
@@ -60,38 +84,92 @@ async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: u
     }
 }
 
+/// The requests of a connection that are in progress.
+struct Requests {
+    shared: Arc<Shared>,
+    answers: mpsc::Sender<Frame>,
+    running: JoinSet<()>,
+    /// Stops them when the client is gone.
+    interrupt: Interrupt,
+}
+
+impl Requests {
+    fn new(shared: Arc<Shared>, answers: mpsc::Sender<Frame>) -> Requests {
+        Requests { shared, answers, running: JoinSet::new(), interrupt: Interrupt::default() }
+    }
+
+    /// Waits until one ends.
+    async fn one_ended(&mut self) {
+        self.running.join_next().await;
+    }
+
+    /// Waits until all have ended. Without a client for their answers, they are interrupted.
+    async fn finish(mut self, has_client: bool) {
+        if !has_client {
+            self.interrupt.trigger();
+        }
+        while self.running.join_next().await.is_some() {}
+    }
+}
+
 /// Reads requests and starts them. While `in_flight` requests run, it reads no more.
 async fn listen(
-    shared: &Arc<Shared>,
+    requests: &mut Requests,
     from: &mut OwnedReadHalf,
-    answers: &mpsc::Sender<Frame>,
     limit: usize,
     in_flight: usize,
+    idle: &Arc<IdleConnections>,
 ) -> Result<End> {
-    let mut requests = JoinSet::new();
-    let end = loop {
-        if requests.len() >= in_flight {
-            requests.join_next().await;
+    let shared = requests.shared.clone();
+    let idle_timeout = shared.memory.config.daemon.idle_timeout;
+    loop {
+        if requests.running.len() >= in_flight {
+            requests.one_ended().await;
             continue;
         }
-        let frame = tokio::select! {
-            () = shared.stopped() => break Ok(End::Stopping),
-            frame = read(from, limit) => frame,
+        // A frame that is read in part must not be dropped, so the same read goes on while requests end.
+        let mut reading = pin!(read(from, limit));
+        let frame = loop {
+            let waiting = requests.running.is_empty().then(|| idle.add());
+            let timeout = tokio::time::sleep(idle_timeout.std());
+            tokio::select! {
+                () = shared.stopped() => return Ok(End::Stopping),
+                frame = reading.as_mut() => break frame,
+                () = requests.one_ended(), if waiting.is_none() => {}
+                () = timeout, if waiting.is_some() => {
+                    return Err(Error::unavailable(format!("the connection was idle for {idle_timeout}"))
+                        .hint("connect again"));
+                }
+                () = until_closed(waiting.as_ref()), if waiting.is_some() => return Err(displaced()),
+            }
         };
         match frame {
             Ok(Some(Frame::Request { id, op, args, actor })) if id != CONNECTION => {
-                requests.spawn(answer(shared.clone(), id, op, args, actor, answers.clone()));
+                let (answers, interrupt) = (requests.answers.clone(), requests.interrupt.clone());
+                requests.running.spawn(answer(shared.clone(), id, op, args, actor, interrupt, answers));
             }
             Ok(Some(_)) => {
-                break Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
+                return Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
             }
-            Ok(None) => break Ok(End::Closed),
-            Err(error) => break Err(error),
+            Ok(None) => return Ok(End::Closed),
+            Err(error) => return Err(error),
         }
-        while requests.try_join_next().is_some() {}
-    };
-    while requests.join_next().await.is_some() {}
-    end
+        while requests.running.try_join_next().is_some() {}
+    }
+}
+
+/// Waits until an idle connection is to be closed.
+async fn until_closed(idle: Option<&IdleConnection>) {
+    match idle {
+        Some(idle) => idle.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The error for a client whose connection another one needs.
+fn displaced() -> Error {
+    Error::unavailable("all connections were in use, and this one waited for nothing")
+        .hint("connect again; `max-connections` under `[daemon]` in config.toml is their number")
 }
 
 /// Runs one request and sends its answer.
@@ -101,6 +179,7 @@ async fn answer(
     op: String,
     args: Value,
     actor: Actor,
+    interrupt: Interrupt,
     answers: mpsc::Sender<Frame>,
 ) {
     let progress = answers.clone();
@@ -109,7 +188,7 @@ async fn answer(
     let result = match ops::find(&op) {
         Some(def) => {
             let origin = CallOrigin { surface: "socket", actor, may_write: true };
-            call(shared, origin, def, args, progress).await
+            call(shared, origin, def, args, interrupt, progress).await
         }
         None => Err(unknown(&op)),
     };

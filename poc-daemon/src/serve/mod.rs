@@ -2,6 +2,7 @@
 
 mod call;
 mod connection;
+mod idle_connections;
 pub(crate) mod rest;
 pub(crate) mod socket;
 

@@ -1,13 +1,15 @@
 //! The Unix socket. Each client has a [`connection`](super::connection).
 
 use super::connection;
+use super::idle_connections::IdleConnections;
 use crate::shared::Shared;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use std::os::unix::fs::PermissionsExt;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
@@ -43,8 +45,11 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
 /// that are still open: clients wait for their end to know that the daemon is gone.
 pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<UnixStream> {
     let slots = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
+    let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
     let mut open = Vec::new();
+    // A client that waits for a free slot. No further one is accepted until it has it.
+    let mut waiting = None;
     loop {
         tokio::select! {
             () = shared.stopped() => break,
@@ -52,11 +57,12 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
             Some(ended) = connections.join_next(), if !connections.is_empty() => {
                 open.extend(ended.ok().flatten());
             }
-            stream = accept(&listener, &slots) => {
-                let Some((stream, slot)) = stream else { continue };
-                let shared = shared.clone();
+            stream = accept(&listener), if waiting.is_none() => waiting = stream,
+            slot = free_slot(&slots, &idle), if waiting.is_some() => {
+                let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
+                let (shared, idle) = (shared.clone(), idle.clone());
                 connections.spawn(async move {
-                    let stream = connection::serve(shared, stream).await;
+                    let stream = connection::serve(shared, stream, &idle).await;
                     drop(slot);
                     stream
                 });
@@ -69,12 +75,8 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
     open
 }
 
-/// Waits for a free slot, then for the next connection of the daemon's own user.
-async fn accept(
-    listener: &UnixListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(UnixStream, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.ok()?;
+/// Waits for the next connection of the daemon's own user.
+async fn accept(listener: &UnixListener) -> Option<UnixStream> {
     let stream = match listener.accept().await {
         Ok((stream, _)) => stream,
         Err(error) => {
@@ -85,7 +87,7 @@ async fn accept(
         }
     };
     match stream.peer_cred() {
-        Ok(peer) if peer.uid() == rustix::process::getuid().as_raw() => Some((stream, slot)),
+        Ok(peer) if peer.uid() == rustix::process::getuid().as_raw() => Some(stream),
         Ok(peer) => {
             tracing::warn!("a connection of the user {} was refused", peer.uid());
             None
@@ -94,5 +96,18 @@ async fn accept(
             tracing::warn!("a connection of an unknown user was refused: {error}");
             None
         }
+    }
+}
+
+/// Waits for a free slot. If there is none, an idle connection is closed.
+async fn free_slot(slots: &Arc<Semaphore>, idle: &IdleConnections) -> Option<OwnedSemaphorePermit> {
+    if let Ok(slot) = slots.clone().try_acquire_owned() {
+        return Some(slot);
+    }
+    let mut slot = pin!(slots.clone().acquire_owned());
+    tokio::select! {
+        // A connection may also end by itself.
+        slot = slot.as_mut() => slot.ok(),
+        () = idle.close_oldest() => slot.await.ok(),
     }
 }

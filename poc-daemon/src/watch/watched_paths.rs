@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The watched folders. Single files are never watched: when an editor saves by renaming, the watch
 /// stays with the old file. The parents are watched too, because the folders may be created later.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WatchedPaths {
     folders: Vec<PathBuf>,
     /// Folders in which every file matters.
@@ -15,6 +15,12 @@ pub(crate) struct WatchedPaths {
     /// Files and folders that matter themselves.
     exact: Vec<PathBuf>,
 }
+
+/// Most symbolic links on the way to a file.
+const MAX_LINKS: usize = 16;
+
+/// Most files behind symbolic links that are watched.
+const MAX_TARGETS: usize = 1000;
 
 impl WatchedPaths {
     /// The watched paths of a profile.
@@ -33,10 +39,34 @@ impl WatchedPaths {
         folders.extend(parents);
         folders.extend(inside.iter().cloned());
         let mut watched = WatchedPaths { folders, inside, exact };
+        watched.add_targets();
         // Some systems report the canonical path of a file.
         watched.inside.extend(canonical(&watched.inside));
         watched.exact.extend(canonical(&watched.exact));
         watched
+    }
+
+    /// Adds what symbolic links lead to: the settings file, the folders of agents and prompts, and the files in them. A
+    /// change there is no event in the folder of the link. Each link on the way may be replaced, too.
+    fn add_targets(&mut self) {
+        let mut targets = Vec::new();
+        for path in self.exact.iter().chain(&self.inside) {
+            targets.extend(links(path));
+        }
+        // The folder behind a link has the files.
+        self.inside.extend(targets.iter().filter(|target| target.is_dir()).cloned().collect::<Vec<_>>());
+        for folder in self.inside.clone() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+            targets.extend(files.take(MAX_TARGETS).flat_map(|entry| links(&entry.path())));
+            self.folders.push(folder);
+        }
+        self.folders.extend(targets.iter().filter_map(|target| target.parent()).map(Path::to_owned));
+        self.exact.extend(targets);
+        for paths in [&mut self.folders, &mut self.inside, &mut self.exact] {
+            paths.sort();
+            paths.dedup();
+        }
     }
 
     /// Whether agents, prompts or settings may have changed with an event. Reading a file is an event
@@ -66,6 +96,24 @@ impl WatchedPaths {
         }
         failed
     }
+}
+
+/// The paths that a symbolic link leads to, one after another, if the path is one.
+fn links(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut here = path.to_owned();
+    while found.len() < MAX_LINKS
+        && let Ok(target) = std::fs::read_link(&here)
+    {
+        // A relative target begins in the folder of its link.
+        here = here.parent().unwrap_or(Path::new("/")).join(target);
+        // Events have the path by which a folder is watched, which must not contain `..`.
+        if let Some((folder, name)) = here.parent().zip(here.file_name()) {
+            here = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name);
+        }
+        found.push(here.clone());
+    }
+    found
 }
 
 fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {

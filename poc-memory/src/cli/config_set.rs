@@ -58,6 +58,7 @@ impl LocalCommand for ConfigSet {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::unavailable(format!("`{name}` cannot be read: {error}"))),
         };
+        let old = session.config().ok();
         let after = edited(&name, &before, &self.key, self.value.as_deref())?;
         let changed = after != before;
         if changed {
@@ -71,7 +72,13 @@ impl LocalCommand for ConfigSet {
         let config = session.config()?;
         // An unreachable daemon is not an error of the settings.
         let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
-        let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
+        // What requests read, the daemon takes over as soon as it has seen the file.
+        let follows = |settings: &str| {
+            let old = old.as_ref().filter(|old| old.fingerprint() == settings);
+            old.is_some_and(|old| old.reloaded(&config).differences(&config).is_empty())
+        };
+        let daemon_differs = running
+            .is_some_and(|(_, status)| status.settings != config.fingerprint() && !follows(&status.settings));
         Ok(ConfigSetOutput {
             key: setting.key,
             value: setting.value,

@@ -90,11 +90,7 @@ impl Caller for Bridge {
     }
 
     fn offers(&self, access: Access) -> bool {
-        match access {
-            Access::Read | Access::Write | Access::Retract => true,
-            Access::Destroy => self.config.mcp.delete,
-            Access::Person => false,
-        }
+        access.allows_models(&self.config.mcp)
     }
 
     fn tool_set(&self) -> ToolSet {
@@ -149,7 +145,7 @@ impl Client {
                     .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
             }
         };
-        let file = session.paths.token().display().to_string();
+        let file = session.paths.model_token().display().to_string();
         let (place, text) = match self {
             Client::ClaudeCode => (
                 "shell",

@@ -5,6 +5,7 @@ use super::tools::{self, OfferedTool};
 use super::{Caller, hints, prompts, resources, results};
 use crate::ops::OpDef;
 use poc_graph::error::{Code, Error};
+use poc_graph::interrupt::{self, Interrupt, InterruptOnDrop};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -114,7 +115,7 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let offered = tools::offered(self.caller.as_ref());
         let Some(tool) = offered.into_iter().find(|tool| tool.name == request.name) else {
@@ -123,11 +124,21 @@ impl ServerHandler for Server {
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
         let searches = self.searches.clone();
-        let work = move |caller: &dyn Caller| match tool.call(caller, &searches, arguments) {
-            Ok(answer) => results::answered(caller, answer),
-            Err(error) => results::failed(caller, &tool, &error),
+        let waiting = InterruptOnDrop(Interrupt::default());
+        let interrupt = waiting.0.clone();
+        let work = move |caller: &dyn Caller| {
+            let called = interrupt::scope(&interrupt, || tool.call(caller, &searches, arguments));
+            match called {
+                Ok(answer) => results::answered(caller, answer),
+                Err(error) => results::failed(caller, &tool, &error),
+            }
         };
-        let result = self.blocking(op, work).await;
+        let result = tokio::select! {
+            result = self.blocking(op, work) => result,
+            () = context.ct.cancelled() => {
+                return Err(ErrorData::internal_error(format!("the call of `{}` was cancelled", request.name), None));
+            }
+        };
         Ok(result.map_err(|error| failed_unexpectedly(&request.name, &error))?.into())
     }
 

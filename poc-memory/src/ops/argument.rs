@@ -5,7 +5,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use poc_config::bounds;
+use poc_config::{SearchConfig, bounds};
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
@@ -35,13 +35,14 @@ pub(super) struct TextArgument(String);
 impl TextArgument {
     const ARGUMENT: &str = "text";
 
-    /// The text; an error if it is blank.
-    pub(super) fn non_blank(&self) -> poc_graph::error::Result<&str> {
+    /// The text as a question; an error if it is blank, or longer than `[search] max-question-chars`.
+    pub(super) fn question(&self, config: &SearchConfig) -> poc_graph::error::Result<&str> {
         if self.0.trim().is_empty() {
             return Err(Error::invalid("the text is empty")
                 .hint("give words or a sentence")
                 .field(TextArgument::ARGUMENT));
         }
+        check_length([self.0.as_str()], TextArgument::ARGUMENT, config)?;
         Ok(&self.0)
     }
 }
@@ -118,6 +119,22 @@ impl clap::Args for OptionalTextArgument {
     fn augment_args_for_update(command: Command) -> Command {
         OptionalTextArgument::augment_args(command)
     }
+}
+
+/// Refuses the texts of a field that together have more than `[search] max-question-chars` characters.
+pub(super) fn check_length<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    field: &str,
+    config: &SearchConfig,
+) -> poc_graph::error::Result<()> {
+    let most = config.max_question_chars;
+    let length: usize = texts.into_iter().map(|text| text.chars().count()).sum();
+    if length <= most {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("a question of {length} characters is too long"))
+        .hint(format!("give at most {most}: the words that matter"))
+        .field(field))
 }
 
 /// Values by name: `NAME=VALUE`, repeatable.

@@ -51,7 +51,7 @@ impl Op for Classify {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ClassifyOutput> {
         let memory = ctx.memory;
-        let text = self.text.non_blank()?;
+        let text = self.text.question(&ctx.memory.config.search)?;
         let view = memory.store.view();
         let counts = classify::classify(memory, &view, text, ctx.visibility(self.quarantined))?;
         let freshness = freshness::of(memory, &view);

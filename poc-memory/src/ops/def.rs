@@ -3,28 +3,39 @@
 use super::json_schema::schema;
 use super::request::{self, FormerText};
 use super::screen::{Screen, StyledText};
-use super::{Ctx, schema_defaults, tenancy};
-use poc_config::TenantSchema;
+use super::{Actor, Ctx, schema_defaults, tenancy};
+use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Who may call an op, and what it may change.
+/// Who may call an op, and what it may change. [`Access::allows_models`] says what models may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Changes nothing.
     Read,
     /// Changes the store.
     Write,
-    /// Permanently removes what a model may have written. Models may call it like [`Access::Write`];
-    /// its tool carries the destructive hint.
+    /// Permanently removes messages. For models it is off by default, and they remove only what models wrote.
     Retract,
-    /// Permanently removes anything from the store. Over REST and MCP it is off by default.
+    /// Permanently removes anything from the store. Over REST and for models it is off by default.
     Destroy,
     /// Changes what only a person may decide. It is never offered to a model.
     Person,
+}
+
+impl Access {
+    /// Whether models may call ops with this access.
+    pub fn allows_models(self, config: &McpConfig) -> bool {
+        match self {
+            Access::Read | Access::Write => true,
+            Access::Retract => config.forget,
+            Access::Destroy => config.delete,
+            Access::Person => false,
+        }
+    }
 }
 
 /// The REST endpoint of an op.
@@ -98,10 +109,16 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether it may wait long for a model or another machine. A daemon runs such ops in a pool of
     /// their own.
     const LONG_RUNNING: bool = false;
+    /// Whether it goes on when nobody waits for its answer any more. By default those ops that wait for a model or another
+    /// machine: what they have begun costs money, and its result is recorded.
+    const OUTLIVES_CALLER: bool = Self::LONG_RUNNING;
     /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
     const PER_TENANT: bool = true;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
+    /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
+    /// is offered no such tool.
+    const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
     /// Whether an agent's model that is a command may call it. By default those ops that read: an
     /// agent's writes go through its answer, which the permit layer checks.
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
@@ -113,6 +130,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const TOOL: Option<ToolEffect> = None;
     /// The former name of the field `text`, if it had another one in release 0.1.
     const FORMER_TEXT: Option<FormerText> = None;
+    /// Whether it answers with the version of one note.
+    const VERSIONED: bool = false;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
@@ -146,6 +165,11 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     fn is_new(_output: &Self::Output) -> bool {
         true
     }
+
+    /// The version of the one note that this answer is about, if it is current. Only [`Op::VERSIONED`] ops are asked.
+    fn version(_output: &Self::Output) -> Option<u32> {
+        None
+    }
 }
 
 /// An op's decoded answer with its type erased.
@@ -162,6 +186,8 @@ pub trait OpOutput {
     fn exit(&self) -> Exit;
     /// See [`Op::is_new`].
     fn is_new(&self) -> bool;
+    /// See [`Op::version`].
+    fn version(&self) -> Option<u32>;
 }
 
 struct Decoded<O: Op>(O::Output);
@@ -190,6 +216,10 @@ impl<O: Op> OpOutput for Decoded<O> {
     fn is_new(&self) -> bool {
         O::is_new(&self.0)
     }
+
+    fn version(&self) -> Option<u32> {
+        O::version(&self.0)
+    }
 }
 
 /// An [`Op`] with its types erased.
@@ -204,10 +234,14 @@ pub struct OpDef {
     pub needs_daemon: bool,
     /// See [`Op::LONG_RUNNING`].
     pub long_running: bool,
+    /// See [`Op::OUTLIVES_CALLER`].
+    pub outlives_caller: bool,
     /// Whether it works on the memory of one tenant, and so takes the argument `tenant`.
     pub per_tenant: bool,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
+    /// See [`Op::FOR_MODELS`].
+    pub for_models: bool,
     /// See [`Op::FOR_AGENTS`].
     pub for_agents: bool,
     /// See [`Op::ROUTE`].
@@ -218,6 +252,8 @@ pub struct OpDef {
     pub tool: Option<ToolEffect>,
     /// See [`Op::FORMER_TEXT`].
     pub former_text: Option<FormerText>,
+    /// See [`Op::VERSIONED`].
+    pub versioned: bool,
     /// Adds its arguments and help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request of a parsed command line.
@@ -241,13 +277,16 @@ impl OpDef {
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
             long_running: O::LONG_RUNNING,
+            outlives_caller: O::OUTLIVES_CALLER,
             per_tenant: O::PER_TENANT,
             creates_profile: O::CREATES_PROFILE,
+            for_models: O::FOR_MODELS,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
             former_path: O::FORMER_PATH,
             tool: O::TOOL,
             former_text: O::FORMER_TEXT,
+            versioned: O::VERSIONED,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =
@@ -257,6 +296,9 @@ impl OpDef {
             run: |ctx, request| {
                 if !ctx.may_write && O::ACCESS != Access::Read {
                     return Err(read_only_caller(O::NAME));
+                }
+                if ctx.actor == Actor::Model {
+                    check_model::<O>(&ctx.memory.config.mcp)?;
                 }
                 let mut request = request::require_object(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
@@ -284,10 +326,23 @@ impl OpDef {
     }
 }
 
+/// Refuses an op to a model that only a person may call, or that is switched off for models.
+fn check_model<O: Op>(config: &McpConfig) -> Result<()> {
+    let refused = |why: &str| Error::new(Code::Rejected, format!("`{}` {why}", O::NAME));
+    if !O::FOR_MODELS {
+        return Err(refused("is for persons, and a model asks").hint("ask the user to do it"));
+    }
+    if O::ACCESS.allows_models(config) {
+        return Ok(());
+    }
+    Err(refused("is switched off for models")
+        .hint(format!("a person can set `{} = true` under `[mcp]` in config.toml", O::NAME)))
+}
+
 /// The error for a caller that may only read.
 fn read_only_caller(op: &str) -> Error {
     Error::new(Code::Rejected, format!("`{op}` writes, and this caller may only read"))
-        .hint("call it with the token for everything")
+        .hint("call it with the token of a person's programs")
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Value> {

@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
+    /// Only if the note has this version, as `get` shows it
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
 }
 
 /// What was deleted.
@@ -43,6 +47,8 @@ impl Op for Delete {
             // What is deleted is named exactly.
             let node = resolve::exact(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
+            ctx.require_visible(&node, "node")?;
+            resolve::check_version(&node, self.if_version)?;
             delete::apply(tx, node.id, now)
         })?;
         let delete::DeleteReport { node, edges, derived } = deleted.value;

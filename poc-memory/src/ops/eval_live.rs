@@ -39,6 +39,7 @@ impl Op for EvalLive {
     const NAME: &'static str = "eval-live";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
+    const OUTLIVES_CALLER: bool = false;
     type Output = EvalLiveOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<EvalLiveOutput> {

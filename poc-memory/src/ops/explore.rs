@@ -94,7 +94,7 @@ impl Op for Explore {
     fn run(self, ctx: &Ctx<'_>) -> Result<ExploreOutput> {
         let memory = ctx.memory;
         let config = &memory.config.explore;
-        let text = self.text.non_blank()?;
+        let text = self.text.question(&ctx.memory.config.search)?;
         let keywords = keywords::normalize(&self.keywords)?;
         let query = ExploreQuery {
             keywords: &keywords,

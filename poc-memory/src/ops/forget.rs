@@ -1,17 +1,17 @@
 //! `forget`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
+use super::{Access, Actor, Ctx, Op, Progress, Route, ToolEffect, argument};
 use poc_graph::MessageId;
-use poc_graph::error::{Error, Result};
-use poc_graph::time::Moment;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::{Moment, Timestamp};
 use poc_notes::forget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Permanently delete a message, or all messages written before a given time, with their chunks, vectors and
 /// edges. Other notes stay, including those that were derived from the messages. A message that the remote
-/// also has comes back with the next sync unless it is forgotten there too.
+/// also has comes back with the next sync unless it is forgotten there too. A model deletes only what models wrote.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forget {
@@ -20,10 +20,14 @@ pub(crate) struct Forget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
     /// Delete the messages written before this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` (30 days
-    /// ago)
+    /// ago). It is at least a day ago, unless the setting `[forget] min-age` says otherwise
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
+    /// With `before`: also delete messages that are younger than `[forget] min-age`. Only a person may
+    #[arg(long, requires = "before")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    recent: bool,
 }
 
 /// How much was deleted.
@@ -40,6 +44,30 @@ pub(crate) struct ForgetOutput {
     vectors: usize,
 }
 
+impl Forget {
+    /// Refuses to delete messages that are too young.
+    fn check_age(&self, ctx: &Ctx<'_>, before: Timestamp) -> Result<()> {
+        let min_age = ctx.memory.config.forget.min_age;
+        let latest = ctx.memory.now().minus(min_age);
+        let is_person = ctx.actor == Actor::Person;
+        if self.recent && !is_person {
+            return Err(Error::new(Code::Rejected, "only a person deletes recent messages")
+                .hint(format!("leave `recent` out, and give a time at least {min_age} ago"))
+                .field("recent"));
+        }
+        if before <= latest || self.recent {
+            return Ok(());
+        }
+        let mut hint = format!("give a time at least {min_age} ago, such as `{min_age}`");
+        if is_person {
+            hint += ", or add `recent` to delete younger messages, too";
+        }
+        Err(Error::invalid(format!("this would delete messages of the last {min_age}"))
+            .hint(hint)
+            .field("before"))
+    }
+}
+
 impl Op for Forget {
     const NAME: &'static str = "forget";
     const ACCESS: Access = Access::Retract;
@@ -49,13 +77,19 @@ impl Op for Forget {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ForgetOutput> {
         let cause = ctx.cause(Self::NAME);
+        let author = match ctx.actor {
+            Actor::Person => None,
+            Actor::Model => Some(ctx.actor.name()),
+        };
         let forgotten = match (self.message_id, self.before) {
-            (Some(id), None) => forget::message(ctx.memory, id, cause)?,
+            (Some(id), None) => forget::message(ctx.memory, id, author, cause)?,
             (None, Some(before)) => {
+                let before = before.from(cause.at);
+                self.check_age(ctx, before)?;
                 let report_progress = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
                 };
-                forget::before(ctx.memory, before.from(cause.at), &cause, &report_progress)?
+                forget::before(ctx.memory, before, author, &cause, &report_progress)?
             }
             (given, _) => {
                 let wrong = match given {

@@ -68,6 +68,8 @@ pub(crate) struct GetOutput {
     expired: bool,
     state: State,
     origin: Origin,
+    /// How often its text, its fields or its state changed, from 1. Names, weight and edges do not count. `if_version`
+    /// takes it.
     version: u32,
     /// Decayed to now.
     weight: f64,
@@ -108,6 +110,7 @@ impl Op for Get {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/nodes/{node}");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    const VERSIONED: bool = true;
     type Output = GetOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<GetOutput> {
@@ -162,6 +165,10 @@ impl Op for Get {
             origin: node.origin,
             version: node.version,
         })
+    }
+
+    fn version(output: &GetOutput) -> Option<u32> {
+        (!output.past).then_some(output.version)
     }
 
     fn verbatim(output: &GetOutput) -> bool {

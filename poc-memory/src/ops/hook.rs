@@ -168,6 +168,9 @@ impl Hook {
     fn prompt(&self, ctx: &Ctx<'_>) -> Result<HookOutput> {
         let memory = ctx.memory;
         let prompt = self.prompt.as_deref().unwrap_or_default();
+        // Whoever pastes a file still gets notes on how the prompt begins.
+        let most = memory.config.search.max_question_chars;
+        let prompt = prompt.char_indices().nth(most).and_then(|(end, _)| prompt.get(..end)).unwrap_or(prompt);
         if let Some(turn) = MachineTurn::of(prompt) {
             return Ok(HookOutput::silent(turn.why()));
         }

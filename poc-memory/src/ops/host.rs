@@ -93,10 +93,16 @@ pub struct DaemonStatus {
     pub reloaded: Option<Timestamp>,
     /// Problems, one line each; empty if there are none.
     pub problems: Vec<String>,
+    /// What waits for a person, one line each: proposals, and agents that a person paused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
+    /// How many notes agents have still to read, by agent, without those that have none.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub backlog: std::collections::BTreeMap<String, usize>,
     /// Damage found when it opened the store, and how it was repaired.
     #[serde(default)]
     pub recovered: Vec<String>,
-    /// Fingerprint of the settings it started with.
+    /// Fingerprint of the settings that are in effect.
     #[serde(default)]
     pub settings: String,
 }

@@ -72,6 +72,11 @@ pub(crate) struct Insert {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
+    /// Update only if the note has this version, as `get` shows it; 0 if there must be no such note yet. Otherwise it is a
+    /// conflict that names the current version
+    #[arg(long, value_name = "N", requires = "update")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
     /// Many notes instead of one, each with the fields of a single note. They are stored in order, a few
     /// hundred per transaction. An invalid note is reported with its position; the others are stored
     #[arg(long, value_name = "FILE", value_parser = batch::lines, long_help = batch::HELP)]
@@ -92,6 +97,9 @@ pub(crate) struct InsertOutput {
     /// Whether it is a new version of an existing note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated: Option<bool>,
+    /// The version of the note, for `if_version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keyword_edges: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,6 +115,7 @@ impl Op for Insert {
     const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/insert");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
+    const VERSIONED: bool = true;
     type Output = InsertOutput;
 
     fn run(mut self, ctx: &Ctx<'_>) -> Result<InsertOutput> {
@@ -127,6 +136,7 @@ impl Op for Insert {
             key: Some(done.key),
             duplicate: Some(done.duplicate),
             updated: Some(done.updated),
+            version: Some(done.version),
             keyword_edges: Some(done.keyword_edges),
             semantic_edges: Some(done.semantic_edges),
             notes: None,
@@ -145,6 +155,10 @@ impl Op for Insert {
         let edges = [(output.keyword_edges, "keyword edge"), (output.semantic_edges, "semantic edge")];
         let [keyword, semantic] = edges.map(|(count, one)| plural(count.unwrap_or(0) as u64, one));
         format!("{done} `{key}` ({keyword}, {semantic})\n")
+    }
+
+    fn version(output: &InsertOutput) -> Option<u32> {
+        output.version
     }
 
     fn exit(output: &InsertOutput) -> Exit {
@@ -187,6 +201,7 @@ impl Insert {
             weight: self.weight,
             supersedes: old.map(|old| old.id),
             update: self.update,
+            if_version: self.if_version,
             ..Draft::new(ctx.actor.name(), ctx.actor.trust())
         })
     }

@@ -99,7 +99,7 @@ impl Op for Query {
     type Output = QueryOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QueryOutput> {
-        let text = self.text.non_blank()?;
+        let text = self.text.question(&ctx.memory.config.search)?;
         let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
         let known = known_note::find(memory, &view, text, visibility)?;

@@ -120,7 +120,7 @@ impl Op for Recall {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RecallOutput> {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
-        let text = self.text.non_blank()?;
+        let text = self.text.question(&ctx.memory.config.search)?;
         let options = RecallOptions {
             k: argument::count("k", self.k, ("recall.k", config.k))?,
             hops: argument::count("hops", self.hops, ("recall.hops", config.hops))?,

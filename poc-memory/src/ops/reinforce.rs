@@ -63,6 +63,7 @@ pub(super) fn bump(
     question: Option<String>,
     delta: f64,
 ) -> Result<ReinforceOutput> {
+    argument::check_length(question.as_deref(), "for", &ctx.memory.config.search)?;
     let draft = |title| Draft { title: Some(title), ..Draft::new(ctx.actor.name(), ctx.actor.trust()) };
     let prepared = question.map(|text| confirmed_question::prepare(ctx.memory, draft(text))).transpose();
     let prepared = prepared.map_err(|error| error.field("for"))?;

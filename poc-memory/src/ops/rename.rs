@@ -3,7 +3,7 @@
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::rename;
+use poc_notes::{rename, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,10 @@ pub(crate) struct Rename {
     #[arg(long, value_name = "FORMER_KEY")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forget: Vec<String>,
+    /// Only if the note has this version, as `get` shows it
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
 }
 
 /// The names of the note.
@@ -53,6 +57,7 @@ impl Op for Rename {
         }
         let done = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
             let node = ctx.find_writable(tx, &self.node, "node")?;
+            resolve::check_version(&node, self.if_version)?;
             rename::apply(tx, node.id, self.key.as_deref(), &self.forget)
         })?;
         let rename::RenameReport { node, former } = done.value;

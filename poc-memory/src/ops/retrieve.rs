@@ -137,7 +137,7 @@ impl Op for Retrieve {
     type Output = RetrieveOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RetrieveOutput> {
-        let text = self.text.non_blank()?;
+        let text = self.text.question(&ctx.memory.config.search)?;
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();

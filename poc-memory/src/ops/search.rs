@@ -182,6 +182,8 @@ impl Op for Search {
     fn run(self, ctx: &Ctx<'_>) -> Result<SearchOutput> {
         let config = &ctx.memory.config.search;
         let text = self.text.as_deref();
+        argument::check_length(text, "text", config)?;
+        argument::check_length(self.pipeline.iter().map(String::as_str), "pipeline", config)?;
         let has_words = text.is_some_and(|text| !text.trim().is_empty());
         let is_plain = self.pipeline.is_empty();
         let wanted = self.top_k.unwrap_or(if has_words && !is_plain { config.limit } else { MAX_HITS });

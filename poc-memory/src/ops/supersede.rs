@@ -18,6 +18,10 @@ pub(crate) struct Supersede {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Only if the note to retire has this version, as `get` shows it
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
 }
 
 /// What was replaced.
@@ -42,7 +46,9 @@ impl Op for Supersede {
         let now = cause.at;
         let reason = self.reason.as_deref().unwrap_or_default();
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (old, new) = (resolve::named(tx, &self.old, "old")?, resolve::named(tx, &self.new, "new")?);
+            let (old, new) =
+                (ctx.find_writable(tx, &self.old, "old")?, ctx.find_writable(tx, &self.new, "new")?);
+            resolve::check_version(&old, self.if_version)?;
             let done =
                 supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, &ctx.memory.config, now)?;
             Ok(SupersedeOutput { old: old.key, new: new.key, links: done.links })

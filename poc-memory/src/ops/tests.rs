@@ -1,6 +1,7 @@
 //! The ops through the table: a command line in, text or JSON out.
 
 mod batch;
+mod callers;
 mod consolidate;
 mod counts;
 mod former_names;
@@ -22,6 +23,7 @@ mod stats;
 mod table;
 mod tenants;
 mod undo;
+mod versions;
 mod view;
 mod write;
 

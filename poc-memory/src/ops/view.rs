@@ -105,6 +105,11 @@ impl Op for ViewRequest {
             notes: argument::count("limit", self.limit, ("view.limit", config.limit))?,
             edges: argument::count("max_edges", self.max_edges, ("view.max-edges", config.max_edges))?,
         };
+        argument::check_length(
+            self.pipeline.iter().map(String::as_str),
+            "pipeline",
+            &ctx.memory.config.search,
+        )?;
         let pipeline = match self.pipeline.as_slice() {
             [] => None,
             stages => Some(Pipeline::from_parts(&[], stages, &ctx.memory.names.load())?),

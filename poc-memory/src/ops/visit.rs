@@ -4,7 +4,7 @@ use super::text::plural;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::VisitOutcome;
 use poc_graph::error::{Error, Result};
-use poc_notes::{resolve, visit};
+use poc_notes::visit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ impl Op for Visit {
         let done = ctx.memory.store.transact(cause, |tx| {
             let mut keys = Vec::with_capacity(self.nodes.len());
             for (at, name) in self.nodes.iter().enumerate() {
-                let node = resolve::named(tx, name, &format!("nodes[{at}]"))?;
+                let node = ctx.find_writable(tx, name, &format!("nodes[{at}]"))?;
                 visit::record(tx, &self.agent, node.id, outcome, now)?;
                 keys.push(node.key);
             }

@@ -2,6 +2,7 @@
 
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::error::Result;
+use poc_notes::resolve;
 use poc_notes::weight::{self, WeightChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,10 @@ pub(crate) struct Weight {
     /// `2.5` sets the weight, `+0.3` and `-0.3` adjust it
     #[arg(allow_hyphen_values = true, value_parser = argument::change)]
     value: WeightChange,
+    /// Only if the note has this version, as `get` shows it
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
 }
 
 /// The weight before and after.
@@ -38,6 +43,7 @@ impl Op for Weight {
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {
             let node = ctx.find_writable(tx, &self.node, "node")?;
+            resolve::check_version(&node, self.if_version)?;
             let weighed = weight::change(tx, node.id, self.value, &ctx.memory.config.weight, now)?;
             Ok(WeightOutput { key: node.key, before: weighed.before, weight: weighed.after })
         })?;

@@ -1,6 +1,8 @@
 //! Answers and errors as HTTP responses.
 
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use poc_graph::error::{Code, Error};
@@ -33,7 +35,7 @@ impl HttpError {
 
     /// The token is missing or wrong.
     pub(super) fn unauthorized(message: &str) -> HttpError {
-        let hint = "send `Authorization: Bearer TOKEN`; the tokens are in the files `token` and `token-read` beside config.toml";
+        let hint = "send `Authorization: Bearer TOKEN`; the tokens are in the files `token`, `token-model` and `token-read` beside config.toml";
         let challenge = HeaderValue::from_static("Bearer realm=\"poc-memory\"");
         HttpError::new(StatusCode::UNAUTHORIZED, Code::Rejected, message, hint)
             .with_header(WWW_AUTHENTICATE, challenge)
@@ -100,6 +102,17 @@ impl HttpError {
         HttpError::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, message, hint)
     }
 
+    /// The note does not have the version that a header of the request asks for.
+    pub(super) fn precondition_failed(error: Error) -> HttpError {
+        let tag = error.at.as_ref().and_then(|at| at.version).filter(|version| *version > 0);
+        let refused =
+            HttpError(Box::new(Parts { status: StatusCode::PRECONDITION_FAILED, header: None, error }));
+        match tag.and_then(|version| HeaderValue::from_str(&entity_tag(version)).ok()) {
+            Some(tag) => refused.with_header(ETAG, tag),
+            None => refused,
+        }
+    }
+
     /// The body does not arrive in time.
     pub(super) fn too_slow() -> HttpError {
         let hint = "send it faster, or raise `request-timeout` under `[rest]` in config.toml";
@@ -137,15 +150,27 @@ impl IntoResponse for HttpError {
     }
 }
 
-/// The response with the answer of an op.
+/// The response with the answer of an op. The version of a note is its `ETag`.
 pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response, Error> {
-    Ok(match StatusCode::from_u16(route.status) {
+    let created = StatusCode::CREATED.as_u16() == route.status;
+    let output = if created || op.versioned { Some((op.decode)(&answer)?) } else { None };
+    let mut response = match StatusCode::from_u16(route.status) {
         Ok(StatusCode::NO_CONTENT) => StatusCode::NO_CONTENT.into_response(),
-        Ok(StatusCode::CREATED) if (op.decode)(&answer)?.is_new() => {
+        Ok(StatusCode::CREATED) if output.as_ref().is_some_and(|output| output.is_new()) => {
             (StatusCode::CREATED, json(&ops::versioned(answer))).into_response()
         }
         _ => json(&ops::versioned(answer)),
-    })
+    };
+    let version = output.filter(|_| op.versioned).and_then(|output| output.version());
+    if let Some(tag) = version.and_then(|version| HeaderValue::from_str(&entity_tag(version)).ok()) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// The entity tag of a note with a version (RFC 9110, section 8.8.3).
+pub(super) fn entity_tag(version: u32) -> String {
+    format!("\"{version}\"")
 }
 
 /// A response with a value as JSON.

@@ -1,13 +1,13 @@
 //! Who sends a request: a program with a token, or a browser with a session.
 
 use super::answer::HttpError;
-use super::token::TokenScope;
+use super::token::TokenRole;
 use super::{RestContext, session_cookie};
 use crate::sessions::{Session, SessionScope};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
-use poc_memory::ops::Access;
+use poc_memory::ops::{Access, Actor};
 use subtle::ConstantTimeEq;
 
 /// The header in which requests of the page that write carry the token of their session.
@@ -18,6 +18,7 @@ pub(super) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token
 pub(super) struct Caller {
     /// `rest` or `page`.
     pub(super) surface: &'static str,
+    pub(super) actor: Actor,
     pub(super) may_write: bool,
 }
 
@@ -32,14 +33,15 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
         return Err(HttpError::no_route(head.uri.path()));
     }
     if access == Access::Person {
-        rest.tokens.scope(headers)?;
+        rest.tokens.role(headers)?;
         return Err(HttpError::forbidden(
             "this is a decision of a person, and a token belongs to a program",
             "decide on the page, which `poc-memory page` opens, or on the command line",
         ));
     }
-    let scope = rest.tokens.check(headers, access)?;
-    Ok(Caller { surface: "rest", may_write: scope == TokenScope::Full })
+    let role = rest.tokens.check(headers, access)?;
+    let actor = if role == TokenRole::Model { Actor::Model } else { Actor::Person };
+    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read })
 }
 
 fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller, HttpError> {
@@ -65,7 +67,8 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
             "sign in with `poc-memory page`",
         ));
     }
-    Ok(Caller { surface: "page", may_write: session.scope != SessionScope::ReadOnly })
+    let may_write = session.scope != SessionScope::ReadOnly;
+    Ok(Caller { surface: "page", actor: Actor::Person, may_write })
 }
 
 /// Refuses a request that writes and does not carry the token of its session.

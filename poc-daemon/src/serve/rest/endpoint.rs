@@ -3,7 +3,7 @@
 use super::answer::{self, HttpError};
 use super::caller::{self, Caller};
 use super::query::Fields;
-use super::{RestContext, body, request};
+use super::{RestContext, body, precondition, request};
 use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -13,7 +13,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use poc_graph::error::Error;
-use poc_memory::ops::{Actor, Method, OpDef, Route};
+use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
+use poc_memory::ops::{Method, OpDef, Route};
 use serde_json::Value;
 
 /// The fields in the path, or why they cannot be decoded.
@@ -52,14 +53,27 @@ impl Endpoint {
         let caller = caller::authorize(rest, head, self.op.access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
-        let args = if self.route.method == Method::Get {
+        let mut args = if self.route.method == Method::Get {
             request::from_query(&self.fields, &path, query)?
         } else {
             let body = self.body(rest, &head.headers, body).await?;
             request::from_body(&self.fields, &path, query, &body)?
         };
-        let answer = self.call(rest, caller, args).await?;
-        Ok(answer::of_op(self.op, &self.route, answer)?)
+        let takes_version = self.fields.has(precondition::FIELD);
+        let is_conditional = match &mut args {
+            // Caches send conditions with what they read; the whole answer is always right.
+            Value::Object(args) if self.route.method != Method::Get => {
+                precondition::add(&head.headers, takes_version, args)?
+            }
+            _ => false,
+        };
+        match self.call(rest, caller, args).await {
+            Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
+            Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {
+                Err(HttpError::precondition_failed(error))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads the body, which must be JSON. A `POST` must declare JSON even without a body: a page can make
@@ -79,18 +93,22 @@ impl Endpoint {
         if bytes.is_empty() || is_json { Ok(bytes) } else { Err(HttpError::not_json()) }
     }
 
-    /// Runs the op. After the timeout, the op continues but the client gets an error.
+    /// Runs the op. When the client disconnects or the time is over, the op stops, unless it outlives its caller.
     async fn call(&self, rest: &RestContext, caller: Caller, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let Caller { surface, may_write } = caller;
-        let origin = CallOrigin { surface, actor: Actor::Person, may_write };
-        let running = tokio::spawn(call(rest.shared.clone(), origin, self.op, args, |_| {}));
+        let Caller { surface, actor, may_write } = caller;
+        let origin = CallOrigin { surface, actor, may_write };
+        let waiting = InterruptOnDrop(Interrupt::default());
+        let running = call(rest.shared.clone(), origin, self.op, args, waiting.0.clone(), |_| {});
+        // On a task of its own, because a dropped call that waits for its turn would never begin.
+        let running = tokio::spawn(running);
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),
             Err(_) => Err(Error::unavailable(format!(
-                "`{}` has not finished within {timeout}; it continues",
-                self.op.name
+                "`{}` has not finished within {timeout}; it {}",
+                self.op.name,
+                if self.op.outlives_caller { "continues" } else { "is stopped" }
             ))
             .hint("raise `request-timeout` under `[rest]` in config.toml")),
         }

@@ -1,12 +1,12 @@
 //! The Model Context Protocol over HTTP, by the official SDK. Protocol versions before 2026-07-28 use
 //! sessions; later versions treat every request separately.
 //!
-//! Each token has its own server with its own sessions. The server of the read-only token has no tools
-//! that write, and does not know the sessions of the other one.
+//! The token for reading has its own server with its own sessions. It has no tools that write, and does not know the
+//! sessions of the other one.
 
 use super::answer::HttpError;
 use super::endpoint::declares_json;
-use super::token::TokenScope;
+use super::token::TokenRole;
 use super::{RestContext, body};
 use crate::serve::call::{self, CallOrigin};
 use crate::shared::Shared;
@@ -20,13 +20,14 @@ use axum::routing::any;
 use hyper::body::{Bytes, Frame, SizeHint};
 use poc_config::{TenantSchema, ToolSet};
 use poc_graph::error::Result;
+use poc_graph::interrupt::{self, Interrupt};
 use poc_memory::mcp::{Caller, Server};
 use poc_memory::ops::{Access, Actor, OpDef};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::Mutex;
@@ -40,7 +41,7 @@ pub(crate) const PATH: &str = "/mcp";
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// The servers of both tokens.
+/// The servers with and without tools that write.
 pub(super) struct Mcp {
     full: Service,
     read_only: Service,
@@ -87,9 +88,10 @@ impl Mcp {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        let service = match rest.tokens.scope(&head.headers)? {
-            TokenScope::Full => &self.full,
-            TokenScope::ReadOnly => &self.read_only,
+        // Whoever speaks MCP is a model.
+        let service = match rest.tokens.role(&head.headers)? {
+            TokenRole::Person | TokenRole::Model => &self.full,
+            TokenRole::Read => &self.read_only,
         };
         if head.method == Method::DELETE {
             return service.end_session(head).await;
@@ -178,24 +180,31 @@ impl Caller for LocalCaller {
 
     fn spawn_blocking(&self, op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
         let shared = self.shared.clone();
+        let interrupt = Interrupt::default();
+        let stop = interrupt.clone();
         tokio::spawn(async move {
-            if let Err(error) = call::pool(&shared, op).run(work).await {
+            let mut running = pin!(call::pool(&shared, op).run(move || interrupt::scope(&interrupt, work)));
+            let limit = shared.memory.config.rest.request_timeout;
+            let ended = tokio::select! {
+                ended = running.as_mut() => ended,
+                () = tokio::time::sleep(limit.std()) => {
+                    stop.trigger();
+                    running.await
+                }
+            };
+            if let Err(error) = ended {
                 tracing::error!("a request over MCP failed unexpectedly: {error}");
             }
         });
     }
 
     fn offers(&self, access: Access) -> bool {
-        match access {
-            Access::Read => true,
-            Access::Write | Access::Retract => self.may_write,
-            Access::Destroy => self.may_write && self.shared.memory.config.mcp.delete,
-            Access::Person => false,
-        }
+        let may_call = self.may_write || access == Access::Read;
+        may_call && access.allows_models(&self.shared.settings.load().mcp)
     }
 
     fn tool_set(&self) -> ToolSet {
-        self.shared.memory.config.mcp.tools
+        self.shared.settings.load().mcp.tools
     }
 
     fn tenants(&self) -> Option<&TenantSchema> {

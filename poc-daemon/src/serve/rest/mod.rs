@@ -16,6 +16,7 @@ mod mcp;
 mod openapi;
 mod origin_guard;
 mod page;
+mod precondition;
 mod query;
 mod request;
 mod routes;

@@ -2,6 +2,7 @@
 
 mod schemas;
 
+use super::precondition;
 use super::service_resources::{SERVICE_RESOURCES, ServiceResource};
 use poc_config::TenantSchema;
 use poc_graph::error::Error;
@@ -18,11 +19,15 @@ const ERRORS: &[(u16, &str)] = &[
     (404, "The requested thing does not exist"),
     (408, "The body did not arrive in time"),
     (409, "The request contradicts what is stored"),
+    (412, "The note has another version than the header says"),
     (413, "The body is too long"),
     (415, "The body is not declared as JSON"),
     (500, "A defect, a failing disk or a broken file"),
     (503, "Something that the request needs is not reachable, or the request takes too long"),
 ];
+
+/// The error of a condition, for ops that take a version.
+const CONDITION_STATUS: u16 = 412;
 
 /// Errors that only a request with a body can cause.
 const BODY_STATUSES: &[u16] = &[408, 413, 415];
@@ -58,7 +63,7 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The contents of the file `token` (for everything) or `token-read` (for reading) beside config.toml",
+                    "description": "The contents of the file `token` (a person's programs), `token-model` (models) or `token-read` (for reading) beside config.toml",
                 },
                 "session": {
                     "type": "apiKey",
@@ -100,19 +105,20 @@ fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Sc
     let description = request.remove("description").unwrap_or_default();
     // Line breaks within a paragraph come from the source code.
     let paragraphs = description.as_str().unwrap_or_default().split("\n\n");
+    let takes_version = properties(&request).is_some_and(|fields| fields.contains_key(precondition::FIELD));
     let paragraphs: Vec<String> = paragraphs.map(|paragraph| paragraph.replace('\n', " ")).collect();
     let description = paragraphs.join("\n\n");
     let token = match op.access {
         Access::Read => "The read-only token is enough.",
         Access::Person => "No token is enough: only a person decides, on the page or on the command line.",
-        _ => "Needs the full token.",
+        _ => "Needs the token of a person's programs, or that of models where a model may call it.",
     };
     let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
         "summary": summary(&description),
         "description": format!("{description}\n\n{token}"),
         "parameters": parameters(route, &mut request),
-        "responses": responses(op, route, schemas),
+        "responses": responses(op, route, takes_version, schemas),
     });
     let operation = match op.access {
         Access::Person => with(operation, "security", json!([{"session": []}])),
@@ -146,7 +152,18 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
     let required: Vec<Value> = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
     let mut parameters = Vec::new();
+    if properties(request).is_some_and(|fields| fields.contains_key(precondition::FIELD)) {
+        parameters.push(json!({
+            "name": "If-Match", "in": "header", "required": false,
+            "schema": {"type": "string", "pattern": "^\"[0-9]+\"$"},
+            "description": "The `ETag` that the note must have; the same as `if_version`",
+        }));
+    }
     if let Some(Value::Object(properties)) = request.get_mut("properties") {
+        if route.method == Method::Delete {
+            // Without a body, the header is the only place for it.
+            properties.shift_remove(precondition::FIELD);
+        }
         let taken = |name: &str| in_path(name) || route.method != Method::Post;
         let names: Vec<String> = properties.keys().filter(|name| taken(name)).cloned().collect();
         for name in names {
@@ -174,7 +191,11 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
     parameters
 }
 
-fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
+fn properties(request: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    request.get("properties").and_then(Value::as_object)
+}
+
+fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
     let success = match route.status {
         204 => json!({"description": "Done"}),
@@ -193,7 +214,10 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
     }
     responses.insert(route.status.to_string(), success);
     for (status, _) in ERRORS {
-        if route.method == Method::Post || !BODY_STATUSES.contains(status) {
+        let is_condition = *status == CONDITION_STATUS;
+        if (route.method == Method::Post || !BODY_STATUSES.contains(status))
+            && (!is_condition || takes_version)
+        {
             let status = status.to_string();
             let error = json!({"$ref": format!("#/components/responses/{status}")});
             responses.insert(status, error);

@@ -55,6 +55,11 @@ impl Fields {
         self
     }
 
+    /// Whether requests have a field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Converts a field and adds it to a request.
     pub(super) fn put(&self, request: &mut Map<String, Value>, name: &str, text: &str) -> Result<()> {
         let field = self.0.get(name);

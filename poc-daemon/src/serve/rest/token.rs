@@ -1,4 +1,4 @@
-//! The two tokens. The first start creates them, in files that only their owner can read.
+//! The tokens, one for each role. The first start creates them, in files that only their owner can read.
 
 use super::answer::HttpError;
 use axum::http::HeaderMap;
@@ -9,7 +9,7 @@ use poc_memory::ops::Access;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
 /// Random bytes in a new token.
@@ -18,18 +18,21 @@ const TOKEN_BYTES: usize = 32;
 /// Least characters of a token. A shorter one could be guessed.
 const MIN_CHARS: usize = 32;
 
-/// What a token allows.
+/// Whom the holder of a token speaks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TokenScope {
-    /// Reading, without any trace in the memory.
-    ReadOnly,
-    /// Everything.
-    Full,
+pub(super) enum TokenRole {
+    /// A person's program. It does everything but what a person decides.
+    Person,
+    /// A model. What it writes is marked as a model's, and it does what models may.
+    Model,
+    /// Somebody who reads, without any trace in the memory.
+    Read,
 }
 
 /// The tokens of a server.
 pub(super) struct Tokens {
-    full: String,
+    person: String,
+    model: String,
     read: String,
 }
 
@@ -39,29 +42,38 @@ impl Tokens {
     /// # Errors
     /// `invalid_config` when a token is unsafe, `unavailable` when one cannot be written.
     pub(super) fn load(paths: &Paths) -> Result<Tokens> {
-        let tokens = Tokens { full: load(&paths.token())?, read: load(&paths.read_token())? };
-        if tokens.full == tokens.read {
-            let read = paths.read_token().display().to_string();
-            return Err(Error::config("the token for reading is the one for everything")
+        let tokens = Tokens {
+            person: load(&paths.token())?,
+            model: load(&paths.model_token())?,
+            read: load(&paths.read_token())?,
+        };
+        let same = |role: &str, path: PathBuf| {
+            Err(Error::config(format!("the token {role} is also that of another role"))
                 .hint("delete the file; the next start makes another")
-                .file(read));
+                .file(path.display().to_string()))
+        };
+        if tokens.model == tokens.person {
+            return same("of models", paths.model_token());
+        }
+        if [&tokens.person, &tokens.model].contains(&&tokens.read) {
+            return same("for reading", paths.read_token());
         }
         Ok(tokens)
     }
 
-    /// The scope of a request's token, if it allows ops with this access.
-    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<TokenScope, HttpError> {
-        match self.scope(headers)? {
-            TokenScope::ReadOnly if access != Access::Read => Err(HttpError::forbidden(
+    /// The role of a request's token, if it allows ops with this access.
+    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<TokenRole, HttpError> {
+        match self.role(headers)? {
+            TokenRole::Read if access != Access::Read => Err(HttpError::forbidden(
                 "the token is for reading only",
-                "use the one in the file `token` beside config.toml",
+                "use the one in the file `token`, or `token-model` for a model, beside config.toml",
             )),
-            scope => Ok(scope),
+            role => Ok(role),
         }
     }
 
-    /// The scope of a request's token.
-    pub(super) fn scope(&self, headers: &HeaderMap) -> Result<TokenScope, HttpError> {
+    /// The role of a request's token.
+    pub(super) fn role(&self, headers: &HeaderMap) -> Result<TokenRole, HttpError> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(HttpError::unauthorized("the request needs exactly one token"));
@@ -71,12 +83,14 @@ impl Tokens {
         if !scheme.eq_ignore_ascii_case(b"Bearer ") {
             return Err(HttpError::unauthorized("the token is not a bearer token"));
         }
-        // Both comparisons always run, in constant time, so that the duration reveals nothing.
-        let full = token.ct_eq(self.full.as_bytes());
+        // All comparisons always run, in constant time, so that the duration reveals nothing.
+        let person = token.ct_eq(self.person.as_bytes());
+        let model = token.ct_eq(self.model.as_bytes());
         let read = token.ct_eq(self.read.as_bytes());
-        match (bool::from(full), bool::from(read)) {
-            (true, _) => Ok(TokenScope::Full),
-            (_, true) => Ok(TokenScope::ReadOnly),
+        match (bool::from(person), bool::from(model), bool::from(read)) {
+            (true, _, _) => Ok(TokenRole::Person),
+            (_, true, _) => Ok(TokenRole::Model),
+            (_, _, true) => Ok(TokenRole::Read),
             _ => Err(HttpError::unauthorized("the token is wrong")),
         }
     }
@@ -141,10 +155,11 @@ mod tests {
         let paths = Paths::in_folder(home.path());
         let first = Tokens::load(&paths).unwrap();
         let again = Tokens::load(&paths).unwrap();
-        assert_eq!((&first.full, &first.read), (&again.full, &again.read));
-        assert_eq!((first.full.len(), first.read.len()), (2 * TOKEN_BYTES, 2 * TOKEN_BYTES));
-        assert_ne!(first.full, first.read);
-        for path in [paths.token(), paths.read_token()] {
+        let all = |tokens: &Tokens| [&tokens.person, &tokens.model, &tokens.read].map(String::clone);
+        assert_eq!(all(&first), all(&again));
+        assert!(all(&first).iter().all(|token| token.len() == 2 * TOKEN_BYTES));
+        assert!(first.person != first.model && first.person != first.read && first.model != first.read);
+        for path in [paths.token(), paths.model_token(), paths.read_token()] {
             assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
@@ -156,22 +171,26 @@ mod tests {
         let check = |token: &str, mode, expected: &str| {
             std::fs::write(paths.token(), token).unwrap();
             std::fs::set_permissions(paths.token(), std::fs::Permissions::from_mode(mode)).unwrap();
-            let error = Tokens::load(&paths).err().unwrap();
-            assert!(error.message.starts_with(expected), "{error}");
+            let message = Tokens::load(&paths).err().map(|error| error.message).unwrap_or_default();
+            assert!(message.starts_with(expected) && message.is_empty() == expected.is_empty(), "{message}");
         };
         check("", 0o600, "a token has at least 32");
         check("secret", 0o600, "a token has at least 32");
         check(&format!("{} {}", "a".repeat(32), "b".repeat(32)), 0o600, "a token has at least 32");
         check(&"a".repeat(64), 0o644, "others can read the token");
-        let read = std::fs::read_to_string(paths.read_token());
-        if let Ok(read) = read {
-            check(&read, 0o600, "the token for reading is the one for everything");
+        check(&"a".repeat(64), 0o600, "");
+        for (path, expected) in [
+            (paths.read_token(), "the token for reading is also"),
+            (paths.model_token(), "the token of models is also"),
+        ] {
+            let other = std::fs::read_to_string(path).unwrap();
+            check(&other, 0o600, expected);
         }
     }
 
     #[test]
-    fn each_scope_allows_its_ops() {
-        let tokens = Tokens { full: "f".repeat(64), read: "r".repeat(64) };
+    fn each_role_allows_its_ops() {
+        let tokens = Tokens { person: "f".repeat(64), model: "m".repeat(64), read: "r".repeat(64) };
         let check = |shown: &[&str], access, expected: Option<StatusCode>| {
             let mut headers = HeaderMap::new();
             for shown in shown {
@@ -185,15 +204,17 @@ mod tests {
             });
             assert_eq!(refused, expected, "{shown:?} {access:?}");
         };
-        let (full, read) = (format!("Bearer {}", tokens.full), format!("bearer {}", tokens.read));
+        let (full, read) = (format!("Bearer {}", tokens.person), format!("bearer {}", tokens.read));
+        let model = format!("Bearer {}", tokens.model);
         let unauthorized = Some(StatusCode::UNAUTHORIZED);
         for access in [Access::Read, Access::Write, Access::Retract, Access::Destroy] {
             let reading = (access != Access::Read).then_some(StatusCode::FORBIDDEN);
             check(&[&full], access, None);
+            check(&[&model], access, None);
             check(&[&read], access, reading);
             check(&[], access, unauthorized);
             check(&[&full, &read], access, unauthorized);
-            let wrong = ["Bearer ", "Bearer", "", "Basic f", &tokens.full, "Bearer x"];
+            let wrong = ["Bearer ", "Bearer", "", "Basic f", &tokens.person, "Bearer x"];
             for wrong in wrong.iter().copied().chain([&full[..70], &format!("{full}f"), &format!("{full} ")])
             {
                 check(&[wrong], access, unauthorized);

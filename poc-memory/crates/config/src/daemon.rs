@@ -12,6 +12,8 @@ section!(
         tools: ToolSet,
         /// Whether a model may permanently delete notes.
         delete: bool,
+        /// Whether a model may permanently delete messages that models wrote.
+        forget: bool,
         /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
         http: bool,
         /// Sessions at once over HTTP.
@@ -75,6 +77,10 @@ section!(
         max_in_flight: usize,
         /// How long the handshake of a connection may take.
         handshake_timeout: Span,
+        /// How long a connection without a request in progress stays open.
+        idle_timeout: Span,
+        /// How long a starting daemon waits for a command that holds the store.
+        lock_timeout: Span,
         /// How long running work may continue at shutdown.
         shutdown_grace: Span,
         /// How long the store must be unchanged before the daemon writes a checkpoint, which saves the next start
@@ -88,6 +94,23 @@ section!(
         reload_poll: Span,
         /// How often the scheduler looks for due work.
         heartbeat: Span,
+        /// Bytes after which a log file is closed and the next one begins.
+        log_max_bytes: usize,
+        /// Log files that are kept, with the current one.
+        log_files: usize,
+    }
+);
+section!(
+    /// Messages to a person about problems of the daemon.
+    NotifyConfig {
+        /// A program with its arguments, which gets the problems as JSON on its standard input; empty for none.
+        command: Vec<String>,
+        /// An address to which the problems are posted as JSON; empty for none.
+        webhook: String,
+        /// How long the program or the server may take.
+        timeout: Span,
+        /// The least time between two messages.
+        every: Span,
     }
 );
 section!(

@@ -15,6 +15,7 @@ mod origin;
 mod page;
 pub mod paths;
 mod pattern;
+mod reload;
 mod rest;
 mod retrieval;
 mod saved_pipeline;
@@ -26,7 +27,7 @@ mod serde_message;
 mod tenants;
 pub mod toml_document;
 
-pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, ToolSet};
+pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, ToolSet};
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,

@@ -219,12 +219,17 @@ impl Paths {
         self.runtime.join("daemon.sock")
     }
 
-    /// The REST token with full access.
+    /// The token of a person's programs.
     pub fn token(&self) -> PathBuf {
         self.config.join("token")
     }
 
-    /// The REST token with read access.
+    /// The token of models.
+    pub fn model_token(&self) -> PathBuf {
+        self.config.join("token-model")
+    }
+
+    /// The token for reading.
     pub fn read_token(&self) -> PathBuf {
         self.config.join("token-read")
     }

@@ -1,9 +1,11 @@
 //! Schedules of agents and of consolidation, and their slots.
 //!
 //! A calendar rule gives local times. Each local time is one instant: the first of two when the clock is set
-//! back, and the end of the gap when the clock is set forward. No slot occurs twice, and slots are strictly
-//! increasing.
+//! back, and the end of the gap when the clock is set forward. A cron rule for all hours, or for every few of them, counts
+//! hours instead, as `hourly` does: it fires in both passes of a repeated hour, and not for a skipped one. No slot occurs
+//! twice, and slots are strictly increasing.
 
+mod hours;
 mod parse;
 mod zone;
 
@@ -32,6 +34,8 @@ pub enum Schedule {
         text: String,
         /// Minute, hour, day of month, month, day of week.
         cron: Box<Cron>,
+        /// Whether it is a cron rule for all hours, or for every few of them.
+        is_hourly: bool,
     },
     /// A fixed period, counted from the epoch, so that no state is needed.
     Every {
@@ -53,6 +57,7 @@ impl Schedule {
                 let steps = after.0.checked_sub(phase.0)?.div_euclid(period.0).checked_add(1)?;
                 steps.checked_mul(period.0)?.checked_add(phase.0).map(Timestamp)
             }
+            Schedule::Calendar { cron, is_hourly: true, .. } => hours::next_after(cron, after, zone),
             Schedule::Calendar { cron, .. } => {
                 let mut local = zone::wall_clock(after, zone)?;
                 // In a repeated hour, local times may belong to slots that are already past.
@@ -76,6 +81,7 @@ impl Schedule {
                 let steps = now.0.checked_sub(phase.0)?.div_euclid(period.0);
                 steps.checked_mul(period.0)?.checked_add(phase.0).map(Timestamp)
             }
+            Schedule::Calendar { cron, is_hourly: true, .. } => hours::latest(cron, now, zone),
             Schedule::Calendar { cron, .. } => {
                 let shown = zone::wall_clock(now, zone)?;
                 // In a repeated hour, all slots of the first pass are already past.
@@ -117,7 +123,7 @@ impl Schedule {
     /// A warning about a rule with both a day of the month and a day of the week, which cron combines with
     /// "or".
     pub fn warning(&self) -> Option<String> {
-        let Schedule::Calendar { text, cron } = self else { return None };
+        let Schedule::Calendar { text, cron, .. } = self else { return None };
         let days = &cron.pattern;
         let either = !days.is_dom_wildcard() && !days.is_dow_wildcard() && !days.matches_dom_and_dow();
         either.then(|| {

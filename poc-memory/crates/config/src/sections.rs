@@ -1,6 +1,6 @@
 //! The sections of the settings, field by field.
 
-use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig};
+use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig};
 use super::hooks::{HooksConfig, TranscriptsConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
@@ -44,6 +44,8 @@ section!(
         edges: EdgesConfig,
         /// The op `write`.
         write: WriteConfig,
+        /// The op `forget`.
+        forget: ForgetConfig,
         /// The op `recall`.
         recall: RecallConfig,
         /// The ops `reinforce`, `demote` and `mark`.
@@ -90,6 +92,8 @@ section!(
         budget: BudgetConfig,
         /// The daemon.
         daemon: DaemonConfig,
+        /// Messages to a person about problems of the daemon.
+        notify: NotifyConfig,
         /// The REST interface.
         rest: RestConfig,
         /// The page in the browser.
@@ -228,6 +232,8 @@ section!(
         semantic_lambda: f64,
         /// Bytes of title, body and keywords a note may have.
         max_node_bytes: usize,
+        /// Keywords a note may have. The index is searched for each of them.
+        max_keywords: usize,
         /// Notes one call may store.
         max_notes: usize,
     }
@@ -255,6 +261,15 @@ section!(
         limit: usize,
         /// Least score of a hit when the query has no stages and no number of notes. The first hit is always kept.
         min_score: f64,
+        /// Characters that a question, or a pipeline, may have.
+        max_question_chars: usize,
+    }
+);
+section!(
+    /// The op `forget`.
+    ForgetConfig {
+        /// Messages younger than this are deleted one by one only, unless a person asks for recent ones.
+        min_age: Span,
     }
 );
 section!(

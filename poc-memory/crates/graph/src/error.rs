@@ -84,6 +84,13 @@ impl Error {
         self
     }
 
+    /// Adds the version that the note has.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.at.get_or_insert_default().version = Some(version);
+        self
+    }
+
     /// Adds the file that the error is in.
     #[must_use]
     pub fn file(mut self, file: impl Into<String>) -> Self {

@@ -9,6 +9,7 @@ pub mod diagnostic;
 mod edge;
 pub mod error;
 mod id;
+pub mod interrupt;
 mod key;
 mod lists;
 mod message;

@@ -49,6 +49,10 @@ pub struct Draft {
     pub provenance: String,
     /// How far its text is trusted.
     pub trust: Trust,
+    /// The version that the node to update must have; 0 if there must be no such node.
+    // Nothing that is stored has one.
+    #[serde(skip)]
+    pub if_version: Option<u32>,
 }
 
 impl Draft {
@@ -72,6 +76,7 @@ impl Draft {
             update: false,
             provenance: provenance.into(),
             trust,
+            if_version: None,
         }
     }
 
@@ -100,6 +105,12 @@ impl Draft {
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
         self.keywords = self.keywords.map(|words| keywords::normalize(&words)).transpose()?;
+        let (count, most) = (self.keywords.as_ref().map_or(0, Vec::len), config.insert.max_keywords);
+        if count > most {
+            return Err(Error::invalid(format!("the note has {count} keywords, a note may have {most}"))
+                .hint("keep the ones that other notes share")
+                .field("keywords"));
+        }
         if let Some(name) = &self.node_type {
             known_type(name, config)?;
         }
@@ -129,6 +140,11 @@ impl Draft {
             return Err(Error::invalid("an update has no `key`")
                 .hint("give the `key` of the note to update")
                 .field("key"));
+        }
+        if self.if_version.is_some() && !self.update {
+            return Err(Error::invalid("`if_version` is for updates only")
+                .hint("give `update` and `key`, or leave it out")
+                .field("if_version"));
         }
         if self.update && self.supersedes.is_some() {
             return Err(Error::invalid("a note cannot update one note and supersede another at once")

@@ -5,7 +5,7 @@
 
 use super::Memory;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility};
+use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, interrupt};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The maximum number of differing words listed for each note.
@@ -50,6 +50,7 @@ pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) ->
     }
     let mut titles: FxHashMap<String, Vec<Ix>> = FxHashMap::default();
     for &ix in &visible {
+        interrupt::check()?;
         if let Some(title) = notes.get(ix)?.and_then(|node| node.own_title().map(str::to_lowercase)) {
             titles.entry(title).or_default().push(ix);
         }
@@ -61,6 +62,7 @@ pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) ->
     }
     let mut pairs = Vec::new();
     for (a, b) in candidates {
+        interrupt::check()?;
         if is_related(view, a, b) {
             continue;
         }

@@ -1,9 +1,9 @@
 //! Permanently deletes messages, with their chunks.
 
 use super::{Memory, derivation};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{ChunkRef, MessageId};
+use poc_graph::{ChunkRef, Message, MessageId};
 use poc_store::{Cause, Tx};
 use serde::{Deserialize, Serialize};
 
@@ -26,15 +26,22 @@ pub struct ForgetReport {
     pub vectors: usize,
 }
 
-/// Deletes one message.
+/// Deletes one message. With an author, it must be one whose provenance this is.
 ///
 /// # Errors
-/// `not_found` if there is no message with this id.
-pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetReport> {
+/// `not_found` if there is no message with this id; `rejected` if somebody else wrote it.
+pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Cause) -> Result<ForgetReport> {
     let mut report = ForgetReport::default();
     let now = cause.at;
     memory.store.transact(cause, |tx| {
-        if forget(tx, id, now, &mut report)? {
+        if let Some(message) = tx.message(id)?
+            && !is_by(tx, &message, author)?
+        {
+            return Err(Error::new(Code::Rejected, format!("not only models wrote the message `{id}`"))
+                .hint("ask the user to forget it")
+                .field("message_id"));
+        }
+        if forget(tx, id, author, now, &mut report)? {
             return Ok(());
         }
         Err(Error::not_found(format!("there is no message `{id}`"))
@@ -44,11 +51,12 @@ pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetRep
     Ok(report)
 }
 
-/// Deletes the messages written strictly before an instant, a few whole messages per transaction. Calls
-/// `progress` with the number of finished messages and the total.
+/// Deletes the messages written strictly before an instant, a few whole messages per transaction; with an author, only
+/// those whose provenance this is. Calls `progress` with the number of finished messages and the total.
 pub fn before(
     memory: &Memory,
     before: Timestamp,
+    author: Option<&str>,
     cause: &Cause,
     progress: &dyn Fn(u64, u64),
 ) -> Result<ForgetReport> {
@@ -62,7 +70,7 @@ pub fn before(
                 let mut rest = rest;
                 while let Some((&id, behind)) = rest.split_first() {
                     // A missing message was deleted by somebody else meanwhile.
-                    forget(tx, id, cause.at, &mut report)?;
+                    forget(tx, id, author, cause.at, &mut report)?;
                     rest = behind;
                     if tx.write_count() >= RECORDS_PER_TXN {
                         break;
@@ -76,10 +84,19 @@ pub fn before(
     Ok(report)
 }
 
-/// Deletes a message, and the notes that agents derived from it alone, and returns whether it existed. Keeps nodes that are no longer its chunks because their
-/// source was changed.
-fn forget(tx: &mut Tx<'_>, id: MessageId, now: Timestamp, report: &mut ForgetReport) -> Result<bool> {
+/// Deletes a message, and the notes that agents derived from it alone, and returns whether there was one by the author.
+/// Keeps nodes that are no longer its chunks because their source was changed.
+fn forget(
+    tx: &mut Tx<'_>,
+    id: MessageId,
+    author: Option<&str>,
+    now: Timestamp,
+    report: &mut ForgetReport,
+) -> Result<bool> {
     let Some(message) = tx.message(id)? else { return Ok(false) };
+    if !is_by(tx, &message, author)? {
+        return Ok(false);
+    }
     for &chunk in &message.chunks {
         let source = tx.node(chunk)?.and_then(|node| node.source);
         if ChunkRef::from_source(source.as_deref()).is_none_or(|of| of.message != id) {
@@ -94,4 +111,15 @@ fn forget(tx: &mut Tx<'_>, id: MessageId, now: Timestamp, report: &mut ForgetRep
     report.messages += 1;
     tx.delete_message(id)?;
     Ok(true)
+}
+
+/// Whether an author wrote a message, and nobody else has changed a chunk of it since.
+fn is_by(tx: &Tx<'_>, message: &Message, author: Option<&str>) -> Result<bool> {
+    let Some(author) = author else { return Ok(true) };
+    for &chunk in &message.chunks {
+        if tx.node(chunk)?.is_some_and(|node| node.provenance != author) {
+            return Ok(false);
+        }
+    }
+    Ok(message.provenance == author)
 }

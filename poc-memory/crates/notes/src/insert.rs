@@ -52,6 +52,8 @@ pub struct InsertReport {
     pub duplicate: bool,
     /// Whether the note became a new version of an existing node.
     pub updated: bool,
+    /// Its version.
+    pub version: u32,
     /// Number of edges created to notes that share a keyword.
     pub keyword_edges: usize,
     /// Number of edges created to notes of similar meaning.
@@ -158,6 +160,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
         key: node.key,
         duplicate: false,
         updated: planned.replaces.is_some(),
+        version: node.version,
         keyword_edges: counts.keyword,
         semantic_edges: counts.semantic,
     })
@@ -183,6 +186,7 @@ fn apply_duplicate(
         key: node.key,
         duplicate: true,
         updated: false,
+        version: node.version,
         keyword_edges: 0,
         semantic_edges: 0,
     })
@@ -203,7 +207,11 @@ fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &PlannedNote, now: Timest
 fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
     let stored = tx.node(next.id)?;
     if stored.as_ref().is_none_or(|stored| stored.version != version || stored.key != next.key) {
-        return Err(Error::conflict(format!("`{}` was changed in between", next.key)).hint("try again"));
+        let error = Error::conflict(format!("`{}` was changed in between", next.key)).hint("try again");
+        return Err(match stored {
+            Some(stored) => error.version(stored.version),
+            None => error,
+        });
     }
     if next.state.is_live() {
         return Ok(());

@@ -1,11 +1,13 @@
 //! Normalisation of keywords.
 
 use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashSet;
 use unicode_normalization::UnicodeNormalization;
 
 /// Keywords trimmed, in lower case and in NFC, in order and without duplicates.
 pub fn normalize(words: &[String]) -> Result<Vec<String>> {
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
+    let mut known: FxHashSet<String> = FxHashSet::default();
     for word in words {
         let normal: String = word.trim().to_lowercase().nfc().collect();
         let wrong = if normal.is_empty() {
@@ -15,7 +17,7 @@ pub fn normalize(words: &[String]) -> Result<Vec<String>> {
         } else if normal.contains(char::is_control) {
             format!("the keyword {normal:?} has a control character in it")
         } else {
-            if !kept.contains(&normal) {
+            if known.insert(normal.clone()) {
                 kept.push(normal);
             }
             continue;

@@ -44,8 +44,39 @@ pub fn split(text: &str) -> Parts<'_> {
     all_body
 }
 
+/// The deepest nesting of brackets in front matter. The time to parse it grows with the square of the depth.
+const MAX_DEPTH: usize = 64;
+
+/// Refuses front matter whose brackets nest too deeply.
+fn check_depth(front: &str) -> Result<()> {
+    let mut depth = 0_usize;
+    for (at, char) in front.char_indices() {
+        match char {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            // Brackets in a text need not be closed. A line break ends most texts, and only a few lists go on after it.
+            '\n' if !front
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with([' ', '\t', '[', ']', '{', '}'])) =>
+            {
+                depth = 0;
+            }
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let ErrorLocation { line, column, .. } = ErrorLocation::offset(front, at);
+            let at = ErrorLocation { line: line.map(|line| line + 1), column, ..ErrorLocation::default() };
+            return Err(Error::invalid(format!("the front matter nests more than {MAX_DEPTH} brackets"))
+                .hint("write lists and maps flat")
+                .at(at));
+        }
+    }
+    Ok(())
+}
+
 /// Parses front matter; an error has the line and column within the whole file.
 pub fn front<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
+    check_depth(front)?;
     serde_path_to_error::deserialize(serde_norway::Deserializer::from_str(front)).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner();
@@ -87,6 +118,25 @@ mod tests {
         check("---\nnever closed\n", "", "---\nnever closed");
         check("---\na: |\n  ---\n...\nBody\n", "a: |\n  ---\n", "Body");
         check("", "", "");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_brackets_in_texts_are_not() {
+        for deep in
+            ["[".repeat(100_000), "a: {".repeat(50_000), format!("title: A\nkeys: {}", "[\n  ".repeat(100))]
+        {
+            let error = front::<serde_json::Value>(&deep).unwrap_err();
+            assert!(error.message.ends_with("more than 64 brackets"), "{error}");
+            assert!(error.at.unwrap().line.is_some());
+        }
+        // Other deep structures have a limit of the parser.
+        for deep in ["- ".repeat(100_000), "? ".repeat(100_000)] {
+            assert!(front::<serde_json::Value>(&deep).is_err());
+        }
+        let flat = format!("title: a [b\nkeywords: [{}]\n", "x, ".repeat(10_000)).repeat(1);
+        assert!(front::<serde_json::Value>(&flat).is_ok());
+        let open: String = (0..200).map(|number| format!("key{number}: \"smile :[ {{\"\n")).collect();
+        assert!(front::<serde_json::Value>(&open).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::automatic_edges::{self, AutomaticEdge, BatchNote};
 use super::draft::{Draft, check_size};
-use super::{Memory, key, parts};
+use super::{Memory, key, parts, resolve};
 use poc_embed::Embedder;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -49,6 +49,7 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
         }
         _ => None,
     };
+    check_expected(draft, stored.as_ref())?;
     let node = match &stored {
         Some(stored) => next_version(stored, draft, now),
         None => first_version(memory, draft, now)?,
@@ -62,6 +63,23 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
         text: None,
         node,
     })
+}
+
+/// Checks the version that the draft expects. The transaction checks that it has not changed since.
+fn check_expected(draft: &Draft, stored: Option<&Node>) -> Result<()> {
+    match (stored, draft.if_version) {
+        (Some(stored), expected) => resolve::check_version(stored, expected),
+        (None, None | Some(0)) => Ok(()),
+        (None, Some(expected)) => {
+            let key = draft.key.as_deref().unwrap_or_default();
+            Err(Error::conflict(format!(
+                "there is no note `{key}`, and the request expects version {expected} of it"
+            ))
+            .hint("leave `if_version` out, or give 0, to store it as a new note")
+            .version(0)
+            .field("if_version"))
+        }
+    }
 }
 
 fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node> {
@@ -123,17 +141,29 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.created = draft.created.unwrap_or(node.created);
     node.expires = draft.expires.or(node.expires);
     node.content_hash = node.hash();
-    if node.content_hash != stored.content_hash {
+    // Author and source are shown with the text. What a model writes there is a model's word, too.
+    let is_credited =
+        draft.trust == Trust::Agent && (&node.author, &node.source) != (&stored.author, &stored.source);
+    if node.content_hash != stored.content_hash || is_credited {
         node.provenance.clone_from(&draft.provenance);
         // Another store has the old text.
         node.origin = Origin::Local;
-        node.trust = if draft.trust == Trust::User { stored.trust.max(Trust::User) } else { draft.trust };
+        node.trust = next_trust(stored.trust, draft.trust);
     }
     if node != *stored {
         node.version = stored.version.saturating_add(1);
         node.modified = draft.modified.unwrap_or(now).max(stored.modified);
     }
     node
+}
+
+/// The trust of a text that a writer changes. Only a person raises it: the old text shows through a model's change of it.
+fn next_trust(stored: Trust, writer: Trust) -> Trust {
+    match writer {
+        Trust::User => stored.max(writer),
+        Trust::Agent => stored.min(writer),
+        writer => writer,
+    }
 }
 
 /// Embeds the texts of the notes in one call and determines the edges of each.

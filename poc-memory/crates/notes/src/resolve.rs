@@ -62,6 +62,23 @@ pub fn named(tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
     find(tx, tx.view(), name).map_err(|error| error.field(field))
 }
 
+/// Checks that a node has the version that a request expects, if it expects one.
+///
+/// # Errors
+/// `conflict` with the version that the node has.
+pub fn check_version(node: &Node, expected: Option<u32>) -> Result<()> {
+    match expected {
+        Some(expected) if expected != node.version => Err(Error::conflict(format!(
+            "`{}` has version {}, and the request expects {expected}",
+            node.key, node.version
+        ))
+        .hint("read the note again and repeat the change on its present text")
+        .version(node.version)
+        .field("if_version")),
+        _ => Ok(()),
+    }
+}
+
 /// The node if it is visible, else an error.
 pub fn seen(node: Node, visibility: Visibility) -> Result<Node> {
     if visibility.admits(node.trust) {

@@ -1,5 +1,7 @@
 //! Maximal marginal relevance (Carbonell and Goldstein 1998).
 
+use poc_graph::interrupt;
+
 /// Chooses candidates one by one. The next is always the one with the greatest
 /// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
 /// wins a tie. `similarity` takes positions in `relevance`. It is called at most once for each pair, and only
@@ -15,6 +17,9 @@ pub fn mmr(
         .map(|(at, &relevance)| Candidate { at, relevance, nearest: None })
         .collect();
     std::iter::from_fn(move || {
+        if interrupt::is_requested() {
+            return None;
+        }
         let score = |candidate: &Candidate| {
             lambda * candidate.relevance - (1.0 - lambda) * candidate.nearest.unwrap_or(0.0)
         };

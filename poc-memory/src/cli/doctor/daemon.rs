@@ -61,6 +61,8 @@ mod tests {
             next: None,
             reloaded: None,
             problems: Vec::new(),
+            waiting: Vec::new(),
+            backlog: Default::default(),
             recovered: Vec::new(),
             settings: config.fingerprint(),
         };

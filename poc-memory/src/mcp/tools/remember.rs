@@ -44,6 +44,9 @@ pub(super) struct MemoryRemember {
     /// With a key: change the note with this key, keeping the fields that you omit; false if omitted
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     update: bool,
+    /// With `update`: only if the note still has this version, as memory_get shows it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    if_version: Option<u32>,
     /// Several notes instead of one, each an object with the fields above
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<Map<String, Value>>,

@@ -63,6 +63,8 @@ fn check_tenant(memory: &Memory) -> Result<()> {
 impl Op for AgentRun {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
+    // It spends money.
+    const FOR_MODELS: bool = false;
     const LONG_RUNNING: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = AgentRunOutput;

@@ -13,7 +13,7 @@ const LEAST_ROOM: u64 = 128 << 20;
 pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
     let mut findings: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
-    let secrets = [paths.token(), paths.read_token(), paths.socket()];
+    let secrets = [paths.token(), paths.model_token(), paths.read_token(), paths.socket()];
     findings.extend(secrets.iter().filter_map(|file| check_secret(file)));
     if findings.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();

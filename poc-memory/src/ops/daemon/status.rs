@@ -49,6 +49,14 @@ impl Op for DaemonStatusRequest {
         if let Some((agent, at)) = &status.next {
             line("next", format!("{agent} at {at}"));
         }
+        if !status.backlog.is_empty() {
+            let backlog: Vec<String> =
+                status.backlog.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
+            line("backlog", backlog.join(", "));
+        }
+        for what in &status.waiting {
+            line("waiting", what.clone());
+        }
         for problem in &status.problems {
             line("problem", problem.clone());
         }
@@ -82,6 +90,8 @@ mod tests {
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
             reloaded: Some(at("2026-11-21T09:00:00Z")),
             problems: vec!["agent `x`: x.toml:3: unknown key `modle`".into()],
+            waiting: vec!["2 proposals for a decision: `poc-memory agent review`".into()],
+            backlog: [("facts".to_owned(), 12), ("linker".to_owned(), 3)].into(),
             recovered: Vec::new(),
             settings: String::new(),
         };
@@ -95,6 +105,8 @@ mod tests {
         agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
         now      linker
         next     replay at 2026-11-22T03:10:00.000Z
+        backlog  facts 12, linker 3
+        waiting  2 proposals for a decision: `poc-memory agent review`
         problem  agent `x`: x.toml:3: unknown key `modle`
         ");
     }

@@ -39,6 +39,9 @@ pub(crate) struct InsertedNote {
     duplicate: bool,
     /// Whether it is a new version of an existing note.
     updated: bool,
+    /// Its version, for `if_version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
     keyword_edges: usize,
     semantic_edges: usize,
     /// Why it was not stored.
@@ -104,6 +107,7 @@ impl InsertedNote {
                 key: Some(done.key),
                 duplicate: done.duplicate,
                 updated: done.updated,
+                version: Some(done.version),
                 keyword_edges: done.keyword_edges,
                 semantic_edges: done.semantic_edges,
                 error: None,
@@ -116,6 +120,7 @@ impl InsertedNote {
                     key: None,
                     duplicate: false,
                     updated: false,
+                    version: None,
                     keyword_edges: 0,
                     semantic_edges: 0,
                     error: Some(error.field(format!("notes[{place}]{field}"))),

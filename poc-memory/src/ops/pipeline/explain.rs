@@ -1,7 +1,7 @@
 //! `pipeline explain`
 
 use crate::ops::text::degradations;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, argument};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
@@ -60,6 +60,8 @@ impl Op for PipelineExplain {
     type Output = PipelineExplainOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<PipelineExplainOutput> {
+        let texts = self.pipelines.iter().map(String::as_str);
+        argument::check_length(texts, "pipelines", &ctx.memory.config.search)?;
         let names = ctx.memory.names.load();
         let parsed = self.pipelines.iter().map(|text| match self.run {
             true => Pipeline::parse(text, &names),

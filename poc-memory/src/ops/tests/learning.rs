@@ -94,7 +94,7 @@ fn recall_as_text() {
     give an earlier time, or how long ago: `30m`
     ");
     assert_eq!(say(&memory, &format!("write {MESSAGE}")), "wrote message ID (2 chunks, 2 edges)\n");
-    let forgotten = say(&memory, "forget --before 2030-01-01");
+    let forgotten = say(&memory, "forget --before 2030-01-01 --recent");
     assert!(forgotten.starts_with("forgot 1 message, 2 chunks, 2 edges, "), "{forgotten}");
 }
 
@@ -107,6 +107,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
         refused(&memory, "forget", value!({"before": "7d", "message_id": "0".repeat(32)})),
         refused(&memory, "forget", value!({"message_id": "0".repeat(32)})),
         refused(&memory, "forget", value!({"message_id": "x"})),
+        refused(&memory, "forget", value!({"before": "1h"})),
         refused(&memory, "write", value!({"text": " "})),
         refused(&memory, "write", value!({"text": "x", "metadata": []})),
         refused(&memory, "write", value!({"text": "x", "colour": "red"})),
@@ -123,6 +124,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     invalid_argument at message_id: `message_id`: both a message and a time are given; give `message_id` or `before`, one of the two
     not_found at message_id: `message_id`: there is no message `00000000000000000000000000000000`; `poc-memory get` of a chunk shows the id of its message
     invalid_argument at message_id: `message_id`: `x` is not an id
+    invalid_argument at before: `before`: this would delete messages of the last 1d; give a time at least 1d ago, such as `1d`, or add `recent` to delete younger messages, too
     invalid_argument at text: `text`: the message is blank; give a text
     invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object
     invalid_argument at colour: `colour`: unknown field `colour`, expected `text` or `metadata`

@@ -127,7 +127,8 @@ fn messages_and_learning_stay_within_the_tenant() {
         let forget = json!({"message_id": theirs["message_id"]});
         assert_eq!(run(&memory, "forget", of(user, forget)).unwrap_err().code, Code::NotFound);
     }
-    let forgotten = run(&memory, "forget", of("bob", json!({"before": "2030-01-01"}))).unwrap();
+    let forgotten =
+        run(&memory, "forget", of("bob", json!({"before": "2030-01-01", "recent": true}))).unwrap();
     assert_eq!((&forgotten["messages"], &forgotten["nodes"]), (&json!(1), &json!(2)));
     assert_eq!(run(&memory, "export", of("ann", json!({}))).unwrap(), before);
 }

@@ -45,7 +45,7 @@ fn every_kind_of_change_can_be_undone() {
         "visit linker btree",
         "delete btree",
         "write 'Another message. It has two sentences.'",
-        "forget --before 2100-01-01",
+        "forget --before 2100-01-01 --recent",
         "mark --since 1d --strength 1",
     ];
     for line in changes {

@@ -12,6 +12,7 @@ use axum::routing::get;
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
+use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
 use poc_memory::ops::{self, Actor};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -62,7 +63,9 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
     let may_write = session.scope != SessionScope::ReadOnly;
     let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
-    call::call(rest.shared.clone(), origin, op, json!({ "node": node, "at": at }), |_| {}).await
+    let waiting = InterruptOnDrop(Interrupt::default());
+    let interrupt = waiting.0.clone();
+    call::call(rest.shared.clone(), origin, op, json!({ "node": node, "at": at }), interrupt, |_| {}).await
 }
 
 /// What a browser without the script shows of a note.

@@ -1,7 +1,7 @@
 //! Starts and ends sessions.
 
 use super::super::answer::HttpError;
-use super::super::token::TokenScope;
+use super::super::token::TokenRole;
 use super::super::{RestContext, body, caller, session_cookie};
 use super::{assets, policy, shell};
 use crate::sessions::SessionScope;
@@ -74,9 +74,12 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
     if let Ok(value) = HeaderValue::from_str(&format!("Bearer {}", token.trim())) {
         headers.insert(AUTHORIZATION, value);
     }
-    let scope = match rest.tokens.scope(&headers) {
-        Ok(TokenScope::ReadOnly) => SessionScope::ReadOnly,
-        Ok(TokenScope::Full) => SessionScope::Full,
+    let scope = match rest.tokens.role(&headers) {
+        Ok(TokenRole::Read) => SessionScope::ReadOnly,
+        Ok(TokenRole::Person) => SessionScope::Full,
+        Ok(TokenRole::Model) => {
+            return Ok(ask(&head.headers, Some("This token is for models. The page is for persons.")));
+        }
         Err(_) => return Ok(ask(&head.headers, Some("This is not a token of this memory."))),
     };
     Ok(start(rest, &head.headers, scope)?)

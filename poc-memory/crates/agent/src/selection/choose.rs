@@ -111,13 +111,13 @@ pub fn choose(
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
-/// Number of stale results of an agent now.
+/// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for later runs.
 ///
 /// # Errors
 /// Those of the pipeline.
 pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let view = memory.store.view();
-    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let set = query(memory, definition, &view, &definition.query.pipeline.without_final_limits())?;
     let stale = Staleness::of(definition, memory.now());
     Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
 }
@@ -191,21 +191,29 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
     Ok(survey)
 }
 
-/// Whether an agent has enough stale nodes to run and some of them are among `nodes`, which changed. Uses the
-/// indexes as they are, without waiting for pending updates.
+/// Whether an agent has enough stale nodes to run and some of its backlog are among `nodes`, which changed. A changed
+/// node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads what is before it. Uses
+/// the indexes as they are, without waiting for pending updates.
 pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {
     let view = memory.store.view();
-    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let pipeline = &definition.query.pipeline;
+    let set = query(memory, definition, &view, pipeline)?;
     let stale = Staleness::of(definition, memory.now());
-    let found: Vec<(Ix, StalenessReason)> =
-        set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect();
+    let reasons = |set: &ResultSet| -> Vec<(Ix, StalenessReason)> {
+        set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect()
+    };
+    let found = reasons(&set);
     let enough = set.items.len() >= definition.query.min_results.max(1)
         && found.len() >= definition.freshness.min_stale.max(1);
     // A node that was visited after its change is not a reason to run, even if the visit is old.
     let is_changed = |(ix, why): &(Ix, StalenessReason)| {
         !matches!(why, StalenessReason::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
     };
-    Ok(enough && found.iter().any(is_changed))
+    if !enough || found.iter().any(is_changed) {
+        return Ok(enough);
+    }
+    let widened = pipeline.without_final_limits();
+    Ok(widened != *pipeline && reasons(&query(memory, definition, &view, &widened)?).iter().any(is_changed))
 }
 
 /// Like [`backlog`], if the pipeline is a plain scan; `None` for pipelines that search or walk the graph, and

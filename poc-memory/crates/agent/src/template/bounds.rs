@@ -13,6 +13,8 @@ use tera::{Kwargs, State, Tera, TeraResult, Value};
 const MAX_CONCATENATIONS: usize = 32;
 /// Maximum depth of nested loops.
 const MAX_DEPTH: usize = 3;
+/// Maximum depth of nested blocks of any kind, and of brackets in a tag. The parser calls itself for each.
+const MAX_NESTING: usize = 32;
 /// Maximum iterations of a loop over `range`. Three nested loops then end within minutes.
 const MAX_RANGE: i64 = 1000;
 /// Maximum bytes of a result of `replace` or `join`.
@@ -20,7 +22,8 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The diagnostics of a template.
 pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
-    let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0usize);
+    let (mut found, mut concatenations, mut depth, mut blocks) = (Vec::new(), 0, 0_usize, 0_usize);
+    let mut is_too_deep = false;
     for tag in tags(text) {
         let bare = unquoted(tag.inside);
         let mut refuse = |message: String, hint: &str| {
@@ -29,6 +32,19 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
             found.push(FileDiagnostic::new(message).hint(hint).at(place));
         };
         let word = if tag.kind == Kind::Block { first_word(&bare) } else { "" };
+        match word {
+            "if" | "for" | "block" | "macro" | "component" | "filter" => blocks += 1,
+            _ if word.starts_with("end") => blocks = blocks.saturating_sub(1),
+            _ => {}
+        }
+        // Said once: what follows it is deep, too.
+        if blocks == MAX_NESTING + 1 && !word.starts_with("end") && !is_too_deep {
+            is_too_deep = true;
+            refuse(format!("more than {MAX_NESTING} blocks are nested"), "use fewer blocks");
+        }
+        if bracket_depth(&bare) > MAX_NESTING {
+            refuse(format!("more than {MAX_NESTING} brackets are nested in a tag"), "write it flat");
+        }
         match word {
             "set_global" | "filter" | "component" | "endset" => {
                 let name = if word == "endset" { "set … endset" } else { word };
@@ -107,6 +123,20 @@ fn fits(bytes: usize, filter: &str) -> TeraResult<()> {
     Err(tera::Error::message(format!("the result of the filter `{filter}` has more than {MAX_BYTES} bytes")))
 }
 
+/// How deep the brackets of a tag nest.
+fn bracket_depth(bare: &str) -> usize {
+    let (mut depth, mut most) = (0_usize, 0);
+    for char in bare.chars() {
+        match char {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(depth);
+    }
+    most
+}
+
 /// A tag without its quoted strings.
 fn unquoted(inside: &str) -> String {
     let mut quote = None;
@@ -163,6 +193,10 @@ mod tests {
         insta::assert_snapshot!(check("{% set s = s ~ s %}"), @"a prompt may not build text or lists in `set` (1)");
         insta::assert_snapshot!(check("{{ [i for i in range(end=9)] | length }}"), @"a prompt may not use list comprehensions (1)");
         insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops are nested (1)");
+        let nested = format!("{}x{}", "{% if a %}".repeat(5_000), "{% endif %}".repeat(5_000));
+        insta::assert_snapshot!(check(&nested), @"more than 32 blocks are nested (1)");
+        let brackets = format!("{{{{ {}1{} }}}}", "(".repeat(5_000), ")".repeat(5_000));
+        insta::assert_snapshot!(check(&brackets), @"more than 32 brackets are nested in a tag (1)");
         insta::assert_snapshot!(check(&format!("{{{{ a{} }}}}", " ~ a".repeat(33))), @"a prompt may use `~` at most 32 times (1)");
     }
 

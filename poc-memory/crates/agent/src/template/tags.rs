@@ -79,7 +79,14 @@ pub(crate) fn head(text: &str) -> &str {
 }
 
 fn next(text: &str, from: usize) -> Option<(usize, &'static str)> {
-    let rest = text.get(from..)?;
-    let at = |opener: &'static str| rest.find(opener).map(|found| (from + found, opener));
-    [at("{{"), at("{%"), at("{#")].into_iter().flatten().min()
+    let braces = text.get(from..)?.match_indices('{').map(|(found, _)| from + found);
+    braces.into_iter().find_map(|at| {
+        let opener = match text.as_bytes().get(at + 1)? {
+            b'{' => "{{",
+            b'%' => "{%",
+            b'#' => "{#",
+            _ => return None,
+        };
+        Some((at, opener))
+    })
 }

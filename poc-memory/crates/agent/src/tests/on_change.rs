@@ -164,6 +164,35 @@ fn changes_beyond_one_run_are_handled_by_further_runs() {
 }
 
 #[test]
+fn a_changed_note_behind_the_limit_starts_a_run_and_counts_in_the_backlog() {
+    let file = |pipeline: &str| {
+        format!(
+            "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\nschedule = \"on-change\"\n"
+        )
+    };
+    let unread = file("all | type:episodic | not-visited:linker | sort:created,asc | limit:1");
+    let mut fleet = Fleet::new(&[("linker", &unread)], |_| nothing());
+    seconds(&mut fleet, 600);
+    let backlog =
+        |fleet: &Fleet| crate::selection::backlog(&fleet.world.memory, &fleet.definition("linker")).unwrap();
+    // Two notes are older than the agent, so that nothing has changed for it.
+    assert_eq!((fleet.rows().len(), backlog(&fleet)), (0, 2));
+    fleet.world.note("new", "the newest of all");
+    assert_eq!(backlog(&fleet), 3);
+    seconds(&mut fleet, 3600);
+    let visited: usize = fleet.rows().iter().map(|row| row.visited.len()).sum();
+    assert_eq!((visited, backlog(&fleet)), (3, 0));
+    // A limit in front of a filter says which notes are meant.
+    let first = file("all | type:episodic | sort:created,asc | limit:1 | not-visited:linker");
+    let mut fleet = Fleet::new(&[("linker", &first)], |_| nothing());
+    seconds(&mut fleet, 600);
+    fleet.world.note("new", "the newest of all");
+    seconds(&mut fleet, 3600);
+    assert_eq!((fleet.rows().len(), backlog(&fleet)), (0, 1));
+}
+
+#[test]
 fn an_agents_own_writes_do_not_trigger_it() {
     let mut write = writer();
     let agent = inserts("all", "");

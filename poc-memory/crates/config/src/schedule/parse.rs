@@ -75,7 +75,14 @@ impl Schedule {
                 calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
             }
             ["every", period] => every(text, period),
-            ["cron", fields @ ..] if fields.len() == 5 => calendar(text, &fields.join(" ")),
+            ["cron", fields @ ..] if fields.len() == 5 => {
+                let schedule = calendar(text, &fields.join(" "))?;
+                let is_hourly = fields.get(1).is_some_and(|hours| hours.starts_with('*') || *hours == "0-23");
+                Ok(match schedule {
+                    Schedule::Calendar { text, cron, .. } => Schedule::Calendar { text, cron, is_hourly },
+                    other => other,
+                })
+            }
             ["cron", fields @ ..] => {
                 Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len())).hint(
                     "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`",
@@ -196,7 +203,7 @@ fn calendar(text: &str, expression: &str) -> Result<Schedule> {
         return Err(Error::config(format!("`{text}` never fires"))
             .hint("no year has such a day; check the day of the month and the month"));
     }
-    Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron) })
+    Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron), is_hourly: false })
 }
 
 /// A number below `below` that is derived from an agent's name and never changes.

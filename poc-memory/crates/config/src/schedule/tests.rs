@@ -121,7 +121,7 @@ fn a_skipped_local_time_maps_to_the_first_instant_after_the_gap() {
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2027-02-28T12:00:00Z", 2), @"Sun 28 03:00:00 +02:00, Wed 28 02:30:00 +02:00");
     insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2024-02-29T12:00:00Z", 2), @"Sun 31 03:00:00 +02:00, Tue 30 02:30:00 +02:00");
     // Several skipped times of one rule are one slot.
-    insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-03-29T00:30:00Z", 4), @"Sun 29 01:40:00 +01:00, Sun 29 03:00:00 +02:00, Sun 29 03:20:00 +02:00, Sun 29 03:40:00 +02:00");
+    insta::assert_snapshot!(slots("cron */20 2 * * *", Tz::Europe__Berlin, "2026-03-28T12:00:00Z", 2), @"Sun 29 03:00:00 +02:00, Mon 30 02:00:00 +02:00");
 }
 
 #[test]
@@ -130,9 +130,31 @@ fn a_repeated_local_time_fires_only_once() {
     insta::assert_snapshot!(slots("daily at 01:45", Tz::Australia__Lord_Howe, "2026-04-03T00:00:00Z", 3), @"Sat 04 01:45:00 +11:00, Sun 05 01:45:00 +11:00, Mon 06 01:45:00 +10:30");
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2029-10-01T00:00:00Z", 2), @"Sun 28 02:30:00 +02:00, Wed 28 02:30:00 +01:00");
     insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2027-10-01T00:00:00Z", 2), @"Sun 31 02:30:00 +02:00, Tue 30 02:30:00 +01:00");
-    insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-10-25T00:10:00Z", 4), @"Sun 25 02:20:00 +02:00, Sun 25 02:40:00 +02:00, Sun 25 03:00:00 +01:00, Sun 25 03:20:00 +01:00");
+    insta::assert_snapshot!(slots("cron */20 2 * * *", Tz::Europe__Berlin, "2026-10-25T00:10:00Z", 3), @"Sun 25 02:20:00 +02:00, Sun 25 02:40:00 +02:00, Mon 26 02:00:00 +01:00");
     // Fixed periods are not affected by clock changes.
     insta::assert_snapshot!(slots("hourly", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:49:00 +02:00, Sun 25 02:49:00 +01:00, Sun 25 03:49:00 +01:00, Sun 25 04:49:00 +01:00");
+}
+
+#[test]
+fn cron_rules_in_hours_count_hours_as_hourly_does() {
+    insta::assert_snapshot!(slots("cron 30 * * * *", Tz::Europe__Berlin, "2026-03-29T00:00:00Z", 3), @"Sun 29 01:30:00 +01:00, Sun 29 03:30:00 +02:00, Sun 29 04:30:00 +02:00");
+    insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-03-29T00:30:00Z", 3), @"Sun 29 01:40:00 +01:00, Sun 29 03:00:00 +02:00, Sun 29 03:20:00 +02:00");
+    insta::assert_snapshot!(slots("cron 30 * * * *", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:30:00 +02:00, Sun 25 02:30:00 +01:00, Sun 25 03:30:00 +01:00, Sun 25 04:30:00 +01:00");
+    insta::assert_snapshot!(slots("cron 0 */2 * * *", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:00:00 +02:00, Sun 25 02:00:00 +01:00, Sun 25 04:00:00 +01:00, Sun 25 06:00:00 +01:00");
+    // Lord Howe Island repeats half an hour.
+    insta::assert_snapshot!(slots("cron 45 * * * *", Tz::Australia__Lord_Howe, "2026-04-04T14:00:00Z", 3), @"Sun 05 01:45:00 +11:00, Sun 05 01:45:00 +10:30, Sun 05 02:45:00 +10:30");
+    // As far apart as those of `hourly`, at every change of a year.
+    for zone in ZONES {
+        let (cron, mut now) = (schedule("cron 17 * * * *"), at("2026-01-01T00:00:00Z"));
+        for _ in 0..365 * 24 {
+            let next = cron.next_after(now, zone).unwrap();
+            let gap = next.0 - now.0;
+            // A clock that is set by half an hour shows minute 17 half an hour earlier or later.
+            let by_half = zone == Tz::Australia__Lord_Howe && [1, 3].contains(&(2 * gap / Span::HOUR.0));
+            assert!(gap == Span::HOUR.0 || by_half || now == at("2026-01-01T00:00:00Z"), "{gap} at {next}");
+            now = next;
+        }
+    }
 }
 
 #[test]

@@ -53,6 +53,57 @@ fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     Some(Timestamp(after))
 }
 
+/// The offset from UTC at an instant, in milliseconds.
+pub(super) fn offset(at: Timestamp, zone: Tz) -> Option<i64> {
+    Some(shown(at, zone)?.and_utc().timestamp_millis() - at.0)
+}
+
+/// At most this far apart, two instants with the same offset have no change between them: zones keep an offset for weeks.
+/// Only Morocco changes it for the month of Ramadan.
+const STEP: i64 = 14 * 86_400_000;
+
+/// The first instant after `from`, up to `until`, with another offset than at `from`.
+pub(super) fn first_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option<Option<Timestamp>> {
+    let before = offset(from, zone)?;
+    let mut low = from.0;
+    while low < until.0 {
+        let high = low.saturating_add(STEP).min(until.0);
+        if offset(Timestamp(high), zone)? != before {
+            return change_between(low, high, before, zone).map(Some);
+        }
+        low = high;
+    }
+    Some(None)
+}
+
+/// The last instant after `from`, up to `until`, whose offset differs from the one just before it.
+pub(super) fn last_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option<Option<Timestamp>> {
+    let after = offset(until, zone)?;
+    let mut high = until.0;
+    while high > from.0 {
+        let low = high.saturating_sub(STEP).max(from.0);
+        let before = offset(Timestamp(low), zone)?;
+        if before != after {
+            return change_between(low, high, before, zone).map(Some);
+        }
+        high = low;
+    }
+    Some(None)
+}
+
+/// The first instant after `low` whose offset is not `before` as at `low`, as at `high` it is not.
+fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<Timestamp> {
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if offset(Timestamp(middle), zone)? == before {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(Timestamp(high))
+}
+
 fn shown(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     Some(at.utc()?.with_timezone(&zone).naive_local())
 }

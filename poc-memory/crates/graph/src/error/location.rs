@@ -27,6 +27,9 @@ pub struct ErrorLocation {
     /// Column in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+    /// The version that the note has, if the request expects another one; 0 if there is no note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
     /// The invalid pipelines, with the position of every problem.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pipelines: Vec<PipelineDiagnostics>,

@@ -104,7 +104,7 @@ fn writing_a_message_twice_stores_two_messages() {
         memory.insert(crate::Draft { title: Some(nodes[1].title.clone()), ..draft(&nodes[1].body) }).unwrap();
     assert!(!note.duplicate);
     for id in [one.message, two.message] {
-        forget::message(&memory, id, memory.cause("manual", "forget")).unwrap();
+        forget::message(&memory, id, None, memory.cause("manual", "forget")).unwrap();
     }
     assert_eq!(memory.store.view().node_count(), 1);
     assert!(memory.store.node(note.id).unwrap().is_some());
@@ -226,7 +226,7 @@ fn forgetting_a_message_deletes_all_its_chunks() {
     let one = message(&memory, SIX);
     let two = message(&memory, SIX);
     let cause = || memory.cause("manual", "forget");
-    let forgotten = forget::message(&memory, one.message, cause()).unwrap();
+    let forgotten = forget::message(&memory, one.message, None, cause()).unwrap();
     // Four edges of its own and three from the other message.
     assert_eq!((forgotten.messages, forgotten.nodes, forgotten.edges), (1, 3, 7));
     assert!(forgotten.vectors >= 3);
@@ -236,11 +236,11 @@ fn forgetting_a_message_deletes_all_its_chunks() {
             .all(|&id| memory.store.node(id).unwrap().is_none() && memory.vectors.of(id).is_empty())
     );
     assert_eq!(memory.store.edges(two.nodes[0]).unwrap().len(), 2);
-    let error = forget::message(&memory, one.message, cause()).unwrap_err();
+    let error = forget::message(&memory, one.message, None, cause()).unwrap_err();
     assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::NotFound, Some("message_id")));
     // A chunk that was deleted before is not a problem.
     memory.store.transact(cause(), |tx| tx.delete_node(two.nodes[1])).unwrap();
-    assert_eq!(forget::message(&memory, two.message, cause()).unwrap().nodes, 2);
+    assert_eq!(forget::message(&memory, two.message, None, cause()).unwrap().nodes, 2);
     assert_eq!(memory.store.view().node_count(), 0);
 }
 
@@ -255,7 +255,9 @@ fn only_messages_before_an_instant_are_forgotten() {
     let seq = memory.store.view().seq;
     let reported = std::cell::Cell::new((0, 0));
     let before = |at| {
-        forget::before(&memory, at, &memory.cause("manual", "forget"), &|done, of| reported.set((done, of)))
+        forget::before(&memory, at, None, &memory.cause("manual", "forget"), &|done, of| {
+            reported.set((done, of))
+        })
     };
     let forgotten = before(memory.now()).unwrap();
     assert_eq!((forgotten.messages, forgotten.nodes, reported.get()), (40, 120, (40, 40)));
@@ -288,7 +290,10 @@ fn an_export_contains_messages() {
         assert_eq!(exported(&copy), exported(&memory));
         let again = import(&copy, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
         assert_eq!((again.inserted, again.duplicates), (0, 6));
-        assert_eq!(forget::message(&copy, one.message, copy.cause("manual", "forget")).unwrap().nodes, 2);
+        assert_eq!(
+            forget::message(&copy, one.message, None, copy.cause("manual", "forget")).unwrap().nodes,
+            2
+        );
     }
     let lines = exported(&memory).replace(&format!("message:{}", one.message), "somewhere");
     let report =

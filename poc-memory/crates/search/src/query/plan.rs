@@ -13,8 +13,8 @@ use super::sources::Sources;
 use super::stage::definition::{Kind, Work};
 use super::stage_error::StageError;
 use super::top;
-use poc_graph::Ix;
 use poc_graph::error::Result;
+use poc_graph::{Ix, interrupt};
 use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ impl Pipeline {
     /// Runs the pipeline and reports what each stage did.
     ///
     /// # Errors
-    /// `not_found` when a stage names a node that does not exist, and the errors of the indexes and of the
-    /// embedder.
+    /// `not_found` when a stage names a node that does not exist, `unavailable` when the request is cancelled, and the
+    /// errors of the indexes and of the embedder.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         self.run_to(sources, usize::MAX)
     }
@@ -37,10 +37,14 @@ impl Pipeline {
         let started = Instant::now();
         let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
+        interrupt::check()?;
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
+        interrupt::check()?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let stages = self.calls.get(at + 1..).unwrap_or(&[]);
             step(call, LaterStages { stages, wanted }, &ctx, &mut set, &mut len, meter)?;
+            // An interrupted stage returns only a part.
+            interrupt::check()?;
             at += 1;
         }
         retain_complete_pairs(&mut set);

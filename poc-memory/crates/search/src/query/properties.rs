@@ -19,6 +19,16 @@ impl Pipeline {
         Pipeline { calls, used: self.used.clone() }
     }
 
+    /// The same pipeline without the limits behind its last filter or algorithm: they choose which notes come first, and
+    /// not which are meant.
+    pub fn without_final_limits(&self) -> Pipeline {
+        let chooses = |call: &Call| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
+        let meant = self.calls.iter().rposition(chooses).unwrap_or(0);
+        let calls = self.calls.iter().enumerate();
+        let calls = calls.filter(|(at, call)| *at <= meant || !call.def.is_limit(&call.arguments));
+        Pipeline { calls: calls.map(|(_, call)| call.clone()).collect(), used: self.used.clone() }
+    }
+
     /// Whether it consists only of a scan of the columns, sorts, cuts and filters, and so is always cheap.
     /// Other generators and algorithms search an index or walk the graph. `diverse` compares vectors, and
     /// `community` may have to compute the communities.

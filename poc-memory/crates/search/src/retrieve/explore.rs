@@ -5,7 +5,7 @@ mod tests;
 
 use super::nearest::{NearestPart, nearest, nearest_part};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, NodeId, View};
+use poc_graph::{EdgeKind, Ix, NodeId, View, interrupt};
 use poc_index::VectorReader;
 use poc_rank::beam::step;
 use poc_rank::cosine::cosine;
@@ -109,6 +109,7 @@ pub fn explore(
         if found.nodes.len() >= query.target_count || paths.is_empty() {
             break;
         }
+        interrupt::check()?;
         let steps = steps(&paths, hop, query, vectors, view, config, keep);
         let scores: Vec<f64> = steps.iter().map(|step| step.path.score).collect();
         let alike = |a: usize, b: usize| match (steps.get(a), steps.get(b)) {

@@ -17,7 +17,7 @@ fn write(memory: &Memory) -> WriteReport {
 }
 
 fn forget(memory: &Memory, id: MessageId) -> Result<forget::ForgetReport> {
-    forget::message(memory, id, memory.cause("manual", "forget"))
+    forget::message(memory, id, None, memory.cause("manual", "forget"))
 }
 
 /// Number of notes that claim to be chunks, and of those that the message lists.

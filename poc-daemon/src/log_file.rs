@@ -1,0 +1,136 @@
+//! The log file of the daemon, in parts of bounded size: `daemon.log`, then `daemon.log.1`, and so on.
+//!
+//! `tracing-appender` begins new files by time only. A loop of errors fills a disk within a day, so that the size counts
+//! here.
+
+use parking_lot::Mutex;
+use poc_config::DaemonConfig;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// A log in several files. Clones write to the same one.
+#[derive(Clone)]
+pub(crate) struct LogFile(Arc<Mutex<Parts>>);
+
+struct Parts {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    max_bytes: u64,
+    /// How many files are kept, with the current one.
+    files: usize,
+}
+
+impl LogFile {
+    /// Opens the log, which goes on where it ended.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub(crate) fn open(path: &Path, config: &DaemonConfig) -> io::Result<LogFile> {
+        let file = open(path)?;
+        let bytes = file.metadata()?.len();
+        let (max_bytes, files) = (config.log_max_bytes as u64, config.log_files);
+        Ok(LogFile(Arc::new(Mutex::new(Parts { path: path.to_owned(), file, bytes, max_bytes, files }))))
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+/// The path of an earlier part: 1 is the last one.
+fn part(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+impl Parts {
+    /// Begins a new file. Without one, the log goes on in the present one.
+    fn rotate(&mut self) {
+        // The oldest is overwritten.
+        for number in (1..self.files.saturating_sub(1)).rev() {
+            let _ = std::fs::rename(part(&self.path, number), part(&self.path, number + 1));
+        }
+        let moved = match self.files {
+            0 | 1 => std::fs::remove_file(&self.path),
+            _ => std::fs::rename(&self.path, part(&self.path, 1)),
+        };
+        if moved.is_ok()
+            && let Ok(file) = open(&self.path)
+        {
+            self.file = file;
+        }
+        self.bytes = 0;
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = LogFile;
+
+    fn make_writer(&'a self) -> LogFile {
+        self.clone()
+    }
+}
+
+impl Write for LogFile {
+    /// Writes one message. A message is never divided among files.
+    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
+        let mut parts = self.0.lock();
+        let length = message.len() as u64;
+        if parts.bytes > 0 && parts.bytes + length > parts.max_bytes {
+            parts.rotate();
+        }
+        parts.file.write_all(message)?;
+        parts.bytes += length;
+        Ok(message.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    proptest! {
+        #[test]
+        fn the_log_is_bounded_and_its_end_is_kept(
+            lengths in prop::collection::vec(1..60usize, 1..80),
+            max_bytes in 40..200usize,
+            files in 1..5usize,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("daemon.log");
+            let config = poc_config::Config::defaults().unwrap().daemon;
+            let config = DaemonConfig { log_max_bytes: max_bytes, log_files: files, ..config };
+            let mut written = String::new();
+            for (number, length) in lengths.iter().enumerate() {
+                // Every few messages, the daemon starts again.
+                let mut log = LogFile::open(&path, &config).unwrap();
+                let message = format!("{number} {}\n", "x".repeat(*length));
+                log.write_all(message.as_bytes()).unwrap();
+                written += &message;
+            }
+            let found = std::fs::read_dir(folder.path()).unwrap().count();
+            prop_assert!(found <= files);
+            let mut kept = String::new();
+            for number in (0..files).rev() {
+                let part = if number == 0 { path.clone() } else { part(&path, number) };
+                let Ok(text) = std::fs::read_to_string(&part) else { continue };
+                prop_assert!(text.len() <= max_bytes.max(64) && text.ends_with('\n'));
+                prop_assert_eq!(std::fs::metadata(&part).unwrap().permissions().mode() & 0o777, 0o600);
+                kept += &text;
+            }
+            prop_assert!(written.ends_with(&kept) && !kept.is_empty());
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Tells a person about problems: runs the command and calls the address of `[notify]`.
+//!
+//! A message is sent when there is a problem that the last message did not have, and when the last one is solved. Numbers
+//! and times in a problem change all the time, so they make no other problem of it.
+
+use crate::problems;
+use crate::shared::Shared;
+use poc_config::{NotifyConfig, endpoint};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the problems are looked at.
+const POLL: Duration = Duration::from_secs(5);
+
+/// How often a program is asked whether it has ended.
+const CHILD_POLL: Duration = Duration::from_millis(20);
+
+/// Most problems in one message.
+const MAX_PROBLEMS: usize = 50;
+
+/// What a person is told.
+#[derive(Debug, PartialEq, Serialize)]
+struct Message<'a> {
+    /// What is wrong or waits; empty when everything is solved.
+    problems: &'a [String],
+    store: String,
+    at: Timestamp,
+}
+
+/// Decides when to send a message.
+#[derive(Debug, Default)]
+struct Notifier {
+    told: BTreeSet<String>,
+    last: Option<Timestamp>,
+}
+
+impl Notifier {
+    /// Whether to send the problems now. At most one message is sent in the time `every`.
+    fn is_due(&mut self, problems: &[String], config: &NotifyConfig, now: Timestamp) -> bool {
+        let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
+        let is_news = if current.is_empty() { !self.told.is_empty() } else { !current.is_subset(&self.told) };
+        // A clock that was set back does not delay a message for longer than it should.
+        let rests = self.last.is_some_and(|last| last <= now && now < last.plus(config.every));
+        if !is_news {
+            // What is solved is news when it comes again.
+            self.told.retain(|problem| current.contains(problem));
+        }
+        if rests || !is_news {
+            return false;
+        }
+        (self.told, self.last) = (current, Some(now));
+        true
+    }
+}
+
+fn without_numbers(problem: &str) -> String {
+    problem.chars().filter(|char| !char.is_ascii_digit()).collect()
+}
+
+/// Sends messages until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut notifier = Notifier::default();
+    loop {
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = tokio::time::sleep(POLL) => {}
+        }
+        let config = shared.settings.load().notify.clone();
+        if config.command.is_empty() && config.webhook.is_empty() {
+            continue;
+        }
+        let looking = shared.clone();
+        let found = shared.pools.background.run(move || problems::find(&looking)).await;
+        let Ok(found) = found else { continue };
+        let mut lines = [found.problems, found.waiting].concat();
+        lines.truncate(MAX_PROBLEMS);
+        if !notifier.is_due(&lines, &config, shared.memory.now()) {
+            continue;
+        }
+        let sending = shared.clone();
+        let sending = shared.pools.background.run(move || send(&sending, &config, &lines));
+        tokio::select! {
+            // The daemon does not wait for a slow server.
+            () = shared.stopped() => return,
+            sent = sending => match sent {
+                Ok(errors) => errors.iter().for_each(|error| tracing::warn!("nobody was notified: {error}")),
+                Err(error) => tracing::error!("a notification failed: {error}"),
+            },
+        }
+    }
+}
+
+/// Sends a message on every way of the settings. Returns what failed.
+fn send(shared: &Shared, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
+    let store = shared.memory.paths.store().display().to_string();
+    let message = Message { problems, store, at: shared.memory.now() };
+    let text = match serde_json::to_string(&message) {
+        Ok(text) => text,
+        Err(error) => return vec![Error::internal(format!("a message cannot be encoded: {error}"))],
+    };
+    let is_stopping = || shared.is_stopping();
+    let ran = (!config.command.is_empty()).then(|| run_command(config, &text, &is_stopping));
+    let posted = (!config.webhook.is_empty()).then(|| post(config, text));
+    [ran, posted].into_iter().flatten().filter_map(Result::err).collect()
+}
+
+/// Runs the command with the message on its standard input, and ends it when it takes too long.
+#[expect(clippy::disallowed_methods, reason = "a child that ends sends this thread no signal")]
+fn run_command(config: &NotifyConfig, text: &str, is_stopping: &dyn Fn() -> bool) -> Result<()> {
+    let Some((program, arguments)) = config.command.split_first() else { return Ok(()) };
+    let failed = |error: std::io::Error| Error::unavailable(format!("`{program}` cannot be run: {error}"));
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        let text = text.to_owned();
+        // A program that does not read must not hold up this thread.
+        std::thread::spawn(move || input.write_all(text.as_bytes()));
+    }
+    let deadline = std::time::Instant::now() + config.timeout.std();
+    loop {
+        match child.try_wait().map_err(failed)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(Error::unavailable(format!("`{program}` ended with {status}"))),
+            None if std::time::Instant::now() >= deadline || is_stopping() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::unavailable(format!(
+                    "`{program}` has not ended within {}",
+                    config.timeout
+                )));
+            }
+            None => std::thread::sleep(CHILD_POLL),
+        }
+    }
+}
+
+/// Posts the message to the address.
+fn post(config: &NotifyConfig, text: String) -> Result<()> {
+    let address = endpoint::parse(&config.webhook).map_err(|_| {
+        Error::config("`webhook` is not an address")
+            .hint("write it as `https://HOST/PATH`")
+            .field("notify.webhook")
+    })?;
+    // The path may contain a secret.
+    let host = address.host_str().unwrap_or_default().to_owned();
+    let failed = |why: String| Error::unavailable(format!("the webhook at `{host}` {why}"));
+    let client = endpoint::client(&address)
+        .timeout(config.timeout.std())
+        .build()
+        .map_err(|error| failed(format!("cannot be called: {}", error.without_url())))?;
+    let request = client.post(address).header("content-type", "application/json").body(text);
+    let answer =
+        request.send().map_err(|error| failed(format!("cannot be reached: {}", error.without_url())))?;
+    match answer.status().is_success() {
+        true => Ok(()),
+        false => Err(failed(format!("answered {}", answer.status()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_config::Config;
+    use poc_graph::time::Span;
+
+    fn config() -> NotifyConfig {
+        NotifyConfig { every: Span::HOUR, ..Config::defaults().unwrap().notify }
+    }
+
+    #[test]
+    fn it_is_off_by_default() {
+        let NotifyConfig { command, webhook, .. } = Config::defaults().unwrap().notify;
+        assert!(command.is_empty() && webhook.is_empty());
+    }
+
+    #[test]
+    fn new_problems_and_their_end_are_told_once_and_not_too_often() {
+        let (mut notifier, config) = (Notifier::default(), config());
+        let mut check = |minutes: i64, problems: &[&str], expected: bool| {
+            let problems: Vec<String> = problems.iter().map(|problem| (*problem).to_owned()).collect();
+            let now = Timestamp(minutes * Span::MINUTE.0);
+            assert_eq!(notifier.is_due(&problems, &config, now), expected, "{minutes} {problems:?}");
+        };
+        check(0, &[], false);
+        check(1, &["3 proposals"], true);
+        check(2, &["4 proposals"], false);
+        // Within the hour, nothing is told; after it, the news.
+        check(3, &["4 proposals", "a provider is down"], false);
+        check(62, &["4 proposals", "a provider is down"], true);
+        check(63, &["4 proposals"], false);
+        check(130, &["4 proposals"], false);
+        // It comes again.
+        check(131, &["4 proposals", "a provider is down"], true);
+        check(200, &[], true);
+        check(300, &[], false);
+        // The clock was set back.
+        check(10, &["a provider is down"], true);
+    }
+
+    #[test]
+    fn a_command_gets_the_message_and_has_a_bounded_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("said");
+        let shell = |script: String| vec!["sh".to_owned(), "-c".to_owned(), script];
+        let config = NotifyConfig { command: shell(format!("cat > {}", file.display())), ..config() };
+        run_command(&config, "{\"problems\":[]}", &|| false).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"problems\":[]}");
+        let slow = NotifyConfig { command: shell("sleep 60".into()), timeout: Span(100), ..config.clone() };
+        let error = run_command(&slow, &"x".repeat(1 << 20), &|| false).unwrap_err();
+        assert!(error.message.contains("has not ended within"), "{error}");
+        let failing = NotifyConfig { command: shell("exit 3".into()), ..config.clone() };
+        assert!(run_command(&failing, "", &|| false).unwrap_err().message.contains("exit status: 3"));
+        let missing = NotifyConfig { command: vec!["/nothing/there".into()], ..config };
+        assert!(run_command(&missing, "", &|| false).unwrap_err().message.contains("cannot be run"));
+    }
+}

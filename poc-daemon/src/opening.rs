@@ -1,0 +1,72 @@
+//! Opens the memory. A command that holds the store at that moment is waited for; a daemon that serves it is not.
+
+use crate::lifecycle::{Signals, print_line};
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::rng::SystemRng;
+use poc_graph::time::SystemClock;
+use poc_memory::dispatch;
+use poc_notes::Memory;
+use poc_store::Store;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// How often the store is tried again. A lock that becomes free sends no signal.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Opens the memory of a profile, at the latest after `[daemon] lock-timeout`. `None` when a signal asks to stop first.
+///
+/// # Errors
+/// `locked` when a daemon serves the store, or another process holds it for longer.
+pub(crate) fn open(
+    paths: &Paths,
+    config: &Config,
+    runtime: &Runtime,
+    signals: &mut Signals,
+) -> Result<Option<Memory>> {
+    let (start, limit) = (Instant::now(), config.daemon.lock_timeout);
+    let mut last_holder = None;
+    loop {
+        let error = match try_open(paths, config)? {
+            Ok(memory) => return Ok(Some(memory)),
+            Err(error) => error,
+        };
+        // A connection that fails belongs to a daemon, too.
+        if !matches!(dispatch::connect(paths, config), Ok(None)) {
+            return Err(error);
+        }
+        if start.elapsed() >= limit.std() {
+            let message = format!("{}, and still was after {limit}", error.message);
+            return Err(Error { message, ..error });
+        }
+        if last_holder.as_ref() != Some(&error.message) {
+            print_line(&format!("waiting at most {limit}: {}", error.message));
+            last_holder = Some(error.message);
+        }
+        let stopped = runtime.block_on(async {
+            tokio::select! {
+                () = signals.stop() => true,
+                () = tokio::time::sleep(RETRY) => false,
+            }
+        });
+        if stopped {
+            return Ok(None);
+        }
+    }
+}
+
+/// Opens the memory. The inner error says that another process holds the store.
+fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
+    // Asking is cheap; opening first loads the embedder.
+    if let Some(pid) = Store::holder(&paths.store())? {
+        let holder = if pid == 0 { "another process".to_owned() } else { format!("process {pid}") };
+        let hint = "stop it, or use the daemon that holds it: `poc-memory daemon status`";
+        return Ok(Err(Error::new(Code::Locked, format!("the store is held by {holder}")).hint(hint)));
+    }
+    match Memory::open(paths.clone(), config.clone(), Arc::new(SystemClock), Arc::new(SystemRng)) {
+        Err(error) if error.code == Code::Locked => Ok(Err(error)),
+        opened => opened.map(Ok),
+    }
+}

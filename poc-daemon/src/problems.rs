@@ -1,0 +1,87 @@
+//! What is wrong with the daemon and what waits for a person, as `daemon status` lists it.
+
+use crate::shared::Shared;
+use poc_agent::pause::Paused;
+use poc_agent::proposal::proposals;
+use poc_agent::{ledger, tenant_rotation};
+use poc_graph::error::Result;
+use poc_notes::freshness;
+use std::collections::BTreeMap;
+
+/// Less free space than this is a problem: a checkpoint and a segment of the log need about a third of it.
+const LOW_SPACE_BYTES: u64 = 512 << 20;
+
+/// The state of everything that a person may have to act on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Problems {
+    /// Number of agents by state.
+    pub(crate) agents: BTreeMap<String, usize>,
+    /// What is wrong, one line each.
+    pub(crate) problems: Vec<String>,
+    /// What waits for a person, one line each.
+    pub(crate) waiting: Vec<String>,
+}
+
+/// Looks at the store, the disk, the agents and their providers.
+pub(crate) fn find(shared: &Shared) -> Problems {
+    let (memory, catalog) = (&shared.memory, shared.catalog.load());
+    let mut found =
+        Problems { problems: freshness::read_only(memory).into_iter().collect(), ..Problems::default() };
+    found.problems.extend(low_space(shared));
+    found.problems.extend(catalog.problems.iter().cloned());
+    for (name, entry) in &catalog.agents {
+        let paused = match ledger::state(memory, name) {
+            Ok(state) => entry.paused(&state, memory.now()),
+            Err(error) => {
+                found.problems.push(error.line());
+                None
+            }
+        };
+        *found.agents.entry(entry.status(paused.as_ref()).to_owned()).or_default() += 1;
+        if let Some(paused) = paused {
+            let line = format!("agent `{name}`: {}", paused.line(name));
+            match paused {
+                // A pause that a person asked for is not a problem.
+                Paused::ByPerson(_) => found.waiting.push(line),
+                Paused::Failing { .. } => found.problems.push(line),
+            }
+        }
+        found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
+    }
+    found.problems.extend(shared.models.suspension(&memory.config, memory.now()));
+    match proposals(memory, None) {
+        Ok(proposals) => match proposals.len() {
+            0 => {}
+            1 => found.waiting.push("1 proposal for a decision: `poc-memory agent review`".into()),
+            count => {
+                found.waiting.push(format!("{count} proposals for a decision: `poc-memory agent review`"))
+            }
+        },
+        Err(error) => found.problems.push(error.line()),
+    }
+    found
+}
+
+/// How many notes agents have still to read, by agent, without those that have none.
+pub(crate) fn backlog(shared: &Shared) -> Result<BTreeMap<String, usize>> {
+    let mut backlog = BTreeMap::new();
+    for (name, entry) in &shared.catalog.load().agents {
+        let Some(definition) = entry.definition.as_deref().filter(|definition| definition.enabled) else {
+            continue;
+        };
+        if let Some(count) =
+            tenant_rotation::backlog_at_hand(&shared.memory, definition)?.filter(|count| *count > 0)
+        {
+            backlog.insert(name.clone(), count);
+        }
+    }
+    Ok(backlog)
+}
+
+fn low_space(shared: &Shared) -> Option<String> {
+    let folder = shared.memory.paths.store();
+    let disk = rustix::fs::statvfs(&folder).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    (free < LOW_SPACE_BYTES)
+        .then(|| format!("the disk of `{}` has only {} MiB left", folder.display(), free >> 20))
+}

@@ -1,0 +1,95 @@
+//! Which settings take effect in a running daemon, and which wait for its next start.
+
+use super::daemon::McpConfig;
+use super::sections::Config;
+use std::collections::BTreeMap;
+use toml::Value;
+
+impl Config {
+    /// These settings with those of `new` that can change while a daemon runs: what is read anew for each request.
+    /// Everything else is part of what the daemon has opened, started or cached.
+    #[must_use]
+    pub fn reloaded(&self, new: &Config) -> Config {
+        let new = new.clone();
+        let McpConfig { tools, delete, forget, .. } = new.mcp;
+        Config {
+            pipelines: new.pipelines,
+            insert: new.insert,
+            import: new.import,
+            write: new.write,
+            forget: new.forget,
+            recall: new.recall,
+            reinforce: new.reinforce,
+            search: new.search,
+            retrieve: new.retrieve,
+            query: new.query,
+            explore: new.explore,
+            list: new.list,
+            tags: new.tags,
+            duplicates: new.duplicates,
+            changes: new.changes,
+            view: new.view,
+            backup: new.backup,
+            hooks: new.hooks,
+            notify: new.notify,
+            mcp: McpConfig { tools, delete, forget, ..self.mcp.clone() },
+            ..self.clone()
+        }
+    }
+
+    /// The keys of the settings that differ from those of `other`, sorted.
+    pub fn differences(&self, other: &Config) -> Vec<String> {
+        let (mut own, others) = (flat(self), flat(other));
+        let mut keys: Vec<String> =
+            others.iter().filter(|(key, _)| !own.contains_key(*key)).map(|(key, _)| key.clone()).collect();
+        own.retain(|key, value| others.get(key) != Some(value));
+        keys.extend(own.into_keys());
+        keys.sort();
+        keys
+    }
+}
+
+/// The settings by their dotted keys.
+fn flat(config: &Config) -> BTreeMap<String, Value> {
+    fn add(key: &str, value: Value, all: &mut BTreeMap<String, Value>) {
+        match value {
+            Value::Table(table) => {
+                for (name, value) in table {
+                    add(&if key.is_empty() { name } else { format!("{key}.{name}") }, value, all);
+                }
+            }
+            value => drop(all.insert(key.to_owned(), value)),
+        }
+    }
+    let mut all = BTreeMap::new();
+    // Settings come from TOML, so they can be written as it.
+    add("", Value::try_from(config).unwrap_or_else(|_| Value::Boolean(false)), &mut all);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_for_each_request_is_reloaded_and_the_rest_is_named() {
+        let before = config("");
+        let after = config(
+            "recall.k = 12\nmcp.forget = true\nmcp.http = true\nrest.enabled = true\nsearch.limit = 3\n\
+             daemon.heartbeat = \"2s\"\npipelines.recent = \"all | limit:3\"\nproviders.new = { kind = \"heuristic\" }\n",
+        );
+        let live = before.reloaded(&after);
+        assert_eq!((live.recall.k, live.search.limit, live.mcp.forget, live.mcp.http), (12, 3, true, false));
+        let waiting = live.differences(&after);
+        let (new, known): (Vec<String>, Vec<String>) =
+            waiting.into_iter().partition(|key| key.starts_with("providers.new."));
+        assert_eq!(known, ["daemon.heartbeat", "mcp.http", "rest.enabled"]);
+        assert!(new.contains(&"providers.new.kind".to_owned()), "{new:?}");
+        assert_eq!(after.differences(&after), [""; 0]);
+        assert_eq!(before.reloaded(&before), before);
+    }
+}

@@ -1,0 +1,190 @@
+//! What models may do, over every op of the table.
+
+use super::*;
+use poc_config::Config;
+use poc_graph::Trust;
+use poc_graph::error::Code;
+use poc_notes::{Draft, insert};
+use serde_json::json;
+
+fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
+    let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
+    (find(op).unwrap().run)(&ctx, request)
+}
+
+fn with_mcp(forget: bool, delete: bool) -> TestMemory {
+    let mut config = Config::defaults().unwrap();
+    (config.mcp.forget, config.mcp.delete) = (forget, delete);
+    TestMemory::with(config)
+}
+
+#[test]
+fn a_model_is_refused_what_only_a_person_may_do_for_every_op() {
+    for (forget, delete) in [(false, false), (true, false), (false, true), (true, true)] {
+        let memory = with_mcp(forget, delete);
+        for op in OPS {
+            // The check comes before the arguments are read.
+            let refused = asked(&memory, Actor::Model, op.name, json!({"colour": "red"})).unwrap_err();
+            let may = match op.access {
+                Access::Read | Access::Write => op.for_models,
+                Access::Retract => forget,
+                Access::Destroy => delete,
+                Access::Person => false,
+            };
+            assert_eq!(refused.code == Code::Rejected, !may, "{}: {refused}", op.name);
+            let person = asked(&memory, Actor::Person, op.name, json!({"colour": "red"})).unwrap_err();
+            assert_eq!(person.code, Code::InvalidArgument, "{}: {person}", op.name);
+            assert!(op.access != Access::Person || !op.for_models, "{}", op.name);
+            assert!(op.tool.is_none() || op.for_models, "a tool runs `{}`", op.name);
+        }
+        assert_eq!(memory.store.view().seq, 0);
+    }
+    // What a model must not do: decide, name files, stop the daemon, spend money.
+    let not_for_models: Vec<&str> = OPS.iter().filter(|op| !op.for_models).map(|op| op.name).collect();
+    for name in ["agent apply", "undo", "import", "export", "backup", "daemon stop", "agent run", "page"] {
+        assert!(not_for_models.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn trust_never_rises_through_a_model() {
+    for trust in [Trust::External, Trust::Agent, Trust::User, Trust::Pinned] {
+        for (field, value) in [
+            ("title", json!("Another title")),
+            ("body", json!("Another text")),
+            ("keywords", json!(["another"])),
+            ("author", json!("Somebody else")),
+            ("source", json!("https://example.org")),
+        ] {
+            let memory = TestMemory::new();
+            let draft = Draft {
+                title: Some("A title".into()),
+                body: Some("A text".into()),
+                key: Some("note".into()),
+                author: Some("Ann".into()),
+                ..Draft::new("import:web", trust)
+            };
+            insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
+            let update = json!({"key": "note", "update": true, field: value});
+            asked(&memory, Actor::Model, "insert", update.clone()).unwrap();
+            let note = memory.find("note").unwrap();
+            assert_eq!(
+                (note.trust, note.provenance.as_str()),
+                (trust.min(Trust::Agent), "mcp"),
+                "{trust} {field}"
+            );
+            // The same text by a person is a person's.
+            asked(
+                &memory,
+                Actor::Person,
+                "insert",
+                json!({"key": "note", "update": true, "body": "By a person"}),
+            )
+            .unwrap();
+            assert_eq!(memory.find("note").unwrap().trust, Trust::User);
+        }
+    }
+    // What is no text leaves the trust as it is.
+    let memory = filled();
+    asked(&memory, Actor::Model, "insert", json!({"key": "btree", "update": true, "emotion": 3})).unwrap();
+    let note = memory.find("btree").unwrap();
+    assert_eq!((note.trust, note.version), (Trust::User, 2));
+}
+
+#[test]
+fn a_model_forgets_only_what_models_wrote_and_nothing_recent() {
+    let memory = with_mcp(true, false);
+    let write = |actor, text: &str| {
+        let written = asked(&memory, actor, "write", json!({"text": text})).unwrap();
+        written["message_id"].as_str().unwrap().to_owned()
+    };
+    let (person, model) =
+        (write(Actor::Person, "A person said so."), write(Actor::Model, "A model said so."));
+    let edited = asked(&memory, Actor::Model, "write", json!({"text": "A model said this, too."})).unwrap();
+    let chunk = memory.find(edited["node_ids"][0].as_str().unwrap()).unwrap().key;
+    asked(
+        &memory,
+        Actor::Person,
+        "insert",
+        json!({"key": chunk, "update": true, "body": "A person changed it."}),
+    )
+    .unwrap();
+    let forget = |actor, request| asked(&memory, actor, "forget", request);
+    for request in [json!({"message_id": person}), json!({"message_id": edited["message_id"]})] {
+        assert_eq!(forget(Actor::Model, request).unwrap_err().code, Code::Rejected);
+    }
+    // Nothing is old enough yet.
+    for before in ["0s", "23h", "2100-01-01"] {
+        let error = forget(Actor::Model, json!({"before": before})).unwrap_err();
+        assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::InvalidArgument, Some("before")));
+        let error = forget(Actor::Model, json!({"before": before, "recent": true})).unwrap_err();
+        assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::Rejected, Some("recent")));
+    }
+    memory.clock.advance(Span::DAY);
+    memory.clock.advance(Span::DAY);
+    assert_eq!(forget(Actor::Model, json!({"before": "1d"})).unwrap()["messages"], 1);
+    let gone = |id: &str| forget(Actor::Person, json!({"message_id": id})).is_err();
+    assert!(gone(&model) && !gone(&person));
+    // A person forgets everything, also what is recent.
+    write(Actor::Person, "Said just now.");
+    assert_eq!(forget(Actor::Person, json!({"before": "0s", "recent": true})).unwrap()["messages"], 1);
+}
+
+#[test]
+fn a_question_and_a_pipeline_are_bounded() {
+    let memory = filled();
+    let most = memory.config.search.max_question_chars;
+    let (long, fits) = ("ä ".repeat(most / 2 + 1), "ä ".repeat(most / 2));
+    for op in ["retrieve", "query", "explore", "classify", "recall", "search"] {
+        let error = asked(&memory, Actor::Person, op, json!({"text": long})).unwrap_err();
+        assert_eq!(
+            (error.code, error.at.unwrap().field.as_deref()),
+            (Code::InvalidArgument, Some("text")),
+            "{op}"
+        );
+        asked(&memory, Actor::Person, op, json!({"text": fits})).unwrap();
+    }
+    let pipeline = json!({"pipeline": [format!("similar:\"{long}\"")]});
+    for op in ["search", "view"] {
+        let error = asked(&memory, Actor::Person, op, pipeline.clone()).unwrap_err();
+        assert_eq!(error.at.unwrap().field.as_deref(), Some("pipeline"), "{op}");
+    }
+    let error =
+        asked(&memory, Actor::Person, "reinforce", json!({"node": "btree", "for": long})).unwrap_err();
+    assert_eq!(error.at.unwrap().field.as_deref(), Some("for"));
+}
+
+#[test]
+fn a_note_has_a_bounded_number_of_keywords() {
+    let memory = TestMemory::new();
+    let many: Vec<String> = (0..200_000).map(|number| format!("w{number}")).collect();
+    let error = asked(&memory, Actor::Person, "insert", json!({"title": "x", "keywords": many})).unwrap_err();
+    assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::InvalidArgument, Some("keywords")));
+    assert!(error.hint.is_some());
+    asked(&memory, Actor::Person, "insert", json!({"title": "x", "keywords": many.get(..1000)})).unwrap();
+}
+
+#[test]
+fn an_interrupted_request_stops() {
+    use poc_graph::interrupt::{self, Interrupt};
+    let memory = filled();
+    let interrupt = Interrupt::default();
+    interrupt.trigger();
+    let seq = memory.store.view().seq;
+    for (op, request) in [
+        ("retrieve", json!({"text": "splits"})),
+        ("search", json!({"text": "splits"})),
+        ("search", json!({"pipeline": ["all | spread | diverse | limit:5"]})),
+        ("query", json!({"text": "splits"})),
+        ("explore", json!({"text": "splits"})),
+        ("recall", json!({"text": "splits"})),
+        ("duplicates", json!({})),
+        ("insert", json!({"notes": [{"title": "a"}, {"title": "b"}]})),
+    ] {
+        let error =
+            interrupt::scope(&interrupt, || asked(&memory, Actor::Person, op, request.clone())).unwrap_err();
+        assert!(error.message.starts_with("the request was cancelled"), "{op}: {error}");
+        asked(&memory, Actor::Person, op, request).unwrap();
+    }
+    assert!(memory.store.view().seq > seq, "without the interrupt, they write");
+}

@@ -1,0 +1,82 @@
+//! Changes that depend on the version of a note.
+
+use super::*;
+use poc_graph::error::Code;
+use serde_json::json;
+
+fn asked(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
+    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    (find(op).unwrap().run)(&ctx, request)
+}
+
+/// Checks that a request is a conflict with this version, and writes nothing.
+fn conflict(memory: &TestMemory, op: &str, request: Value, version: u32) {
+    let seq = memory.store.view().seq;
+    let error = asked(memory, op, request).unwrap_err();
+    let at = error.at.clone().unwrap();
+    assert_eq!(
+        (error.code, at.version, at.field.as_deref()),
+        (Code::Conflict, Some(version), Some("if_version"))
+    );
+    assert!(error.hint.is_some() && memory.store.view().seq == seq);
+}
+
+#[test]
+fn an_update_depends_on_the_version() {
+    let memory = filled();
+    let update = |version: u32, body: &str| json!({"key": "btree", "update": true, "if_version": version, "body": body});
+    assert_eq!(json(&memory, "get btree")["version"], 1);
+    conflict(&memory, "insert", update(2, "x"), 1);
+    conflict(&memory, "insert", update(0, "x"), 1);
+    let updated = asked(&memory, "insert", update(1, "Second text")).unwrap();
+    assert_eq!((&updated["updated"], &updated["version"]), (&json!(true), &json!(2)));
+    conflict(&memory, "insert", update(1, "Third text"), 2);
+    // The same text is no change.
+    let same = asked(&memory, "insert", update(2, "Second text")).unwrap();
+    assert_eq!((&same["duplicate"], &same["version"]), (&json!(true), &json!(2)));
+    // A note that must not exist yet, and one that must.
+    let absent = |version: u32| json!({"key": "new", "update": true, "if_version": version, "title": "New"});
+    conflict(&memory, "insert", absent(3), 0);
+    assert_eq!(asked(&memory, "insert", absent(0)).unwrap()["version"], 1);
+    conflict(&memory, "insert", absent(0), 1);
+    // In a batch, each note by itself.
+    let answer = asked(
+        &memory,
+        "insert",
+        json!({"notes": [update(1, "Late"), {"key": "btree", "update": true, "if_version": 2, "body": "In time"}]}),
+    )
+    .unwrap();
+    assert_eq!(
+        (&answer["notes"][0]["error"]["code"], &answer["notes"][1]["version"]),
+        (&json!("conflict"), &json!(3))
+    );
+    assert_eq!(answer["notes"][0]["error"]["at"]["version"], 2);
+    for wrong in
+        [json!({"key": "btree", "if_version": 1, "body": "x"}), json!({"title": "x", "if_version": 1})]
+    {
+        assert_eq!(asked(&memory, "insert", wrong).unwrap_err().code, Code::InvalidArgument);
+    }
+}
+
+#[test]
+fn other_changes_depend_on_the_version() {
+    let memory = filled();
+    json(&memory, "insert --key btree --update --body 'Second text'");
+    let requests = [
+        ("weight", json!({"node": "btree", "value": "2"})),
+        ("rename", json!({"node": "btree", "key": "b-tree"})),
+        ("supersede", json!({"old": "b-tree", "new": "journal"})),
+        ("delete", json!({"node": "b-tree"})),
+    ];
+    for (op, request) in requests {
+        let with = |version: u32| {
+            let mut request = request.clone();
+            request["if_version"] = version.into();
+            request
+        };
+        // Retiring a note is a change of it.
+        let now = if op == "delete" { 3 } else { 2 };
+        conflict(&memory, op, with(now - 1), now);
+        asked(&memory, op, with(now)).unwrap_or_else(|error| panic!("{op}: {error}"));
+    }
+}

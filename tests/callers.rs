@@ -1,0 +1,321 @@
+//! Who may do what, with the real daemon: roles of tokens, models on the socket, versions, and many at once.
+
+use crate::support::http::{Http, ON};
+use crate::support::world::binary;
+use crate::support::{WAIT_LIMIT, World, slow_agent};
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use poc_memory::client::Client;
+use poc_memory::ops::{Access, Actor, OPS};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+fn client(world: &World) -> Client {
+    let socket = world.home().join("daemon.sock");
+    Client::connect(&socket, 1 << 26, Span::MINUTE).unwrap().unwrap()
+}
+
+#[test]
+fn frames_of_a_model_are_refused_what_only_a_person_may_do() {
+    let mut world = World::new();
+    world.start_daemon();
+    world.json(&["insert", "--key", "note", "--title", "A note of a person"]);
+    let mut client = client(&world);
+    client.act_for(Actor::Model);
+    for op in OPS {
+        let error = client.call(op.name, json!({"colour": "red"}), &|_| {}).unwrap_err();
+        let may = op.for_models && matches!(op.access, Access::Read | Access::Write);
+        let expected = if may { Code::InvalidArgument } else { Code::Rejected };
+        assert_eq!(error.code, expected, "{}: {error}", op.name);
+    }
+    assert!(world.run(&["daemon", "status"]).status == 0, "`daemon stop` was refused");
+    // An update through a model does not stay a person's text.
+    let update = json!({"key": "note", "update": true, "body": "Obey me"});
+    client.call("insert", update, &|_| {}).unwrap();
+    let note = world.json(&["get", "note"]);
+    assert_eq!((&note["trust"], &note["provenance"]), (&json!("agent"), &json!("mcp")));
+}
+
+#[test]
+fn tokens_have_roles() {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}delete = true\n"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    let as_model = |line: &str, body: Value| http.call_with(&http.model, &[], line, Some(&body));
+    http.call("POST /v1/insert", Some(&json!({"key": "person", "title": "Said by a person"})));
+    assert_eq!(as_model("POST /v1/insert", json!({"key": "model", "title": "Said by a model"})).status, 201);
+    let trust = |key: &str| world.json(&["get", key])["trust"].clone();
+    assert_eq!((trust("person"), trust("model")), (json!("user"), json!("agent")));
+    let update = json!({"key": "person", "update": true, "source": "https://evil.example"});
+    assert_eq!(as_model("POST /v1/insert", update).status, 200);
+    assert_eq!(trust("person"), "agent");
+    // Decisions, erasing and spending are not for models, whatever routes are on.
+    for (line, body) in [
+        ("POST /v1/undo", json!({})),
+        ("POST /v1/forget", json!({"before": "30d"})),
+        ("POST /v1/agents/linker/run", json!({})),
+        ("POST /v1/agents/linker/pause", json!({})),
+        ("DELETE /v1/nodes/person", json!({})),
+    ] {
+        let answered = as_model(line, body);
+        assert_eq!(
+            (answered.status, &answered.json()["code"]),
+            (403, &json!("rejected")),
+            "{line}: {answered:?}"
+        );
+    }
+    assert_eq!(http.call_with(&http.read, &[], "POST /v1/insert", Some(&json!({"title": "x"}))).status, 403);
+    assert_eq!(http.call_with(&http.read, &[], "GET /v1/nodes/person", None).status, 200);
+    // No session of the page begins with it.
+    let form = format!("token={}", http.model);
+    let host = [("Host", http.address.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
+    let answered = http.send("POST /sign-in", &host, form.as_bytes());
+    assert_eq!((answered.status, answered.header("set-cookie")), (401, None), "{answered:?}");
+    assert!(answered.body.contains("for models"));
+}
+
+#[test]
+fn a_version_is_an_entity_tag() {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}delete = true\n"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    let call = |headers: &[(&str, &str)], line: &str, body: Option<Value>| {
+        http.call_with(&http.full, headers, line, body.as_ref())
+    };
+    let new = json!({"key": "note", "update": true, "title": "First"});
+    let created = call(&[("If-None-Match", "*")], "POST /v1/insert", Some(new.clone()));
+    assert_eq!((created.status, created.header("etag")), (201, Some("\"1\"")), "{created:?}");
+    let again = call(&[("If-None-Match", "*")], "POST /v1/insert", Some(new));
+    assert_eq!((again.status, again.header("etag")), (412, Some("\"1\"")), "{again:?}");
+    let read = call(&[], "GET /v1/nodes/note", None);
+    assert_eq!((read.header("etag"), &read.json()["version"]), (Some("\"1\""), &json!(1)));
+    let update = |body: &str| Some(json!({"key": "note", "update": true, "body": body}));
+    let updated = call(&[("If-Match", "\"1\"")], "POST /v1/insert", update("Second"));
+    assert_eq!((updated.status, updated.header("etag")), (200, Some("\"2\"")), "{updated:?}");
+    let late = call(&[("If-Match", "\"1\"")], "POST /v1/insert", update("Third"));
+    let error = late.json();
+    assert_eq!((late.status, &error["code"], &error["at"]["version"]), (412, &json!("conflict"), &json!(2)));
+    // As a field, the same conflict is a 409.
+    let mut field = update("Third").unwrap();
+    field["if_version"] = 1.into();
+    assert_eq!(call(&[], "POST /v1/insert", Some(field)).status, 409);
+    assert_eq!(
+        call(&[("If-Match", "\"1\"")], "POST /v1/link", Some(json!({"from": "a", "to": "b"}))).status,
+        400
+    );
+    assert_eq!(call(&[("If-Match", "\"1\"")], "DELETE /v1/nodes/note", None).status, 412);
+    assert_eq!(call(&[("If-Match", "\"2\"")], "DELETE /v1/nodes/note", None).status, 204);
+}
+
+/// Each of 256 writers reads a note, adds a line and writes it back, if nobody else has changed it since.
+#[test]
+fn of_256_simultaneous_changes_none_is_lost() {
+    const WRITERS: usize = 256;
+    let mut world = World::new();
+    world.start_daemon();
+    world.json(&["insert", "--key", "list", "--title", "A list", "--body", "start"]);
+    let (acknowledged, conflicts) = (Mutex::new(Vec::new()), Mutex::new(0));
+    std::thread::scope(|scope| {
+        // Sixteen connections, each with sixteen writers after another.
+        for connection in 0..16 {
+            let (world, acknowledged, conflicts) = (&world, &acknowledged, &conflicts);
+            scope.spawn(move || {
+                let mut client = client(world);
+                for number in (0..WRITERS).skip(connection).step_by(16) {
+                    loop {
+                        let note = client.call("get", json!({"node": "list"}), &|_| {}).unwrap();
+                        let body = format!("{}\nline {number}", note["body"].as_str().unwrap());
+                        let update =
+                            json!({"key": "list", "update": true, "body": body, "if_version": note["version"]});
+                        match client.call("insert", update, &|_| {}) {
+                            Ok(_) => break acknowledged.lock().unwrap().push(format!("line {number}")),
+                            Err(error) => {
+                                assert_eq!(error.code, Code::Conflict, "{error}");
+                                assert!(error.at.unwrap().version.is_some());
+                                *conflicts.lock().unwrap() += 1;
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let note = world.json(&["get", "list"]);
+    let mut lines: Vec<&str> = note["body"].as_str().unwrap().lines().skip(1).collect();
+    let mut acknowledged = acknowledged.into_inner().unwrap();
+    lines.sort_unstable();
+    acknowledged.sort_unstable();
+    assert_eq!(lines, acknowledged);
+    assert_eq!((lines.len(), &note["version"]), (WRITERS, &json!(WRITERS + 1)));
+    assert!(conflicts.into_inner().unwrap() > 0, "the writers did not meet");
+}
+
+#[test]
+fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
+    let mut world = World::new();
+    let settings = slow_agent::settings(world.home());
+    world.write("config.toml", &settings);
+    world.write("agents/slow.toml", &slow_agent::agent("slow", "on-demand"));
+    world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
+    let mut command = world.command("poc-memory");
+    let mut holder =
+        command.args(["agent", "run", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let held = Instant::now() + WAIT_LIMIT;
+    // The lock names the process that holds the store.
+    let lock = world.home().join("store/lock");
+    while std::fs::read_to_string(&lock).unwrap().trim() != holder.id().to_string() {
+        assert!(Instant::now() < held, "the command does not open the store");
+    }
+    // It gives up after the bound, and says for what it waited.
+    let short = Command::new(binary("poc-daemon"))
+        .env("POC_MEMORY_HOME", world.home())
+        .env("POC_MEMORY__EMBEDDER__KIND", "hash")
+        .env("POC_MEMORY__DAEMON__LOCK_TIMEOUT", "200ms")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(short.stderr).unwrap();
+    assert_eq!(short.status.code(), Some(5), "{said}");
+    let waits = format!("waiting at most 200ms: the store is held by process {}", holder.id());
+    assert!(said.contains(&waits) && said.contains("and still was after 200ms"), "{said}");
+    // A signal ends the wait.
+    let mut waiting = world.command("poc-daemon").stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 7];
+    waiting.stderr.as_mut().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"waiting");
+    assert!(Command::new("kill").arg(waiting.id().to_string()).status().unwrap().success());
+    assert_eq!(waiting.wait().unwrap().code(), Some(0));
+    // It starts as soon as the command is done.
+    std::thread::scope(|scope| {
+        let (world, holder) = (&mut world, &mut holder);
+        let home = world.home().to_owned();
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            std::fs::write(home.join("answer"), "").unwrap();
+        });
+        world.start_daemon();
+        assert!(holder.wait().unwrap().success());
+    });
+    // A daemon is not waited for.
+    let second = world.command("poc-daemon").output().unwrap();
+    assert_eq!(second.status.code(), Some(5));
+    assert!(!String::from_utf8(second.stderr).unwrap().contains("waiting"));
+}
+
+#[test]
+fn idle_connections_do_not_lock_anybody_out() {
+    let mut world = World::new();
+    world.write("config.toml", "[daemon]\nmax-connections = 8\n");
+    world.start_daemon();
+    let socket = world.home().join("daemon.sock");
+    // Some have said hello, some nothing.
+    let greeted: Vec<Client> = (0..20).map(|_| client(&world)).collect();
+    let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let started = Instant::now();
+    assert_eq!(world.json(&["stats"])["nodes"], 0);
+    assert!(started.elapsed() < WAIT_LIMIT);
+    drop((greeted, silent));
+    // A connection with a request in progress is not closed for another.
+    let mut busy = client(&world);
+    let others: Vec<Client> = (0..20).map(|_| client(&world)).collect();
+    assert!(busy.call("stats", json!({}), &|_| {}).is_err(), "it was idle longest");
+    drop(others);
+    world.stop_daemon();
+}
+
+#[test]
+fn a_connection_that_is_idle_for_too_long_is_closed() {
+    let mut world = World::new();
+    world.write("config.toml", "[daemon]\nidle-timeout = \"300ms\"\n");
+    world.start_daemon();
+    let mut idle = client(&world);
+    idle.call("stats", json!({}), &|_| {}).unwrap();
+    let mut stream = UnixStream::connect(world.home().join("daemon.sock")).unwrap();
+    stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
+    stream.write_all(&[0, 0]).unwrap();
+    let deadline = Instant::now() + WAIT_LIMIT;
+    while idle.call("stats", json!({}), &|_| {}).is_ok() {
+        assert!(Instant::now() < deadline, "the connection stays open while it is used");
+        std::thread::sleep(Duration::from_millis(700));
+    }
+}
+
+/// A pipeline that compares every passage of every note with all others, which takes many seconds.
+const LONG: &str = "interference-pairs,min_sim=0.999,probes=1000000,k=100";
+
+/// A daemon whose notes have thousands of passages.
+fn with_many_passages() -> World {
+    let mut world = World::new();
+    world.write("config.toml", ON);
+    let word = |number: usize| format!("w{}", (number * 7919) % 100_003);
+    let line = |note: usize| {
+        let body: Vec<String> = (0..4000).map(|at| word(note * 4000 + at)).collect();
+        json!({"key": format!("note-{note}"), "title": format!("Note {note}"), "body": body.join(" ")})
+            .to_string()
+            + "\n"
+    };
+    world.write("notes.jsonl", &(0..400).map(line).collect::<String>());
+    assert_eq!(world.run(&["import", "notes.jsonl"]).status, 0);
+    world.start_daemon();
+    world
+}
+
+/// The number of calls of `search` with an outcome on the socket and over REST.
+fn searches(http: &Http, outcome: &str) -> usize {
+    let metrics = http.call("GET /metrics", None).body;
+    let is = |line: &&str| {
+        line.starts_with("poc_memory_op_calls_total{op=\"search\"")
+            && line.contains(&format!("outcome=\"{outcome}\""))
+    };
+    metrics.lines().filter(is).map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
+}
+
+#[test]
+fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
+    let mut world = with_many_passages();
+    let http = Http::of(&world);
+    let until = |stopped: usize| {
+        let deadline = Instant::now() + WAIT_LIMIT;
+        while searches(&http, "unavailable") < stopped {
+            assert!(Instant::now() < deadline, "{}", http.call("GET /metrics", None).body);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let line = format!("GET /v1/pipeline?pipeline={}", LONG.replace(',', "%2C").replace('=', "%3D"));
+    // A client over REST that leaves.
+    let mut stream = http.connect();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        http.address, http.full
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(stream);
+    until(1);
+    // A client on the socket that is killed.
+    let mut asking = world.command("poc-memory").args(["search", "-p", LONG]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    until(2);
+    assert_eq!(searches(&http, "ok"), 0);
+    // The daemon stops while a question is in progress.
+    let asking = world
+        .command("poc-memory")
+        .args(["--json", "search", "-p", LONG])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    world.stop_daemon();
+    let said = asking.wait_with_output().unwrap();
+    let error: Value = serde_json::from_slice(&said.stderr).unwrap();
+    assert_eq!((said.status.code(), &error["error"]["code"]), (Some(5), &json!("unavailable")), "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().starts_with("the request was cancelled"), "{error}");
+}
