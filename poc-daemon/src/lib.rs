@@ -4,6 +4,7 @@
 
 mod arguments;
 mod checkpoint;
+mod console;
 mod host;
 mod lifecycle;
 mod log;
@@ -20,6 +21,7 @@ mod serve;
 mod service_manager;
 mod sessions;
 mod shared;
+mod signals;
 mod throttle;
 mod transcript_queue;
 mod transcripts;
@@ -42,7 +44,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
             Some(usage) => {
-                lifecycle::print_error(&usage);
+                console::print_error(&usage);
                 Exit::Usage.into()
             }
             None => error.exit(),

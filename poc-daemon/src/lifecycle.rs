@@ -2,8 +2,10 @@
 //! closes it.
 
 use crate::arguments::Arguments;
+use crate::console::print_error;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::{
     checkpoint, log, notifications, opening, pools, refresh, schedule, service_manager, transcripts, watch,
 };
@@ -15,25 +17,9 @@ use poc_notes::samples;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Time after the shutdown grace to record which runs were interrupted.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Prints why the daemon does not start.
-#[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
-pub(crate) fn print_error(error: &Error) {
-    eprintln!("error: {error}");
-    if let Some(hint) = &error.hint {
-        eprintln!("hint: {hint}");
-    }
-}
-
-/// Prints what the daemon does before it starts.
-#[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
-pub(crate) fn print_line(line: &str) {
-    eprintln!("{line}");
-}
 
 /// Runs the daemon and returns its exit code.
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
@@ -153,34 +139,6 @@ async fn task<T: Send + 'static>(
         shared.stop();
         Error::internal(format!("the task `{name}` of the daemon failed"))
     })
-}
-
-/// The signals that the daemon handles.
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| Error::internal(format!("signals cannot be handled: {error}")))
-        };
-        Ok(Signals {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for a signal that asks to stop.
-    pub(crate) async fn stop(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }
 
 /// Handles signals until the daemon stops.

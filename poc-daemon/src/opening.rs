@@ -1,6 +1,7 @@
 //! Opens the memory. A command that holds the store at that moment is waited for; a daemon that serves it is not.
 
-use crate::lifecycle::{Signals, print_line};
+use crate::console::print_line;
+use crate::signals::Signals;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Result};

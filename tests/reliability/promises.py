@@ -87,7 +87,12 @@ PROMISES = [
     Promise(
         "R11",
         "No write is overwritten unnoticed",
-        ["tests::concurrent_writers::", "tests::targets::changes_to_neighbors_during_the_call"],
+        [
+            "tests::concurrent_writers::",
+            "tests::targets::changes_to_neighbors_during_the_call",
+            "tests::versions::",
+            "callers::of_256_simultaneous_changes_none_is_lost",
+        ],
     ),
     Promise(
         "R12",
@@ -153,12 +158,15 @@ PROMISES = [
             "page::only_a_person_decides",
             "only_persons_call_what_is_for_persons",
             "tests::reader::",
+            "tests::callers::",
+            "callers::frames_of_a_model_are_refused_what_only_a_person_may_do",
+            "callers::tokens_have_roles",
             "origin_guard::delete_exists_when_it_is_enabled",
         ],
     ),
     Promise(
         "R19",
         "One process owns a store, and every answer says how fresh it is",
-        ["lock::tests::", "tests::fresh::", "opening::"],
+        ["lock::tests::", "tests::fresh::", "opening::", "callers::a_starting_daemon_waits"],
     ),
 ]
