@@ -171,7 +171,7 @@ fn a_changed_note_behind_the_limit_starts_a_run_and_counts_in_the_backlog() {
              [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\nschedule = \"on-change\"\n"
         )
     };
-    let unread = file("all | type:episodic | not-visited:linker | sort:created,asc | limit:1");
+    let unread = file("all | type:episodic | not-visited:linker | sort:created asc | limit:1");
     let mut fleet = Fleet::new(&[("linker", &unread)], |_| nothing());
     seconds(&mut fleet, 600);
     let backlog =
@@ -184,7 +184,7 @@ fn a_changed_note_behind_the_limit_starts_a_run_and_counts_in_the_backlog() {
     let visited: usize = fleet.rows().iter().map(|row| row.visited.len()).sum();
     assert_eq!((visited, backlog(&fleet)), (3, 0));
     // A limit in front of a filter says which notes are meant.
-    let first = file("all | type:episodic | sort:created,asc | limit:1 | not-visited:linker");
+    let first = file("all | type:episodic | sort:created asc | limit:1 | not-visited:linker");
     let mut fleet = Fleet::new(&[("linker", &first)], |_| nothing());
     seconds(&mut fleet, 600);
     fleet.world.note("new", "the newest of all");

@@ -241,7 +241,7 @@ fn a_very_long_note_does_not_crowd_out_the_others() {
     let own = |key: &str| Draft { node_type: Some("episodic".into()), ..draft(key, "A short text.") };
     world.draft(Draft { title: Some("long ".repeat(60_000)), ..own("giant-title") });
     world.draft(Draft {
-        keywords: Some((0..20_000).map(|at| format!("word{at}")).collect()),
+        keywords: Some((0..1000).map(|at| format!("{at}{}", "word".repeat(40))).collect()),
         ..own("many-words")
     });
     let model = ScriptedModel::doing_nothing(&["link-add", "weight"]);
