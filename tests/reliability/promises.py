@@ -34,6 +34,13 @@ PROMISES = [
         {"PROPTEST_CASES": "1000"},
     ),
     Promise(
+        "R4",
+        "A disk that fails or is full stops writes and not reads, and acknowledges nothing falsely",
+        ["tests::full_disk::", "full_disk::", "engine::sled::tests::a_failing_disk_is_not_damage"],
+        {"PROPTEST_CASES": "96"},
+        {"PROPTEST_CASES": "1000"},
+    ),
+    Promise(
         "R5",
         "A damaged index is found and built again",
         [
@@ -156,6 +163,9 @@ PROMISES = [
         "Only a person decides",
         [
             "page::only_a_person_decides",
+            "callers::frames_of_a_model_are_refused_what_only_a_person_may_do",
+            "callers::tokens_have_roles",
+            "ops::tests::callers::",
             "only_persons_call_what_is_for_persons",
             "tests::reader::",
             "tests::callers::",
