@@ -80,7 +80,7 @@ pub(super) fn read(
     let limit = memory.config.insert.max_node_bytes;
     draft::check_size(&title, &body, &words, limit)?;
     note.draft.keywords = Some(words.clone());
-    let key = note.draft.key.as_deref().map(|key| crate::key::checked(key)).transpose()?.unwrap_or_default();
+    let key = note.draft.key.as_deref().map(crate::key::checked).transpose()?.unwrap_or_default();
     let path_key = crate::import::references::without_extension(name);
     let digest = FileDigest {
         bytes: *blake3::hash(bytes).as_bytes(),
