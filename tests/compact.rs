@@ -81,7 +81,7 @@ fn an_erased_text_is_in_no_file() {
     assert_eq!((&erasure["run_files"], &erasure["quarantine"][0]), (&1.into(), &"piece".into()), "{erasure}");
     let backup = erasure["backups"][0].as_str().unwrap();
     assert!(backup.contains("backups/"), "{erasure}");
-    let forgotten = world.json(&["forget", "--before", "2100-01-01", "--erase"]);
+    let forgotten = world.json(&["forget", "--before", "2100-01-01", "--recent", "--erase"]);
     assert_eq!(forgotten["messages"], 1, "{forgotten}");
     for _ in 0..2 {
         let left = files_with(&world.home().join("store"), secret);

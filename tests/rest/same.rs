@@ -113,7 +113,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/pipeline/complete?pipeline=all+%7C+ty", None, vec!["pipeline", "complete", "all | ty"]),
         ("GET /v1/list?limit=2&type=semantic", None, vec!["list", "-n", "2", "--type", "semantic"]),
         ("GET /v1/tags", None, vec!["tags"]),
-        ("GET /v1/vaults", None, vec!["vault", "list"]),
+        ("GET /v1/vault/list", None, vec!["vault", "list"]),
         ("GET /v1/nodes/btree/backlinks", None, vec!["backlinks", "btree"]),
         ("GET /v1/nodes/nothing-like-it/backlinks", None, vec!["backlinks", "nothing-like-it"]),
         ("GET /v1/duplicates?min_words=0.1", None, vec!["duplicates", "--min-words", "0.1"]),

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// Make the files of this memory smaller, while it is in use: history older than `[history] keep` is dropped, and the
 /// records are written again without room that is no longer used. Notes, links, visits and runs stay. What is dropped can
-/// no longer be shown with `--at`, `changes` or `history`, nor undone; backups that have it keep it. The daemon does the same by
-/// itself when the files are three times what they need.
+/// no longer be shown, as a past state or in a history, nor undone; backups that have it keep it. The daemon does the same
+/// by itself when the files are three times what they need.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {

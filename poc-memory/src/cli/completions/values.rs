@@ -163,6 +163,7 @@ mod tests {
         agent review run: Run
         agent run agent: Agent
         agent run target: Key
+        agent save agent: Agent
         agent show agent: Agent
         agent test agent: Agent
         agent undo run: Run
@@ -176,6 +177,7 @@ mod tests {
         link from: Key
         link to: Key
         pipeline check pipelines: Pipeline
+        pipeline complete pipeline: Pipeline
         pipeline explain pipelines: Pipeline
         pipeline explain run: Run
         profile delete name: Profile

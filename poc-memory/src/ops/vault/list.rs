@@ -22,7 +22,7 @@ pub(crate) struct VaultListOutput {
 impl Op for VaultList {
     const NAME: &'static str = "vault list";
     const ACCESS: Access = Access::Read;
-    const ROUTE: Option<Route> = Route::get("/v1/vaults");
+    const ROUTE: Option<Route> = Route::get("/v1/vault/list");
     type Output = VaultListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultListOutput> {
