@@ -145,7 +145,7 @@ fn an_invalid_remote_is_refused_and_not_changed() {
     std::fs::write(&segment, header).unwrap();
     let before = bytes(&store);
     insta::assert_snapshot!(refused(RemoteLocation::Profile("work".into())), @r"
-    conflict: the remote `work`: the store has format 9, this release reads formats up to 1
+    conflict: the remote `work`: the store has format 9, this release reads formats up to 2
     use the release that wrote it, or a newer one; nothing was changed
     ");
     assert_eq!(bytes(&store), before);
