@@ -1,5 +1,7 @@
 //! Who may do what, with the real daemon: roles of tokens, models on the socket, versions, and many at once.
 
+#![allow(clippy::disallowed_methods, reason = "a daemon that goes on computing sends no signal")]
+
 use crate::support::http::{Http, ON};
 use crate::support::world::binary;
 use crate::support::{WAIT_LIMIT, World, slow_agent};
@@ -300,7 +302,7 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
     until(1);
     // A client on the socket that is killed.
     let mut asking = world.command("poc-memory").args(["search", "-p", LONG]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(100));
     asking.kill().unwrap();
     asking.wait().unwrap();
     until(2);
@@ -312,7 +314,7 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(100));
     world.stop_daemon();
     let said = asking.wait_with_output().unwrap();
     let error: Value = serde_json::from_slice(&said.stderr).unwrap();

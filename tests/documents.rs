@@ -132,8 +132,9 @@ fn links_in_the_documents_have_targets() {
     for document in documents {
         let path = top().join(&document);
         let text = std::fs::read_to_string(&path).unwrap();
-        // Every second part is a block of code.
+        // Every second part is a block of code, or code in a line.
         let prose: String = text.split("\n```").step_by(2).collect();
+        let prose: String = prose.split('`').step_by(2).collect();
         for link in prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if link.contains("://") {
                 continue;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A world on a small filesystem, or a message that this cannot be tested here.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn small(mebibytes: u32) -> Option<World> {
     let world = World::on_small_disk(mebibytes);
     if world.is_none() {

@@ -334,6 +334,7 @@ fn a_person_is_told_about_problems_and_sees_all_of_them() {
         let text = fs::read_to_string(&said).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
+    #[expect(clippy::disallowed_methods, reason = "a file that grows sends no signal")]
     let wait_for = |what: &dyn Fn(&Value) -> bool| {
         let deadline = std::time::Instant::now() + WAIT_LIMIT;
         while !messages().iter().any(what) {

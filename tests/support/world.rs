@@ -102,7 +102,9 @@ impl World {
             Some(disk) => disk.command("sh", self.home()),
             None => Command::new("sh"),
         };
-        let output = command.args(["-c", script]).current_dir(self.home()).output().unwrap();
+        // The working directory of the process may be what the small filesystem hides.
+        let script = format!("cd '{}' && {script}", self.home().display());
+        let output = command.args(["-c", &script]).current_dir(self.home()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 

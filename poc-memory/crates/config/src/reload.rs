@@ -63,7 +63,7 @@ fn flat(config: &Config) -> BTreeMap<String, Value> {
     }
     let mut all = BTreeMap::new();
     // Settings come from TOML, so they can be written as it.
-    add("", Value::try_from(config).unwrap_or_else(|_| Value::Boolean(false)), &mut all);
+    add("", Value::try_from(config).unwrap_or(Value::Boolean(false)), &mut all);
     all
 }
 

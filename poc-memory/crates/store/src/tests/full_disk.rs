@@ -349,7 +349,9 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FailingDisk::default();
     let store = open_in(&folder, parts(&disk)).unwrap();
-    (1..=3).for_each(|number| drop(put(&store, number)));
+    for number in 1..=3 {
+        put(&store, number).unwrap();
+    }
     drop(store);
     let path = segment_files(&folder).pop().unwrap();
     let length = fs::metadata(&path).unwrap().len();
