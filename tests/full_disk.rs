@@ -50,10 +50,14 @@ fn random_words(seed: u64, length: usize) -> String {
     text
 }
 
+/// Checks that every acknowledged note can be read: all of them in an export, since without a daemon each command opens
+/// the store, and the first by its key.
 fn check(world: &World, acknowledged: &BTreeSet<String>) {
-    for key in acknowledged {
-        assert_eq!(world.json(&["get", key])["key"], key.as_str());
-    }
+    let exported = world.run(&["export"]);
+    assert_eq!(exported.status, 0, "{}", exported.stderr);
+    assert!(acknowledged.iter().all(|key| exported.stdout.contains(&format!("\"{key}\""))));
+    let first = acknowledged.first().unwrap();
+    assert_eq!(world.json(&["get", first])["key"], first.as_str());
 }
 
 #[test]
@@ -75,9 +79,6 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     let report = world.json_with_status(&["doctor"], 1);
     let failed = report["findings"].as_array().unwrap().iter().find(|finding| finding["state"] == "failed");
     assert!(failed.unwrap()["hint"].as_str().unwrap().contains("make room"), "{report}");
-    let exported = world.run(&["export"]);
-    assert_eq!(exported.status, 0, "{}", exported.stderr);
-    assert!(acknowledged.iter().all(|key| exported.stdout.contains(&format!("\"{key}\""))));
     let address = status["rest"].as_str().unwrap().to_owned();
     assert_eq!(health(&address, ""), (200, "read-only".into()));
     assert_eq!(health(&address, "?for=write"), (503, "read-only".into()));
