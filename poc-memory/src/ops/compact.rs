@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Make the files of this memory smaller, while it is in use: history older than `[history] keep` is dropped, and the
 /// records are written again without room that is no longer used. Notes, links, visits and runs stay. What is dropped can
 /// no longer be shown, as a past state or in a history, nor undone; backups that have it keep it. The daemon does the same
-/// by itself when the files are three times what they need.
+/// by itself when the records, or a log that is bounded, are three times what they need.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {
@@ -43,6 +43,22 @@ pub(crate) struct CompactOutput {
     record_bytes: u64,
 }
 
+/// Runs a compaction that reports its progress. When the daemon stops, it ends with the error `stopped`.
+pub(super) fn with_callbacks<T>(
+    ctx: &Ctx<'_>,
+    stopped: &dyn Fn() -> Error,
+    compact: impl FnOnce(&CompactionCallbacks<'_>) -> Result<T>,
+) -> Result<T> {
+    let stop = ctx.host.calls();
+    let callbacks = CompactionCallbacks {
+        progress: &|done, total| {
+            (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
+        },
+        go_on: &|| if stop.is_cancelled() { Err(stopped()) } else { Ok(()) },
+    };
+    compact(&callbacks)
+}
+
 impl Op for Compact {
     const NAME: &'static str = "compact";
     const ACCESS: Access = Access::Person;
@@ -51,21 +67,13 @@ impl Op for Compact {
     type Output = CompactOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<CompactOutput> {
-        let stop = ctx.host.calls();
-        let callbacks = CompactionCallbacks {
-            progress: &|done, total| {
-                (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
-            },
-            go_on: &|| match stop.is_cancelled() {
-                true => {
-                    Err(Error::new(Code::Unavailable, "the daemon stops: the compaction was not completed")
-                        .hint("the next one continues"))
-                }
-                false => Ok(()),
-            },
-        };
         let keep = self.keep.unwrap_or(ctx.memory.config.history.keep);
-        let done = compaction::compact(ctx.memory, keep, &callbacks)?;
+        let stopped = || {
+            Error::new(Code::Unavailable, "the daemon stops: the compaction was not completed")
+                .hint("the next one continues")
+        };
+        let done =
+            with_callbacks(ctx, &stopped, |callbacks| compaction::compact(ctx.memory, keep, callbacks))?;
         Ok(CompactOutput {
             history_since: done.base.map(|base| base.at),
             dropped_changes: done.dropped,

@@ -1,11 +1,11 @@
 //! What `delete --erase` and `forget --erase` answer in addition.
 
+use super::compact::with_callbacks;
 use super::text::{plural, second};
-use super::{Actor, Ctx, Progress};
+use super::{Actor, Ctx};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::erase::{self, ErasedTexts, ErasureReport};
-use poc_store::CompactionCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -32,27 +32,21 @@ pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
     if ctx.actor == Actor::Person {
         return Ok(());
     }
-    Err(Error::new(Code::Rejected, "only a person erases: it drops the history of the whole memory")
-        .field("erase"))
+    Err(Error::new(
+        Code::Rejected,
+        "only a person may erase: an erasure drops the history of the whole memory",
+    )
+    .field("erase"))
 }
 
 /// Erases what an op has deleted.
 pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<ErasureOutput> {
-    let stop = ctx.host.calls();
-    let callbacks = CompactionCallbacks {
-        progress: &|done, total| {
-            (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
-        },
-        go_on: &|| match stop.is_cancelled() {
-            true => {
-                Err(Error::new(Code::Unavailable, "the daemon stops: the text is deleted but not erased")
-                    .hint("`poc-memory compact --keep 0s` completes the erasure"))
-            }
-            false => Ok(()),
-        },
+    let stopped = || {
+        Error::new(Code::Unavailable, "the daemon stops: the text is deleted but not erased")
+            .hint("`poc-memory compact --keep 0s` completes the erasure")
     };
     let ErasureReport { history_since, rows, run_files, quarantine, elsewhere, backups } =
-        erase::erase(ctx.memory, texts, op, &callbacks)?;
+        with_callbacks(ctx, &stopped, |callbacks| erase::erase(ctx.memory, texts, op, callbacks))?;
     Ok(ErasureOutput { history_since, rows, run_files, quarantine, elsewhere, backups })
 }
 
