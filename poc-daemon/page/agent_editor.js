@@ -168,7 +168,7 @@ export class AgentEditor extends HTMLElement {
     this.buttons.replaceChildren(...[
       files[part].bundled && h("span", { class: "tag" }, "bundled"),
       mayDecide && this.isChanged(part) && h("button", { onclick: () => this.take(part, files[part]) || this.refresh() }, "Discard"),
-      mayDecide && files[part].previous && !this.isChanged(part) && h("button", { onclick: () => this.restore() }, "Restore the version before"),
+      mayDecide && files[part].previous && !this.isChanged(part) && h("button", { onclick: () => this.restore() }, "Restore previous version"),
       mayDecide && h("button", { class: "primary", disabled: !this.canSave(), "aria-keyshortcuts": "Control+S", onclick: () => this.save() }, "Save"),
     ].filter(Boolean));
   }
@@ -180,8 +180,8 @@ export class AgentEditor extends HTMLElement {
       h("p", {}, h("strong", {}, `${file.file} was changed on disk meanwhile. `), "Below is what is on disk (−) and what is here (+)."),
       lineDiff(file.text, this.texts[part], ["on disk", "here"]),
       h("div", { class: "actions" },
-        h("button", { onclick: () => { this.take(part, file); this.refresh(); } }, "Take the version on disk"),
-        h("button", { onclick: () => { this.files[part] = file; delete this.theirs[part]; this.keepDraft(part); this.refresh(); } }, "Go on with mine")));
+        h("button", { onclick: () => { this.take(part, file); this.refresh(); } }, "Use the version on disk"),
+        h("button", { onclick: () => { this.files[part] = file; delete this.theirs[part]; this.keepDraft(part); this.refresh(); } }, "Keep my version")));
   }
 
   jump({ line, column }) {

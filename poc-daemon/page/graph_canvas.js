@@ -1,4 +1,4 @@
-// Shows a graph: pan, zoom, hover, select. It knows nothing of notes but places, sizes and colours.
+// Shows a graph: pan, zoom, hover, select. All it knows of notes are their positions, sizes, colours and labels.
 //
 // One canvas below shows everything, and is painted anew when the view changes. One canvas above shows what is in focus
 // and the labels, and takes the pointer and the keyboard.

@@ -5,10 +5,10 @@ import { count, h, noteLink } from "./dom.js";
 import { diff, lineDiff } from "./diff.js";
 import { minute, timeForm } from "./time.js";
 
-/** The fields that are compared, as they are called. */
+/** The fields that are compared, with the names that readers see. */
 const FIELDS = { key: "key", title: "title", type: "type", state: "state", trust: "trust", author: "author", source: "source", expires: "expires" };
 
-/** The kinds of edges that are statements; the others follow from texts and use. */
+/** The kinds of edges that somebody made; the others are derived from texts and use. */
 const STATED = ["link", "derived-from", "supersedes"];
 
 /** The note as of a time and as it is now; now is null if it was deleted. */
@@ -23,7 +23,7 @@ export async function thenAndNow(id, at) {
   return { then, now };
 }
 
-/** Where the reader is in time, and the way back. */
+/** Says which time is shown, and leads back to the present. */
 export const pastHead = (then, now, at) => h("div", { class: "state-line" },
   h("p", {}, "This is the note as of ", minute(then.as_of.at), `, version ${then.version}. `,
     now ? `Now it is version ${now.version}.` : "It has been deleted since."),
@@ -46,5 +46,5 @@ export function since(then, now) {
     rows.length > 0 && [h("p", { class: "field-name" }, count(rows.length, "link")), h("ul", { class: "rows" }, rows.map(({ edge, did }) => h("li", {},
       h("span", { class: "tag" }, did), `${edge.kind} ${edge.direction === "out" ? "→" : "←"} `, noteLink(edge.key, edge.title))))],
   ].flat(2).filter(Boolean);
-  return parts.length ? parts : h("p", { class: "quiet" }, "Nothing.");
+  return parts.length ? parts : h("p", { class: "quiet" }, "Nothing has changed.");
 }

@@ -74,12 +74,12 @@ def test_what_was_changed_on_disk_is_shown_and_not_overwritten(browser):
     assert file.read_text() == theirs
     shown = page.inner_text("agent-editor [role=alert] .diff")
     assert "limit:9" in shown and "limit:7" in shown
-    page.click("agent-editor button >> text=Go on with mine")
+    page.click("agent-editor button >> text=Keep my version")
     page.click("agent-editor button.primary:not([disabled])")
     page.wait_for_selector(".toast >> text=Saved")
     assert file.read_text() == mine
     # The version that was replaced is a click away.
-    page.click("agent-editor button >> text=Restore the version before")
+    page.click("agent-editor button >> text=Restore previous version")
     page.wait_for_function("(text) => document.querySelector('agent-editor textarea').value === text", arg=theirs)
     page.wait_for_function("() => [...document.querySelectorAll('.toast')].length >= 2")
     assert file.read_text() == theirs

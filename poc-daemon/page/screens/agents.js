@@ -63,11 +63,11 @@ class AgentsScreen extends Screen {
   }
 }
 
-/** Asks for the name of a new agent, and what it begins as. */
+/** Asks for the name of a new agent, and what to start with. */
 const create = (agents) => form("New agent", [
-  h("p", { class: "quiet" }, "It begins valid and runs only when you ask. Its page opens with every key explained."),
+  h("p", { class: "quiet" }, "The new agent is valid and runs only on demand. Its file explains every key."),
   h("label", {}, "Name", h("input", { name: "agent", required: true, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", title: "Letters, digits, “-”, “_” and “.”", autocomplete: "off", spellcheck: "false" })),
-  h("label", {}, "Begins as", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
+  h("label", {}, "Start with", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
     agents.map(({ name, description }) => h("option", { value: name }, `a copy of ${name}${description ? `: ${description}` : ""}`)))),
 ], "Create", async ({ agent, from }) => {
   try {
@@ -127,7 +127,7 @@ const dryRun = ({ applied, proposed, rejected, notes, status, message, reason })
 
 const tests = ({ tests: all, errors }) => h("article", { class: "card", "aria-label": "Tests" },
   h("header", {}, h("h3", {}, "Tests"), h("span", { class: "quiet" }, all.length === 0 && errors.length === 0
-    ? ["It has none. ", h("code", {}, "[[tests]]"), " in its file describe notes, a reply and what should come of it."]
+    ? ["This agent has no tests. ", h("code", {}, "[[tests]]"), " in its file describes notes, a reply and the expected result."]
     : `${all.filter(({ ok }) => ok).length} of ${all.length} passed. No model was called and the memory was not touched.`)),
   h("ul", { class: "rows" }, errors.map((error) => h("li", { class: "bad" }, h("span", { class: "tag" }, "error"), marked(error.message))),
     all.map(({ name, ok, differences }) => h("li", { class: ok ? null : "bad" }, h("span", { class: "tag" }, ok ? "passed" : "failed"), h("bdi", {}, name),

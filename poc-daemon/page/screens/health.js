@@ -55,13 +55,13 @@ class HealthScreen extends Screen {
         table("Index lag", Object.entries(stats.lags ?? {}).map(([name, lag]) => [name, lag ? `${lag} changes` : "up to date"]))),
       checked && h("section", { "aria-labelledby": "log" }, h("h2", { id: "log" }, "Log"), checked.log.length
         ? h("pre", { class: "long", tabindex: "0", "aria-label": "Last lines of the log" }, h("bdi", {}, checked.log.join("\n")))
-        : h("p", { class: "quiet" }, "The daemon writes its log elsewhere.")),
+        : h("p", { class: "quiet" }, "There is no log file, or it is empty.")),
       !checked && h("p", { class: "quiet" }, "The checks, budgets and the log are shown to a person: ", h("code", {}, "poc-memory page"), " signs you in."),
     ];
   }
 }
 
-/** How a check ended, for the eye. */
+/** The colour of each state of a check. */
 const TONES = { ok: "good", note: "", warning: "waits", failed: "bad" };
 
 const findings = ({ findings: all }) => h("section", { "aria-labelledby": "checks" }, h("h2", { id: "checks" }, "Checks"),
