@@ -192,7 +192,7 @@ pub(super) fn is_note_table(table: Table) -> bool {
         | Table::Agents
         | Table::AgentStates
         | Table::Proposals
-        | Table::Promises
+        | Table::Reservations
         | Table::Meta
         | Table::Changes
         | Table::Tenants

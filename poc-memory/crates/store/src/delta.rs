@@ -84,7 +84,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Frames
         | Table::Vaults
         | Table::Proposals
-        | Table::Promises => None,
+        | Table::Reservations => None,
     })
 }
 

@@ -53,7 +53,7 @@ pub enum Table {
     /// Run id, position (big-endian u16) → an action that awaits or had a person's decision.
     Proposals = 19,
     /// Agent, NUL, run id → the budget reserved for the call that the run is making.
-    Promises = 20,
+    Reservations = 20,
     /// Node id, path of a file → what surrounds the text of the node in the Markdown file that it came from.
     Frames = 21,
     /// Number of a vault (big-endian u32) → its binding; the same, path of a file → what the note of the file was made from.
@@ -82,7 +82,7 @@ impl Table {
         Table::Samples,
         Table::AgentStates,
         Table::Proposals,
-        Table::Promises,
+        Table::Reservations,
         Table::Frames,
         Table::Vaults,
     ];
@@ -98,7 +98,7 @@ impl Table {
                 | Table::Tenants
                 | Table::AgentStates
                 | Table::Proposals
-                | Table::Promises
+                | Table::Reservations
         )
     }
 

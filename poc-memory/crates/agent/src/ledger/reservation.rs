@@ -37,7 +37,7 @@ struct BudgetReservation {
 }
 
 impl Record for BudgetReservation {
-    const TABLE: Table = Table::Promises;
+    const TABLE: Table = Table::Reservations;
     const VERSION: u8 = 2;
 
     /// Version 1 had no child process: `None` is a zero byte at the end.
