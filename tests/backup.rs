@@ -191,7 +191,7 @@ fn many_backups_under_load_restore_every_state() {
 fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() {
     const BYTES: usize = 950_000;
     let mut world = World::new();
-    // Signs are no words, so that the import takes little time. A linear congruential generator keeps LZ4 from
+    // Symbols are not words, so the import takes little time. A linear congruential generator keeps LZ4 from
     // compressing them.
     let signs: Vec<char> = "!#$%&*+,-./:;<=>?@^_{|}~()".chars().collect();
     let mut random = 7u64;

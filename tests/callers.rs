@@ -184,7 +184,7 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     let said = String::from_utf8(short.stderr).unwrap();
     assert_eq!(short.status.code(), Some(5), "{said}");
     let waits = format!("waiting at most 200ms: the store is held by process {}", holder.id());
-    assert!(said.contains(&waits) && said.contains("and still was after 200ms"), "{said}");
+    assert!(said.contains(&waits) && said.contains("and was not released within 200ms"), "{said}");
     // A signal ends the wait.
     let mut waiting = world.command("poc-daemon").stderr(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 7];

@@ -104,7 +104,7 @@ fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
     assert_eq!(listed["vaults"][0]["files"], 3);
     assert_eq!(world.json(&["get", "db/split"])["body"], "# Split\n\nNo crash loses keys any more.");
     let doctor = world.run(&["doctor"]);
-    assert!(doctor.stdout.contains("vaults    `notes`: 3 files, in step, 1 refused"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("vaults    `notes`: 3 files, up to date, 1 refused"), "{}", doctor.stdout);
     world.write("notes/db/split.md", "# Split\n\nWhole again.\n");
     until_text(&world, "db/split", "# Split\n\nWhole again.");
 

@@ -7,11 +7,11 @@ use poc_store::CompactionCallbacks;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the sizes are looked at.
+/// How often the sizes are checked.
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// After a compaction, the files must grow by this share of their size before the next one: it may be that nothing could be
-/// dropped yet.
+/// After a compaction, the files must grow by this share of their size before the next one, because a compaction may have
+/// found nothing to drop.
 const GROWTH: f64 = 0.25;
 
 /// Compacts when it is due, until the daemon stops.

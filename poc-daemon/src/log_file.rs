@@ -1,7 +1,7 @@
 //! The log file of the daemon, in parts of bounded size: `daemon.log`, then `daemon.log.1`, and so on.
 //!
-//! `tracing-appender` begins new files by time only. A loop of errors fills a disk within a day, so that the size counts
-//! here.
+//! `tracing-appender` begins new files by time only. A loop of errors can fill a disk within a day, so this log is bounded
+//! by size.
 
 use parking_lot::Mutex;
 use poc_config::DaemonConfig;
@@ -26,7 +26,7 @@ struct Parts {
 }
 
 impl LogFile {
-    /// Opens the log, which goes on where it ended.
+    /// Opens the log, to continue where it ended.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -50,7 +50,7 @@ fn part(path: &Path, number: usize) -> PathBuf {
 }
 
 impl Parts {
-    /// Begins a new file. Without one, the log goes on in the present one.
+    /// Begins a new file. If that fails, the log continues in the present one.
     fn rotate(&mut self) {
         // The oldest is overwritten.
         for number in (1..self.files.saturating_sub(1)).rev() {

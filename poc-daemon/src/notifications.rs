@@ -1,7 +1,7 @@
 //! Tells a person about problems: runs the command and calls the address of `[notify]`.
 //!
-//! A message is sent when there is a problem that the last message did not have, and when the last one is solved. Numbers
-//! and times in a problem change all the time, so they make no other problem of it.
+//! A message is sent when there is a problem that the last message did not have, and when the last problem is solved.
+//! Problems are compared without their digits, because numbers and times in them change all the time.
 
 use crate::problems;
 use crate::shared::Shared;
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the problems are looked at.
+/// How often the problems are checked.
 const POLL: Duration = Duration::from_secs(5);
 
 /// How often a program is asked whether it has ended.
@@ -24,7 +24,7 @@ const CHILD_POLL: Duration = Duration::from_millis(20);
 /// Most problems in one message.
 const MAX_PROBLEMS: usize = 50;
 
-/// What a person is told.
+/// A message to a person.
 #[derive(Debug, PartialEq, Serialize)]
 struct Message<'a> {
     /// What is wrong or waits; empty when everything is solved.
@@ -36,7 +36,8 @@ struct Message<'a> {
 /// Decides when to send a message.
 #[derive(Debug, Default)]
 struct Notifier {
-    told: BTreeSet<String>,
+    /// The problems of the last message, without digits.
+    reported: BTreeSet<String>,
     last: Option<Timestamp>,
 }
 
@@ -44,17 +45,18 @@ impl Notifier {
     /// Whether to send the problems now. At most one message is sent in the time `every`.
     fn is_due(&mut self, problems: &[String], config: &NotifyConfig, now: Timestamp) -> bool {
         let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
-        let is_news = if current.is_empty() { !self.told.is_empty() } else { !current.is_subset(&self.told) };
+        let is_news =
+            if current.is_empty() { !self.reported.is_empty() } else { !current.is_subset(&self.reported) };
         // A clock that was set back does not delay a message for longer than it should.
-        let rests = self.last.is_some_and(|last| last <= now && now < last.plus(config.every));
+        let is_too_soon = self.last.is_some_and(|last| last <= now && now < last.plus(config.every));
         if !is_news {
-            // What is solved is news when it comes again.
-            self.told.retain(|problem| current.contains(problem));
+            // A problem that is solved and comes back is reported again.
+            self.reported.retain(|problem| current.contains(problem));
         }
-        if rests || !is_news {
+        if is_too_soon || !is_news {
             return false;
         }
-        (self.told, self.last) = (current, Some(now));
+        (self.reported, self.last) = (current, Some(now));
         true
     }
 }
@@ -96,7 +98,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Sends a message on every way of the settings. Returns what failed.
+/// Sends a message to the command and to the webhook, as far as the settings name them. Returns what failed.
 fn send(shared: &Shared, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
     let store = shared.memory.paths.store().display().to_string();
     let message = Message { problems, store, at: shared.memory.now() };
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn new_problems_and_their_end_are_told_once_and_not_too_often() {
+    fn new_problems_and_their_end_are_reported_once_and_not_too_often() {
         let (mut notifier, config) = (Notifier::default(), config());
         let mut check = |minutes: i64, problems: &[&str], expected: bool| {
             let problems: Vec<String> = problems.iter().map(|problem| (*problem).to_owned()).collect();
@@ -195,7 +197,7 @@ mod tests {
         check(0, &[], false);
         check(1, &["3 proposals"], true);
         check(2, &["4 proposals"], false);
-        // Within the hour, nothing is told; after it, the news.
+        // Within the hour, nothing is reported; after it, the new problem.
         check(3, &["4 proposals", "a provider is down"], false);
         check(62, &["4 proposals", "a provider is down"], true);
         check(63, &["4 proposals"], false);
@@ -211,7 +213,7 @@ mod tests {
     #[test]
     fn a_command_gets_the_message_and_has_a_bounded_time() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("said");
+        let file = folder.path().join("message");
         let shell = |script: String| vec!["sh".to_owned(), "-c".to_owned(), script];
         let config = NotifyConfig { command: shell(format!("cat > {}", file.display())), ..config() };
         run_command(&config, "{\"problems\":[]}", &|| false).unwrap();

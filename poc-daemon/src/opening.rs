@@ -1,4 +1,4 @@
-//! Opens the memory. A command that holds the store at that moment is waited for; a daemon that serves it is not.
+//! Opens the memory. Waits for a command that holds the store, but not for a daemon that serves it.
 
 use crate::console::print_line;
 use crate::signals::Signals;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How often the store is tried again. A lock that becomes free sends no signal.
+/// How often opening is tried again. A lock that becomes free sends no signal.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Opens the memory of a profile, at the latest after `[daemon] lock-timeout`. `None` when a signal asks to stop first.
@@ -39,7 +39,7 @@ pub(crate) fn open(
             return Err(error);
         }
         if start.elapsed() >= limit.std() {
-            let message = format!("{}, and still was after {limit}", error.message);
+            let message = format!("{}, and was not released within {limit}", error.message);
             return Err(Error { message, ..error });
         }
         if last_holder.as_ref() != Some(&error.message) {

@@ -22,7 +22,7 @@ pub(crate) struct Problems {
     pub(crate) waiting: Vec<String>,
 }
 
-/// Looks at the store, the disk, the agents and their providers.
+/// Checks the store, the disk, the agents and their providers.
 pub(crate) fn find(shared: &Shared) -> Problems {
     let (memory, catalog) = (&shared.memory, shared.catalog.load());
     let mut found =

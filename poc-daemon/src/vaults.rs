@@ -1,7 +1,7 @@
 //! Keeps notes in step with bound folders.
 //!
-//! Events of the file system make a sync fast. A regular scan makes it certain, also of what was changed while no daemon
-//! ran. A sync compares the files with the records of the store, so the files decide and not the events.
+//! Events of the file system start a sync early. A regular scan finds what they missed, also what was changed while no
+//! daemon ran. A sync compares the files with the records of the store, so the files decide and not the events.
 
 mod watcher;
 
@@ -58,13 +58,13 @@ struct VaultSyncs {
     watcher: VaultWatcher,
     /// Whether every vault is due.
     all: bool,
-    /// What was said about each vault last, so that a lasting problem is logged once.
-    said: HashMap<PathBuf, Vec<String>>,
+    /// The problems of each vault that were logged last, so that a lasting problem is logged once.
+    logged: HashMap<PathBuf, Vec<String>>,
 }
 
 impl VaultSyncs {
     fn new(changed: Arc<Notify>) -> VaultSyncs {
-        VaultSyncs { watcher: VaultWatcher::new(changed), all: true, said: HashMap::new() }
+        VaultSyncs { watcher: VaultWatcher::new(changed), all: true, logged: HashMap::new() }
     }
 
     /// Synchronises every vault with changed files, or all. Returns whether files were being written meanwhile.
@@ -125,16 +125,16 @@ impl VaultSyncs {
                 "synchronised"
             );
         }
-        let said = self.said.entry(vault.folder.clone()).or_default();
-        for problem in problems.iter().filter(|problem| !said.contains(problem)) {
+        let logged = self.logged.entry(vault.folder.clone()).or_default();
+        for problem in problems.iter().filter(|problem| !logged.contains(problem)) {
             tracing::warn!(vault = name, "{problem}");
         }
-        *said = problems;
+        *logged = problems;
         report.busy > 0
     }
 }
 
-/// Whether an event below a folder may concern a file of a vault: programs keep their own files in hidden ones.
+/// Whether an event below a folder may concern a file of a vault. Hidden files and folders do not, except ignore files.
 fn is_visible(path: &Path, root: &Path) -> bool {
     let below = path.strip_prefix(root).unwrap_or(path);
     let is_ignore_file = |name: &str| name.ends_with("ignore");

@@ -177,7 +177,7 @@ async def at_once(client):
 
 
 async def cancelled(client):
-    """Who no longer waits is not answered, and the connection goes on."""
+    """A cancelled call is not answered, and the connection continues."""
     for _ in range(4):
         asked = asyncio.create_task(client.call_tool("memory_search", {"pipeline": ["all", "spectral"]}))
         await asyncio.sleep(0)

@@ -1,5 +1,5 @@
-//! The connections that wait for nothing. When all connections are in use, the one that has been idle longest is closed,
-//! so that clients that never leave cannot keep others out.
+//! The connections without a request in progress. When all connections are in use, the one that has been idle longest is
+//! closed, so that clients that never leave cannot keep others out.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -32,7 +32,7 @@ pub(super) struct TranscriptFolders {
 }
 
 impl TranscriptFolders {
-    /// The folders of the settings; only transcripts that hooks name if they are not followed.
+    /// Watches the folders of the settings. If they are not to be followed, only transcripts that hooks name are watched.
     pub(super) fn new(config: &TranscriptsConfig, changed: Arc<Notify>) -> TranscriptFolders {
         let home = std::env::var("HOME").ok();
         let mut folders = Vec::new();

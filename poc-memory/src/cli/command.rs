@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use poc_graph::error::{Error, Result};
 use std::ffi::OsString;
 
-/// All commands that are no ops.
+/// All commands that are not ops.
 pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<demo::Demo>(),
     LocalCommandDef::of::<init::Init>(),

@@ -80,9 +80,11 @@ impl Caller for Bridge {
         let _one_at_a_time = self.calling.lock();
         let connection = Connection::open(self.session.paths.clone(), self.config.clone())?;
         if self.is_bound() && request.get(tenancy::FIELD).is_some() {
-            return Err(Error::invalid("this server speaks for one tenant, chosen by whoever started it")
-                .hint("leave the tenant out")
-                .field(tenancy::FIELD));
+            return Err(Error::invalid(
+                "this server serves one tenant, which was chosen when it was started",
+            )
+            .hint("leave the tenant out")
+            .field(tenancy::FIELD));
         }
         // The tenant of the command line only applies to ops that take one.
         let request = if op.per_tenant { self.session.with_tenant(request)? } else { request };
@@ -141,7 +143,7 @@ impl Client {
             Some(url) => url,
             None if config.rest.address.port() != 0 => format!("http://{}/mcp", config.rest.address),
             None => {
-                return Err(Error::unavailable("the daemon takes any free port, and none runs")
+                return Err(Error::unavailable("the daemon takes any free port, and no daemon runs")
                     .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
             }
         };

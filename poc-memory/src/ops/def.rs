@@ -109,8 +109,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether it may wait long for a model or another machine. A daemon runs such ops in a pool of
     /// their own.
     const LONG_RUNNING: bool = false;
-    /// Whether it goes on when nobody waits for its answer any more. By default those ops that wait for a model or another
-    /// machine: what they have begun costs money, and its result is recorded.
+    /// Whether it continues when nobody waits for its answer any more. True by default for ops that wait for a model or
+    /// another machine: what they have begun costs money, and its result is recorded.
     const OUTLIVES_CALLER: bool = Self::LONG_RUNNING;
     /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
     const PER_TENANT: bool = true;
@@ -330,7 +330,7 @@ impl OpDef {
 fn check_model<O: Op>(config: &McpConfig) -> Result<()> {
     let refused = |why: &str| Error::new(Code::Rejected, format!("`{}` {why}", O::NAME));
     if !O::FOR_MODELS {
-        return Err(refused("is for persons, and a model asks").hint("ask the user to do it"));
+        return Err(refused("is for persons, and the caller is a model").hint("ask the user to do it"));
     }
     if O::ACCESS.allows_models(config) {
         return Ok(());

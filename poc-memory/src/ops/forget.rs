@@ -21,7 +21,7 @@ pub(crate) struct Forget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
     /// Delete the messages written before this time: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` (30 days
-    /// ago). It is at least a day ago, unless the setting `[forget] min-age` says otherwise
+    /// ago). It must be at least a day ago, unless the setting `[forget] min-age` says otherwise
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
@@ -60,7 +60,7 @@ impl Forget {
         let latest = ctx.memory.now().minus(min_age);
         let is_person = ctx.actor == Actor::Person;
         if self.recent && !is_person {
-            return Err(Error::new(Code::Rejected, "only a person deletes recent messages")
+            return Err(Error::new(Code::Rejected, "only a person may delete recent messages")
                 .hint(format!("leave `recent` out, and give a time at least {min_age} ago"))
                 .field("recent"));
         }

@@ -162,13 +162,13 @@ impl Hook {
                 (_, false) => "nothing new since the last call of this session",
             }));
         };
-        self.told(ctx, session, context, shown)
+        self.answer_with(ctx, session, context, shown)
     }
 
     fn prompt(&self, ctx: &Ctx<'_>) -> Result<HookOutput> {
         let memory = ctx.memory;
         let prompt = self.prompt.as_deref().unwrap_or_default();
-        // Whoever pastes a file still gets notes on how the prompt begins.
+        // A prompt that contains a whole file still gets notes for its beginning.
         let most = memory.config.search.max_question_chars;
         let prompt = prompt.char_indices().nth(most).and_then(|(end, _)| prompt.get(..end)).unwrap_or(prompt);
         if let Some(turn) = MachineTurn::of(prompt) {
@@ -191,11 +191,11 @@ impl Hook {
         }
         let most = memory.config.hooks.prompt_chars;
         let (context, shown) = render::notes(&relevant.notes, most, memory.rng.as_ref());
-        self.told(ctx, session, context, shown)
+        self.answer_with(ctx, session, context, shown)
     }
 
-    /// Remembers which notes the session has got.
-    fn told(
+    /// Answers with the notes that are shown, and remembers that the session has got them.
+    fn answer_with(
         &self,
         ctx: &Ctx<'_>,
         mut session: HookSession,

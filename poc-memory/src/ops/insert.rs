@@ -84,7 +84,7 @@ pub(crate) struct Insert {
     notes: Option<BatchNotes>,
 }
 
-/// What became of the note, or of each of many notes.
+/// The result for the note, or for each of many notes.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct InsertOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,7 +31,7 @@ pub(crate) struct Link {
     remove: bool,
 }
 
-/// What became of the link.
+/// The link after the request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LinkOutput {
     /// Key of the note where it starts.

@@ -42,7 +42,7 @@ pub(crate) struct NightOutput {
     consolidation: Vec<ConsolidationRun>,
     /// US dollars, of all calls that have a price.
     cost: f64,
-    /// Proposals that wait for a decision, of any time.
+    /// Proposals of any age that wait for a decision.
     waiting: Vec<WaitingProposals>,
 }
 

@@ -1,8 +1,8 @@
 //! The Model Context Protocol over HTTP, by the official SDK. Protocol versions before 2026-07-28 use
 //! sessions; later versions treat every request separately.
 //!
-//! The token for reading has its own server with its own sessions. It has no tools that write, and does not know the
-//! sessions of the other one.
+//! The token for reading has its own server with its own sessions. This server has no tools that write, and cannot use
+//! the sessions of the other one.
 
 use super::answer::HttpError;
 use super::endpoint::declares_json;
@@ -88,7 +88,7 @@ impl Mcp {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        // Whoever speaks MCP is a model.
+        // Every client of MCP acts for a model.
         let service = match rest.tokens.role(&head.headers)? {
             TokenRole::Person | TokenRole::Model => &self.full,
             TokenRole::Read => &self.read_only,

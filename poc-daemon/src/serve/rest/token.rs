@@ -18,14 +18,14 @@ const TOKEN_BYTES: usize = 32;
 /// Least characters of a token. A shorter one could be guessed.
 const MIN_CHARS: usize = 32;
 
-/// Whom the holder of a token speaks for.
+/// On whose behalf the holder of a token acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenRole {
-    /// A person's program. It does everything but what a person decides.
+    /// A person's program. It may do everything except the decisions of a person.
     Person,
-    /// A model. What it writes is marked as a model's, and it does what models may.
+    /// A model. What it writes is marked as a model's, and it may do what models may.
     Model,
-    /// Somebody who reads, without any trace in the memory.
+    /// A reader, who leaves no trace in the memory.
     Read,
 }
 

@@ -46,7 +46,7 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// A text on disk, in a temporary file next to `path`.
+/// Writes a text to a temporary file next to `path`, and syncs it.
 ///
 /// # Errors
 /// `unavailable` when the file cannot be written.

@@ -271,7 +271,7 @@ section!(
 section!(
     /// The op `forget`.
     ForgetConfig {
-        /// Messages younger than this are deleted one by one only, unless a person asks for recent ones.
+        /// Messages younger than this are deleted only one by one, unless a person asks for recent ones.
         min_age: Span,
     }
 );
@@ -292,7 +292,7 @@ impl ConsolidateConfig {
     /// The parsed schedule.
     ///
     /// # Errors
-    /// `invalid_config` when it is no schedule, or `on-change`.
+    /// `invalid_config` when it is not a schedule, or is `on-change`.
     pub fn schedule(&self) -> Result<Schedule> {
         let field = "consolidate.schedule";
         match Schedule::parse(&self.schedule, Self::NAME).map_err(|error| error.field(field))? {

@@ -104,7 +104,7 @@ impl HttpEmbedder {
             }
             EndpointError::Secret => {
                 let hint = "put the key into the environment variable that `key-env` names";
-                wrong("the address holds a user or a password".into(), hint, "url")
+                wrong("the address contains a user or a password".into(), hint, "url")
             }
         })?;
         if config.model.is_empty() {

@@ -76,7 +76,7 @@ impl HubCache {
             .or_else(|| Some(set("HOME")?.join(".cache/huggingface/hub")));
         let home = variable("HOME");
         let root = root.ok_or_else(|| {
-            Error::config("it is not known where models are kept").hint("set `HF_HOME` or `HOME` to a folder")
+            Error::config("the folder of models is not known").hint("set `HF_HOME` or `HOME` to a folder")
         })?;
         // Hugging Face's tools expand `~` too.
         match root.to_str().filter(|root| root.starts_with("~/")) {

@@ -114,7 +114,7 @@ impl HubClient {
     /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is sent to this hub only.
     ///
     /// # Errors
-    /// `invalid_config` when the address is none.
+    /// `invalid_config` when the address is not valid.
     pub fn new(
         config: &poc_config::HubConfig,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -128,7 +128,7 @@ impl HubClient {
         let address = endpoint::parse(text).map_err(|unfit| {
             let problem = match unfit {
                 EndpointError::NoAddress => format!("`{text}` is not an address"),
-                EndpointError::Secret => "the address of the hub holds a user or a password".to_owned(),
+                EndpointError::Secret => "the address of the hub contains a user or a password".to_owned(),
             };
             Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
@@ -298,7 +298,7 @@ impl HubClient {
     }
 }
 
-/// The SHA-256 among the headers: files that are stored apart are named by it.
+/// The SHA-256 in the headers: the entity tag of a file in large file storage is its SHA-256.
 fn sha256_header(headers: &HeaderMap) -> Option<String> {
     let of = |name: &str| {
         Some(headers.get(name)?.to_str().ok()?.trim_start_matches("W/").trim_matches('"').to_lowercase())

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A mistake in an agent file, a template or a pipeline. Unlike an [`Error`], it ends no request: all
+/// A mistake in an agent file, a template or a pipeline. Unlike an [`Error`], it does not end a request: all
 /// mistakes of a file are collected and listed together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiagnostic {

@@ -1,8 +1,8 @@
 //! Stops computations whose result nobody waits for any more.
 //!
-//! A request runs in the [`scope`] of an [`Interrupt`]. Whoever stops waiting triggers it: a client that disconnects, a
-//! time limit, the shutdown of the daemon. Long computations call [`check`] in their loops. A function that cannot fail
-//! asks [`is_requested`] and ends early; its caller calls [`check`] before it uses or keeps the result.
+//! A request runs in the [`scope`] of an [`Interrupt`]. It is triggered when nobody waits any more: by a client that
+//! disconnects, a time limit, or the shutdown of the daemon. Long computations call [`check`] in their loops. A function
+//! that cannot fail asks [`is_requested`] and ends early; its caller calls [`check`] before it uses or keeps the result.
 //!
 //! The scope belongs to the thread, so that no formula and no stage needs a parameter for it. Outside of a scope nothing
 //! is interrupted.

@@ -131,13 +131,13 @@ named!(
 );
 
 named!(
-    /// Which store a node was born in.
+    /// Which store a node was created in.
     Origin {
         /// Here, and nowhere else yet.
         Local = "local",
         /// Pulled from a remote store.
         Remote = "remote",
-        /// Born here and copied to the remote store.
+        /// Created here and copied to the remote store.
         Pushed = "pushed",
     }
 );

@@ -33,7 +33,7 @@ pub fn title_of(body: &str) -> Option<String> {
     Some(title)
 }
 
-/// The first line that contains more than Markdown markup and is no comment.
+/// The first line that contains more than Markdown markup and is not a comment.
 fn first_line(body: &str) -> Option<&str> {
     body.lines().find(|line| !without_marks(line).is_empty() && !is_comment(line.trim()))
 }

@@ -9,7 +9,7 @@ use poc_store::{Compaction, CompactionCallbacks};
 /// A log or records are compacted when they are this many times what the records need.
 const GROWN: u64 = 3;
 
-/// Below this many bytes nothing is compacted by itself.
+/// Smaller files are not compacted automatically. Bytes.
 const WORTH_COMPACTING: u64 = 32 << 20;
 
 /// The time before which the settings drop history; `None` when everything is kept.

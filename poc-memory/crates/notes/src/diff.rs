@@ -12,7 +12,7 @@ const EXCERPT: usize = 60;
 pub struct FieldChange {
     /// Name of the field.
     pub field: String,
-    /// Its value before. In a history, of a long text the part around the first difference.
+    /// Its value before. In a history, a long text is shortened to the part around the first difference.
     pub before: String,
     /// Its value after, shortened in the same way.
     pub after: String,

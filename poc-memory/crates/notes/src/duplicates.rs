@@ -32,7 +32,7 @@ pub struct NotePair {
 }
 
 /// The pairs of visible notes in which at least the share `least` of the words is common, the most similar first, then by
-/// ids. A note and one that replaces it, contradicts it or was derived from it are no pair.
+/// ids. A note and one that replaces it, contradicts it or was derived from it are not a pair.
 ///
 /// # Errors
 /// Those of the store.

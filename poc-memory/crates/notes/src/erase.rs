@@ -91,8 +91,7 @@ impl Record for LastErasure {
 
 const LAST_ERASURE: &[u8] = b"erasure";
 
-/// Removes what the deletion of texts, which must be done already, has left of them. The history of the memory up to now is
-/// dropped, that of all tenants.
+/// Removes what is left of texts after they were deleted. Drops the history of the whole memory up to now, for all tenants.
 ///
 /// # Errors
 /// As `Store::compact`. The texts are deleted then, but not erased; an erasure of anything erases them too.

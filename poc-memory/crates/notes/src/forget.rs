@@ -41,7 +41,7 @@ pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Caus
         if let Some(message) = tx.message(id)?
             && !is_by(tx, &message, author)?
         {
-            return Err(Error::new(Code::Rejected, format!("not only models wrote the message `{id}`"))
+            return Err(Error::new(Code::Rejected, format!("the message `{id}` is not by models only"))
                 .hint("ask the user to forget it")
                 .field("message_id"));
         }

@@ -38,7 +38,7 @@ pub fn split(text: &str) -> Parts<'_> {
     Parts { front: text.get(range).unwrap_or_default(), body }
 }
 
-/// Where the YAML between the lines `---` of a file is; `None` if it has no front matter, or it is not closed.
+/// The byte range of the YAML between the lines `---` of a file; `None` if it has no front matter, or it is not closed.
 pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
     let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let rest = text.get(bom..)?.strip_prefix("---").and_then(line_end)?;
@@ -54,7 +54,7 @@ pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
 }
 
 /// The mark at the beginning of a file that says it is Unicode.
-const BOM: &str = "\u{FEFF}";
+pub(crate) const BOM: &str = "\u{FEFF}";
 /// The deepest nesting of brackets in front matter. The time to parse it grows with the square of the depth.
 const MAX_DEPTH: usize = 64;
 
@@ -78,7 +78,7 @@ fn check_depth(front: &str) -> Result<()> {
             let ErrorLocation { line, column, .. } = ErrorLocation::offset(front, at);
             let at = ErrorLocation { line: line.map(|line| line + 1), column, ..ErrorLocation::default() };
             return Err(Error::invalid(format!("the front matter nests more than {MAX_DEPTH} brackets"))
-                .hint("write lists and maps flat")
+                .hint("nest fewer lists and maps")
                 .at(at));
         }
     }

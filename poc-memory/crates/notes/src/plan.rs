@@ -141,7 +141,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.created = draft.created.unwrap_or(node.created);
     node.expires = draft.expires.or(node.expires);
     node.content_hash = node.hash();
-    // Author and source are shown with the text. What a model writes there is a model's word, too.
+    // Author and source are shown with the text, so a model that changes them lowers the trust, too.
     let is_credited =
         draft.trust == Trust::Agent && (&node.author, &node.source) != (&stored.author, &stored.source);
     if node.content_hash != stored.content_hash || is_credited {
@@ -157,7 +157,8 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node
 }
 
-/// The trust of a text that a writer changes. Only a person raises it: the old text shows through a model's change of it.
+/// The trust of a text after a change by a writer. Only a person raises it, because a text that a model changes keeps
+/// parts of the old one.
 fn next_trust(stored: Trust, writer: Trust) -> Trust {
     match writer {
         Trust::User => stored.max(writer),

@@ -12,7 +12,7 @@ pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -
     let mut best: FxHashMap<Ix, f64> = FxHashMap::from_iter([(center, 1.0)]);
     let mut front = vec![(center, 1.0)];
     for _ in 0..hops {
-        // Arrivals are collected apart: if they went on within the same hop, paths would exceed `hops`.
+        // Arrivals are collected separately: if they continued within the same hop, paths would exceed `hops`.
         let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
         for (ix, strength) in front.drain(..) {
             for edge in view.merged_edges(ix) {

@@ -31,7 +31,7 @@ pub(super) const FOLDER: &str = "compact";
 pub(super) const OLD_RECORDS: &str = "records.old";
 /// Bytes of records in one transaction of a state.
 const TXN_BYTES: usize = 4 << 20;
-/// Transactions from one look at the callbacks to the next.
+/// Transactions between two calls of the callbacks.
 const SLICE: u64 = 64;
 
 /// What a compaction calls while it works.

@@ -116,7 +116,7 @@ pub(super) trait Engine: Send + Sync {
         0
     }
 
-    /// Whether the disk has failed a write in such a way that it must be opened again.
+    /// Whether a failed write of the disk requires that the engine be opened again.
     fn has_failed(&self) -> bool {
         false
     }

@@ -72,7 +72,7 @@ impl Lock {
             writeln!(file, "{}", std::process::id())
         };
         if let Err(error) = write(&mut file) {
-            // On a full or read-only disk. Whoever reads the file does not learn which process it is.
+            // On a full or read-only disk. Readers of the file do not learn which process holds the lock.
             tracing::debug!("the lock `{}` cannot name its holder: {error}", path.display());
         }
         Ok(Lock { _file: Some(file) })

@@ -126,7 +126,7 @@ pub(super) struct Log {
     read_only: bool,
     /// The segments that a compacted one has replaced and that are not deleted yet.
     obsolete: Mutex<Vec<u64>>,
-    /// Whoever reads segments has a clone, so that they are not deleted meanwhile.
+    /// Readers of segments hold a clone, so that the segments are not deleted meanwhile.
     hold: Arc<()>,
 }
 

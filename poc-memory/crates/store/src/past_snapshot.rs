@@ -260,7 +260,7 @@ fn walk_back(
         }
         end = start - 1;
     }
-    // The state that the history begins with is no transaction of a tenant.
+    // The state that the history begins with is not a transaction of a tenant.
     Ok(log.base().filter(|base| base.at <= at).map(|base| (base.seq, base.at)))
 }
 

@@ -38,7 +38,7 @@ impl ReadOnlyCause {
         match self {
             ReadOnlyCause::Damage(_) => DAMAGED_HINT,
             ReadOnlyCause::Disk(_) => {
-                "make room, or see to the disk: writes are taken again without a restart; everything acknowledged is safe"
+                "make room, or check the disk: writing resumes without a restart; everything acknowledged is safe"
             }
             ReadOnlyCause::Failure(_) => "start again; everything acknowledged is safe",
         }

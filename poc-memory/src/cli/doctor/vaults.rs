@@ -34,7 +34,7 @@ fn read(vault: &VaultStatus) -> CheckResult {
         (FolderState::Missing, ..) => result(CheckState::Warning)
             .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove '{name}'`")),
         (_, 1.., _) => result(CheckState::Warning).hint(format!(
-            "the daemon takes the changes; without one, `poc-memory vault sync '{name}'` does"
+            "a running daemon follows the changes; without one, run `poc-memory vault sync '{name}'`"
         )),
         (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
             "`{}`: {}; `poc-memory vault status '{name}'` lists all",

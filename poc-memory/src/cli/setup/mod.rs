@@ -83,8 +83,10 @@ impl LocalCommand for Setup {
             false => self.assistants.clone(),
         };
         if assistants.is_empty() {
-            return Err(Error::not_found("no assistant is installed that `setup` knows")
-                .hint(format!("name one: {}; `poc-memory mcp config` serves others", Assistant::names())));
+            return Err(Error::not_found("no assistant is installed that `setup` knows").hint(format!(
+                "name one of {}; for others, see `poc-memory mcp config`",
+                Assistant::names()
+            )));
         }
         let plan = Plan::of(session, &assistants, !self.no_hooks)?;
         let mut output = SetupOutput {
@@ -151,7 +153,7 @@ fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
         session.say(&change.diff)?;
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Error::new(Code::Rejected, "nobody can be asked: standard input is no terminal")
+        return Err(Error::new(Code::Rejected, "nobody can be asked: standard input is not a terminal")
             .hint("`--yes` writes the changes, `--dry-run` only shows them"));
     }
     let question =

@@ -84,7 +84,7 @@ impl LocalCommand for SetupModel {
             None => PROVIDERS.into_iter().filter(wanted).collect(),
         };
         let found: Vec<FoundProvider> =
-            names.iter().map(|name| look(&config, name, self.id.as_deref())).collect();
+            names.iter().map(|name| find_provider(&config, name, self.id.as_deref())).collect();
         let mut output = SetupModelOutput { found, chosen: None, millis: None, change: None, written: false };
         let candidate = output.found.iter().filter(|provider| provider.problem.is_none());
         let candidate =
@@ -93,7 +93,7 @@ impl LocalCommand for SetupModel {
         else {
             return match self.dry_run {
                 true => Ok(output),
-                false => Err(none(&output.found)),
+                false => Err(no_model(&output.found)),
             };
         };
         output.chosen = Some(format!("{provider}/{id}"));
@@ -163,7 +163,7 @@ impl FoundProvider {
 }
 
 /// Looks for a provider. A server on this machine is asked for its models; for one elsewhere a key must be set.
-fn look(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
+fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
     let mut found = FoundProvider { provider: provider.to_owned(), models: Vec::new(), problem: None };
     let mut asked = config.clone();
     let model = json!({ "provider": provider, "id": id.unwrap_or("any") });
@@ -197,7 +197,7 @@ fn look(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
 }
 
 /// The error if nothing can be used.
-fn none(found: &[FoundProvider]) -> Error {
+fn no_model(found: &[FoundProvider]) -> Error {
     let usable: Vec<&str> = found
         .iter()
         .filter(|provider| provider.problem.is_none())

@@ -28,7 +28,7 @@ impl SettingsFile {
     /// The text with all changes made.
     ///
     /// # Errors
-    /// `invalid_config` when the file cannot be read as its syntax, or has something else where a change belongs.
+    /// `invalid_config` when the file is not valid JSON or TOML, or has a value of another kind where a change belongs.
     pub(super) fn with_edits(&self, text: &str) -> Result<String> {
         self.edit(text, |text, edit| match self.syntax {
             Syntax::Json => json_file::set(text, edit),

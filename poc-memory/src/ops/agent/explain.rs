@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Past runs listed.
-const TOLD: usize = 5;
+const PAST_RUNS: usize = 5;
 
 /// Explain whether an agent would run now on the notes of one tenant, and if not, why: its schedule, what each stage of its pipeline
 /// returns, which notes are stale, what it may do, what a run would cost, and how the last runs ended.
@@ -168,7 +168,7 @@ impl Op for AgentExplain {
             costs: None,
             failures: state.failures(),
             pause_after: 0,
-            past: ledger::rows(memory, Some(name), TOLD)?
+            past: ledger::rows(memory, Some(name), PAST_RUNS)?
                 .into_iter()
                 .filter(|run| ledger::is_visible(memory, run))
                 .map(|run| history::row(memory, run))

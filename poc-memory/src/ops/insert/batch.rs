@@ -28,7 +28,7 @@ position; the others are stored. If a line cannot be parsed, nothing is stored";
 #[serde(transparent)]
 pub(super) struct BatchNotes(Vec<Insert>);
 
-/// What became of one note of a batch.
+/// The result for one note of a batch.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct InsertedNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ impl BatchNotes {
                 .field("notes"));
         }
         if let Some(place) = self.0.iter().position(|note| note.notes.is_some()) {
-            return Err(Error::invalid("a note has notes of its own")
+            return Err(Error::invalid("a note in the list has the field `notes`")
                 .hint("give all notes in one list")
                 .field(format!("notes[{place}].notes")));
         }

@@ -102,7 +102,7 @@ fn an_invalid_batch_is_refused_and_stores_nothing() {
     write the fields into each of the `notes`
     ");
     insta::assert_snapshot!(refused(json!({"notes": [good, {"notes": [good]}]})), @r"
-    notes[1].notes: a note has notes of its own
+    notes[1].notes: a note in the list has the field `notes`
     give all notes in one list
     ");
     insta::assert_snapshot!(refused(many(10_001)), @r"

@@ -54,7 +54,7 @@ pub(crate) fn lag(vault: &VaultStatus) -> String {
     };
     match (vault.state, vault.behind) {
         (FolderState::Missing, _) => "folder missing".into(),
-        (_, 0) => format!("in step{refused}"),
+        (_, 0) => format!("up to date{refused}"),
         (_, behind) => format!("{} behind{refused}", plural(behind, "file")),
     }
 }

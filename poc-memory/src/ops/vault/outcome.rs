@@ -51,7 +51,7 @@ pub(super) struct VaultSyncOutcome {
     expired: u64,
     /// Symbolic links out of the folder.
     outside: u64,
-    /// Files that changed while they were read. The next sync takes them.
+    /// Files that changed while they were read. The next sync reads them.
     busy: u64,
     /// Why the vault could not be synchronised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ impl VaultSyncOutcome {
         if self.busy > 0 {
             let _ = writeln!(
                 text,
-                "left out   files that were being written: {}; the next sync takes them",
+                "left out   files that were being written: {}; the next sync reads them",
                 self.busy
             );
         }

@@ -15,7 +15,7 @@ pub(crate) struct VaultSyncRequest {
     #[arg(value_name = "VAULT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vault: Option<String>,
-    /// Believe that all files of a folder without any were deleted, and retire their notes
+    /// If the folder is empty, retire the notes of the files that were in it
     #[arg(long)]
     #[serde(default)]
     emptied: bool,

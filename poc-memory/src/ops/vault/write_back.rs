@@ -15,7 +15,7 @@ pub(crate) struct VaultWriteBack {
     /// Name or folder of the vault
     #[arg(value_name = "VAULT")]
     vault: String,
-    /// Write nothing any more; what was written stays
+    /// Stop writing; what was written stays
     #[arg(long)]
     #[serde(default)]
     off: bool,

@@ -191,7 +191,7 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
     Ok(survey)
 }
 
-/// Whether an agent has enough stale nodes to run and some of its backlog are among `nodes`, which changed. A changed
+/// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed. A changed
 /// node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads what is before it. Uses
 /// the indexes as they are, without waiting for pending updates.
 pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {

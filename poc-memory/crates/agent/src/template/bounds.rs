@@ -37,13 +37,13 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
             _ if word.starts_with("end") => blocks = blocks.saturating_sub(1),
             _ => {}
         }
-        // Said once: what follows it is deep, too.
+        // Reported once, because everything inside is too deep as well.
         if blocks == MAX_NESTING + 1 && !word.starts_with("end") && !is_too_deep {
             is_too_deep = true;
             refuse(format!("more than {MAX_NESTING} blocks are nested"), "use fewer blocks");
         }
         if bracket_depth(&bare) > MAX_NESTING {
-            refuse(format!("more than {MAX_NESTING} brackets are nested in a tag"), "write it flat");
+            refuse(format!("more than {MAX_NESTING} brackets are nested in a tag"), "use fewer brackets");
         }
         match word {
             "set_global" | "filter" | "component" | "endset" => {

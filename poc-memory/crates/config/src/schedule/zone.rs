@@ -58,8 +58,8 @@ pub(super) fn offset(at: Timestamp, zone: Tz) -> Option<i64> {
     Some(shown(at, zone)?.and_utc().timestamp_millis() - at.0)
 }
 
-/// At most this far apart, two instants with the same offset have no change between them: zones keep an offset for weeks.
-/// Only Morocco changes it for the month of Ramadan.
+/// Milliseconds. Two instants with the same offset that are at most this far apart have no change between them, because
+/// zones keep an offset for weeks. The shortest such period is the month of Ramadan in Morocco.
 const STEP: i64 = 14 * 86_400_000;
 
 /// The first instant after `from`, up to `until`, with another offset than at `from`.
@@ -91,7 +91,7 @@ pub(super) fn last_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option
     Some(None)
 }
 
-/// The first instant after `low` whose offset is not `before` as at `low`, as at `high` it is not.
+/// The first instant after `low` whose offset is not `before`. The offset is `before` at `low` and another one at `high`.
 fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<Timestamp> {
     while high - low > 1 {
         let middle = low + (high - low) / 2;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The folder, beside the store, in which a restored profile is prepared.
 const STAGING: &str = "restore.partial";
 
-/// The state that is wanted.
+/// The state to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestorePoint {
     /// The newest generation, whole.
@@ -236,7 +236,7 @@ fn place(
         skipped: Vec::new(),
     };
     let placed = copy(generation, manifest, seq, &staging, callbacks)
-        .and_then(|()| prove(&staging.join("store"), &mut report))
+        .and_then(|()| check_restored(&staging.join("store"), &mut report))
         .and_then(|()| {
             // Again, because copying takes time.
             require_no_store(target)?;
@@ -290,8 +290,8 @@ fn changed(path: &Path) -> Error {
 }
 
 /// Opens the restored store, compares the graph with the records of every tenant, and closes it.
-fn prove(folder: &Path, report: &mut RestoreReport) -> Result<()> {
-    // Without indexes, no embedder is asked for.
+fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
+    // Without indexes, no embedder is needed.
     let store = Store::open(folder, "", Vec::new())?;
     let wrong = |what: String| Error::internal(format!("the restored store does not answer: {what}"));
     if let Some(damage) = store.damage().or(store.recovery().notes.first().map(String::as_str)) {

@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The first transaction that no segment has, if the segments are not those of one log from its beginning.
+/// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
 fn gap(manifest: &BackupManifest) -> Option<String> {
     // A compacted log begins with the state after its base, in as many transactions as that takes.
     let first = manifest.log.first().map_or(1, |segment| segment.first);

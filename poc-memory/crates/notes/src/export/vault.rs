@@ -64,7 +64,7 @@ fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>>
     Ok(links)
 }
 
-/// A file with its note as it is now.
+/// The text of a file with the present contents of its note.
 fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String> {
     let changes = changes(&Properties::of(note), &frame.imported, links);
     if changes.is_empty() {

@@ -47,7 +47,7 @@ const NAME: &str = "transcripts";
 /// Captures run one at a time: two of the same transcript would store the same turns.
 static RUNNING: Mutex<()> = Mutex::new(());
 
-/// The assistant that wrote a transcript; `None` if it is no transcript or not readable.
+/// The assistant that wrote a transcript; `None` if it is not a transcript or not readable.
 pub fn assistant_of(transcript: &Path) -> Option<Assistant> {
     let file = SourceFile::at(transcript, transcript.display().to_string()).ok()?;
     transcripts::assistant_of(&file.sample().ok()?)
@@ -62,7 +62,7 @@ pub fn session_key(assistant: Assistant, session: &str) -> String {
 /// file.
 ///
 /// # Errors
-/// `not_found` if the file does not exist, `invalid_argument` if it is no regular file or no transcript. Turns that
+/// `not_found` if the file does not exist, `invalid_argument` if it is not a regular file or not a transcript. Turns that
 /// cannot be stored are in the report; if another writer changed one in between, the next call tries again.
 pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> Result<CaptureReport> {
     let _running = RUNNING.lock();
@@ -78,7 +78,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     let assistant = match &position {
         Some(position) => position.assistant,
         None => transcripts::assistant_of(&file.sample()?).ok_or_else(|| {
-            Error::invalid("it is no transcript of Claude Code or Codex")
+            Error::invalid("it is not a transcript of Claude Code or Codex")
                 .hint("`poc-memory import` reads other formats")
                 .file(transcript.display().to_string())
         })?,

@@ -105,7 +105,7 @@ fn path_link(url: &str) -> Option<NoteLink> {
         .then(|| NoteLink { is_path: true, ..NoteLink::from(without_extension(&path).to_owned()) })
 }
 
-/// A path of a note as keys are made of it: without the extension, except that of a canvas.
+/// The path of a file as keys have it: without the extension of Markdown.
 pub(crate) fn without_extension(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((stem, extension)) if ["md", "markdown"].contains(&extension.to_lowercase().as_str()) => stem,
@@ -113,7 +113,7 @@ pub(crate) fn without_extension(path: &str) -> &str {
     }
 }
 
-/// The path of a link that starts at the folder of a file, from the folder of the vault on. `None` if it leads out.
+/// The path in the vault of a link that is relative to the folder of a file. `None` if it leads out of the vault.
 pub(crate) fn joined(file: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = match link.starts_with('/') {
         true => Vec::new(),

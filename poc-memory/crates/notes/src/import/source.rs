@@ -106,7 +106,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
         import.report.skipped.add("symbolic links out of the folder", 0);
     }
     for _ in 0..found.special {
-        import.report.skipped.add("files that are no regular files", 0);
+        import.report.skipped.add("files that are not regular files", 0);
     }
     import.files = found.files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();

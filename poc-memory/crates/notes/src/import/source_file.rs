@@ -170,7 +170,7 @@ impl Sample {
         lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The first character that is no space.
+    /// The first character that is not a space.
     pub(super) fn first(&self) -> Option<char> {
         self.text()?.trim_start().chars().next()
     }

@@ -87,7 +87,7 @@ fn a_name_belongs_to_one_note() {
     let derived = memory.insert(Draft { title: Some("Soup".into()), ..draft("A third soup.") }).unwrap();
     assert_eq!(derived.key, "soup-2");
     insta::assert_snapshot!(describe(&forget(&memory, "soup", "bread").unwrap_err()), @"
-    not_found: `forget`: `bread` is no former key of `lentil soup`
+    not_found: `forget`: `bread` is not a former key of `lentil soup`
     its former keys: soup
     ");
     assert_eq!(forget(&memory, "lentil soup", "soup").unwrap().node.aliases, Vec::<String>::new());

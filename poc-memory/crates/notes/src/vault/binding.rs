@@ -54,7 +54,7 @@ pub(super) struct VaultFile {
     /// What the file says.
     pub(super) digest: FileDigest,
     /// Whether the note was made from the file, or from an earlier import of it. Otherwise it existed with the same
-    /// text, and is not the file's to change.
+    /// text, and changes of the file do not change it.
     pub(super) is_own: bool,
     /// Whether the properties of the note come from this file: the first of the files with the text.
     pub(super) is_source: bool,
@@ -146,10 +146,10 @@ pub fn bound_folder(memory: &Memory, path: &Path) -> Result<Option<VaultBinding>
     Ok(bindings(memory)?.into_iter().find(|vault| path.starts_with(&vault.folder)))
 }
 
-/// Binds a folder. Without a name, it gets that of the folder.
+/// Binds a folder. Without `name`, the vault gets the name of the folder.
 ///
 /// # Errors
-/// `invalid_argument` if it is no folder, `conflict` if it is bound, is in a bound folder or contains one.
+/// `invalid_argument` if it is not a folder, `conflict` if it is bound, is in a bound folder or contains one.
 pub fn add(memory: &Memory, folder: &Path, name: Option<&str>, write_back: bool) -> Result<VaultBinding> {
     let given = folder.display();
     let folder = folder.canonicalize().map_err(|error| {
@@ -173,12 +173,12 @@ pub fn add(memory: &Memory, folder: &Path, name: Option<&str>, write_back: bool)
     let is_taken = |name: &str| vaults.iter().any(|vault| vault.name == name);
     let name = match name.map(|name| name.split_whitespace().collect::<Vec<_>>().join(" ")) {
         Some(name) if name.is_empty() || name.contains('/') => {
-            return Err(Error::invalid(format!("`{name}` is no name of a vault"))
+            return Err(Error::invalid(format!("`{name}` is not a valid name of a vault"))
                 .hint("give one without `/`")
                 .field("name"));
         }
         Some(name) if is_taken(&name) => {
-            return Err(Error::conflict(format!("there is a vault `{name}` already"))
+            return Err(Error::conflict(format!("a vault `{name}` already exists"))
                 .hint("give another name")
                 .field("name"));
         }
@@ -207,11 +207,11 @@ pub fn set_write_back(memory: &Memory, vault: &VaultBinding, write_back: bool) -
 fn check_disjoint(vault: &VaultBinding, folder: &Path) -> Result<()> {
     let (name, bound) = (&vault.name, vault.folder.display());
     let error = if *folder == vault.folder {
-        Error::conflict(format!("the folder is the vault `{name}` already"))
+        Error::conflict(format!("the folder is already bound as the vault `{name}`"))
             .hint(format!("`poc-memory vault sync '{name}'` synchronises it now"))
     } else if folder.starts_with(&vault.folder) {
         Error::conflict(format!("the folder is in the vault `{name}` (`{bound}`), which contains its notes"))
-            .hint("nothing is left to do: subfolders are synchronised with their vault")
+            .hint("nothing needs to be done: subfolders are synchronised with their vault")
     } else if vault.folder.starts_with(folder) {
         Error::conflict(format!("the folder contains the vault `{name}` (`{bound}`)")).hint(format!(
             "first `poc-memory vault remove '{name}'`: its notes stay, and the new vault takes them over"
@@ -237,7 +237,7 @@ fn check_apart(paths: &Paths, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether the way from a folder to a path leads through a hidden folder, which no scan enters.
+/// Whether a path below a folder contains a hidden part, which no scan enters.
 fn is_hidden_below(path: &Path, folder: &Path) -> bool {
     let below = path.strip_prefix(folder).unwrap_or(path);
     below.iter().any(|part| part.to_string_lossy().starts_with('.'))

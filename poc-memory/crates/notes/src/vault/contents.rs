@@ -84,7 +84,7 @@ impl VaultSync<'_> {
                         self.refuse(&group, error);
                         continue;
                     }
-                    None => return Err(Error::internal("a file of the vault got lost")),
+                    None => return Err(Error::internal("a file of the vault was not prepared")),
                 },
             };
             chunk.push(ReadyGroup { group, read, before, prepared });
@@ -152,7 +152,7 @@ impl VaultSync<'_> {
     fn draft(&self, path: &str, file: &ReadFile, known: Option<&Node>, before: Option<&FileDigest>) -> Draft {
         let mut draft = file.note.draft.clone();
         match known {
-            // What others made of the note stays while the file says the same.
+            // Changes by others stay while the content of the file is the same.
             Some(node) if before.is_some_and(|before| before.content == file.digest.content) => {
                 draft = Draft { title: None, body: None, keywords: None, ..draft };
                 draft.key = Some(node.key.clone());
@@ -248,7 +248,7 @@ impl VaultSync<'_> {
         if node.aliases.len() > before { tx.put_node(&node) } else { Ok(()) }
     }
 
-    /// Whether a note that was stored before was imported from these files, and no file of a vault is its own.
+    /// Whether an existing note was imported from these files, and belongs to no vault yet.
     pub(super) fn may_adopt(&self, tx: &Tx<'_>, id: NodeId, paths: &[String]) -> Result<bool> {
         if self.others.contains(&id) {
             return Ok(false);
@@ -268,7 +268,7 @@ impl VaultSync<'_> {
         })
     }
 
-    /// Lets notes whose files now have the text of another file be replaced by the note of that text.
+    /// Replaces the notes whose files now have the text of another file by the note of that text.
     pub(super) fn merge(&mut self) -> Result<()> {
         let others = self.nodes_of_other_vaults()?;
         for (old, group) in self.plan.merged.clone() {

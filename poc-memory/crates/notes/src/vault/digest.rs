@@ -10,7 +10,7 @@ use poc_graph::{Category, content_hash, normal_key, one_line, title_of};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What a file says.
+/// The contents of a file, as far as a sync compares them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FileDigest {
     /// BLAKE3 of the bytes.
@@ -105,7 +105,7 @@ pub(super) fn read(
     Ok(ReadFile { digest, note })
 }
 
-/// Takes the links out that write-back has added: they are edges of their own already.
+/// Removes the links that write-back has added, because they are edges already.
 fn take_written(note: &mut VaultNote) -> WrittenProperties {
     let mut written = WrittenProperties::default();
     note.links.retain(|link| {

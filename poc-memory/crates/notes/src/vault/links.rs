@@ -1,4 +1,4 @@
-//! Makes the links of the files edges, and removes edges that no file makes any more.
+//! Creates edges for the links of the files, and removes edges whose links no file has any more.
 //!
 //! Only edges with the provenance of the vault are removed: those of people and agents stay.
 
@@ -14,11 +14,11 @@ use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
 use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The edges of notes of the vault: what is to be between two notes, with its reason.
+/// The edges that the files ask for, by source: kind and target, with the reason.
 pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
-/// A name that a link uses.
-enum Resolved {
+/// What the name in a link leads to: a note, several candidates, or nothing.
+enum LinkTarget {
     Note(NodeId),
     Several(BTreeSet<String>),
     None,
@@ -112,7 +112,7 @@ impl VaultSync<'_> {
     }
 }
 
-/// The edges that the files make, and the links that are no edges.
+/// The edges that the files make, and the links that lead to no single note.
 fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
     let view = sync.memory.store.view();
     let live: Vec<(&String, &VaultFile, NodeId)> = sync
@@ -129,15 +129,15 @@ fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<
     for (path, record, node) in &live {
         for link in &record.digest.links {
             let from = match &link.from {
-                None => Resolved::Note(*node),
+                None => LinkTarget::Note(*node),
                 Some(from) => names.resolve(path, &NoteLink::from(from.clone()))?,
             };
             match (from, names.resolve(path, link)?) {
-                (Resolved::Note(src), Resolved::Note(dst)) if src != dst => {
+                (LinkTarget::Note(src), LinkTarget::Note(dst)) if src != dst => {
                     let reason = link.reason.clone();
                     edges.entry(src).or_default().entry((EdgeKind::Link, dst)).or_insert(reason);
                 }
-                (Resolved::Several(candidates), _) | (_, Resolved::Several(candidates)) => {
+                (LinkTarget::Several(candidates), _) | (_, LinkTarget::Several(candidates)) => {
                     let candidates = candidates.into_iter().collect();
                     ambiguous.push(AmbiguousLink {
                         file: (*path).clone(),
@@ -145,7 +145,7 @@ fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<
                         candidates,
                     });
                 }
-                (Resolved::None, _) | (_, Resolved::None) => {
+                (LinkTarget::None, _) | (_, LinkTarget::None) => {
                     unresolved.push(UnresolvedVaultLink { file: (*path).clone(), link: link.target.clone() });
                 }
                 _ => {}
@@ -198,11 +198,11 @@ impl<'a> LinkNames<'a> {
     }
 
     /// The note that a link of a file means: tried as written, then without its heading.
-    fn resolve(&self, file: &str, link: &NoteLink) -> Result<Resolved> {
+    fn resolve(&self, file: &str, link: &NoteLink) -> Result<LinkTarget> {
         let target = link.target.as_str();
         let whole = self.resolve_name(file, target, link.is_path)?;
         let short = without_heading(target);
-        if matches!(whole, Resolved::None) && short != target {
+        if matches!(whole, LinkTarget::None) && short != target {
             return self.resolve_name(file, short, link.is_path);
         }
         Ok(whole)
@@ -210,37 +210,37 @@ impl<'a> LinkNames<'a> {
 
     /// The note with a name: the file with the path; the only file whose path ends so, or the one in the same folder; the
     /// only file with the alias; any other note with the key, a former key, or as the last part of its key.
-    fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<Resolved> {
+    fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<LinkTarget> {
         let is_relative = is_path || target.starts_with("./") || target.starts_with("../");
         if is_relative && let Some(path) = joined(file, target) {
             let in_any_case = || self.any_case.get(&folded(&path)).map(|found| unique(file, found));
-            match self.path(&path).map(Resolved::Note).or_else(in_any_case) {
+            match self.path(&path).map(LinkTarget::Note).or_else(in_any_case) {
                 Some(found) => return Ok(found),
                 None => {
                     // The file was moved, and its note has this path as a former key.
                     if let Some(node) =
                         self.store.find_key(&normal_key(&path))?.filter(|node| self.is_live(*node))
                     {
-                        return Ok(Resolved::Note(node));
+                        return Ok(LinkTarget::Note(node));
                     }
                 }
             }
         }
         let target = without_extension(target.trim_start_matches(['.', '/']));
         if let Some(node) = self.path(target) {
-            return Ok(Resolved::Note(node));
+            return Ok(LinkTarget::Note(node));
         }
         let whole = folded(target);
         for found in
             [self.any_case.get(&whole).cloned(), self.ending(&whole), self.names.get(&whole).cloned()]
         {
             match found.map(|found| unique(file, &found)) {
-                None | Some(Resolved::None) => {}
+                None | Some(LinkTarget::None) => {}
                 Some(resolved) => return Ok(resolved),
             }
         }
         if let Some(node) = self.store.find_key(&normal_key(target))?.filter(|node| self.is_live(*node)) {
-            return Ok(Resolved::Note(node));
+            return Ok(LinkTarget::Note(node));
         }
         let found = self.notes().get(&whole).cloned().unwrap_or_default();
         let found: Vec<(&str, NodeId)> = found.iter().map(|(key, node)| (key.as_str(), *node)).collect();
@@ -285,10 +285,10 @@ impl<'a> LinkNames<'a> {
 }
 
 /// The only note among those found, or the one in the folder of the file.
-fn unique(file: &str, found: &[(&str, NodeId)]) -> Resolved {
+fn unique(file: &str, found: &[(&str, NodeId)]) -> LinkTarget {
     let nodes: BTreeSet<NodeId> = found.iter().map(|(_, node)| *node).collect();
     if let (Some(node), 1) = (nodes.first(), nodes.len()) {
-        return Resolved::Note(*node);
+        return LinkTarget::Note(*node);
     }
     let beside: BTreeSet<NodeId> = found
         .iter()
@@ -296,9 +296,9 @@ fn unique(file: &str, found: &[(&str, NodeId)]) -> Resolved {
         .map(|(_, node)| *node)
         .collect();
     match (beside.first(), beside.len()) {
-        (Some(node), 1) => Resolved::Note(*node),
-        _ if nodes.is_empty() => Resolved::None,
-        _ => Resolved::Several(found.iter().map(|(path, _)| (*path).to_owned()).collect()),
+        (Some(node), 1) => LinkTarget::Note(*node),
+        _ if nodes.is_empty() => LinkTarget::None,
+        _ => LinkTarget::Several(found.iter().map(|(path, _)| (*path).to_owned()).collect()),
     }
 }
 

@@ -54,7 +54,7 @@ impl VaultSync<'_> {
                 for id in chunk {
                     let node = tx.node(*id)?.filter(|node| node.state.is_live() && !others.contains(id));
                     if let Some(node) = node {
-                        end(tx, node, now)?;
+                        expire(tx, node, now)?;
                         count += 1;
                     }
                 }
@@ -241,7 +241,7 @@ impl VaultSync<'_> {
             let gone = group.node.and_then(|node| gone.get(&node)).into_iter().flatten();
             let names = before.iter().map(|(_, record)| &record.name).chain(gone.copied());
             change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
-            // Two copies may give the same name; the record of one that is gone goes all the same.
+            // Two copies may give the same name; the record of a copy that is gone is deleted all the same.
             let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
             // An exchange of names was interrupted.
             let key = group.node.and_then(|node| view.find(node)).map(|ix| view.key(ix));
@@ -266,8 +266,8 @@ impl VaultSync<'_> {
     }
 }
 
-/// Ends a note: no search finds it, and consolidation deletes it for good after a while.
-fn end(tx: &mut Tx<'_>, node: Node, now: Timestamp) -> Result<()> {
+/// Expires a note: no search finds it, and consolidation deletes it for good after a while.
+fn expire(tx: &mut Tx<'_>, node: Node, now: Timestamp) -> Result<()> {
     let (id, version) = (node.id, node.version.saturating_add(1));
     tx.put_node(&Node { state: State::Expired, expires: Some(now), modified: now, version, ..node })?;
     derivation::source_changed(tx, id, now)

@@ -1,7 +1,8 @@
 //! The names that files give to their notes.
 //!
-//! In a vault, the name of a file goes before the former key of another note: `[[a]]` means the file `a.md`, if there is
-//! one. Notes outside of the vault keep their names; a file whose name is taken gets the name of the vault in front.
+//! In a vault, the name of a file takes precedence over the former key of another note: `[[a]]` means the file `a.md`, if
+//! there is one. Notes outside of the vault keep their names; the name of a file that is taken gets the name of the vault
+//! as a prefix.
 
 use super::plan::{Digests, FileGroup};
 use super::report::FileProblem;
@@ -36,7 +37,7 @@ pub(super) fn wanted(
             match owners.get(name) {
                 Some((owner, first)) if *owner != group => {
                     if Some(name) == digest.own_key.as_ref() {
-                        let error = Error::conflict(format!("the key `{name}` is that of `{first}` already"));
+                        let error = Error::conflict(format!("the key `{name}` already belongs to `{first}`"));
                         let error = error.hint("give each file a key of its own").field("key");
                         warnings.push(FileProblem { file: path.clone(), error });
                     }

@@ -137,7 +137,7 @@ impl Matching<'_> {
         true
     }
 
-    /// Gives a note to a group that has changed it, or that is back.
+    /// Gives a note to a group whose text differs from that of the note, or whose files exist again.
     fn give_again(&mut self, group: usize, node: NodeId) -> bool {
         let is_revived = (self.current)(node, false).is_none();
         let given = self.give(group, node, true);
@@ -168,7 +168,7 @@ impl Matching<'_> {
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
                     let is_given = match is_gone {
-                        // Nobody but the deletion of the file has ended it.
+                        // Only if nothing but the deletion of its file has expired it.
                         true => (self.current)(record.node, true)
                             .filter(|node| *node == record.node && record.is_own)
                             .is_some_and(|node| self.give_again(at, node)),
@@ -206,7 +206,7 @@ impl Matching<'_> {
         }
     }
 
-    /// The notes without files, each with its paths: what a new file may have been.
+    /// The notes whose files are gone, each with its former path: what a new file may have been before.
     fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
         let gone = self
             .records

@@ -42,7 +42,7 @@ pub struct VaultReport {
     pub expired: u64,
     /// Symbolic links out of the folder, which were not followed.
     pub outside: u64,
-    /// Files that changed while they were read. The next sync takes them.
+    /// Files that changed while they were read. The next sync reads them.
     pub busy: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct FileProblem {
     pub error: Error,
 }
 
-/// A link to a name that several notes have. It is no edge until the link or one of the names is changed.
+/// A link to a name that several notes have. It becomes an edge when the link or one of the names is changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AmbiguousLink {
     /// The file with the link.

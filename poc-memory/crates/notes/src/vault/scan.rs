@@ -25,7 +25,7 @@ const TEMPLATE_SETTINGS: [(&str, &str); 2] = [
     (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
 ];
 
-/// By what a file is recognised as unchanged without reading it. Times are in nanoseconds since 1970.
+/// Identifies an unchanged file without reading it. Times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStat {
     pub(super) size: u64,
@@ -82,7 +82,7 @@ impl VaultScan {
     /// `unavailable` if the folder itself is not there.
     pub(super) fn of(root: &Path) -> Result<VaultScan> {
         if !root.is_dir() {
-            return Err(Error::unavailable(format!("the folder `{}` is not there", root.display())).hint(
+            return Err(Error::unavailable(format!("the folder `{}` does not exist", root.display())).hint(
                 "nothing was changed; mount or restore the folder, or unbind it with `poc-memory vault remove`",
             ));
         }

@@ -27,7 +27,7 @@ const EMPTY_GRACE: i64 = 10_000_000_000;
 /// How to synchronise.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SyncOptions {
-    /// Whether a folder without any file is believed. Otherwise its notes stay: the disk may not be mounted.
+    /// Whether the notes of a folder without files are retired. Otherwise they stay: the disk may not be mounted.
     pub allow_empty: bool,
 }
 

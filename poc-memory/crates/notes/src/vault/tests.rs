@@ -375,7 +375,7 @@ fn a_folder_is_bound_once() {
     let (code, message) = refused(&world.folder.join("sub"));
     assert!(code == Code::Conflict && message.contains("is in the vault `vault`"), "{message}");
     let (_, message) = refused(&world.folder);
-    assert!(message.contains("is the vault `vault` already"), "{message}");
+    assert!(message.contains("is already bound as the vault `vault`"), "{message}");
     let elsewhere = tempfile::tempdir().unwrap();
     let bound = elsewhere.path().join("notes");
     put(&bound, "c.md", "The third.\n");

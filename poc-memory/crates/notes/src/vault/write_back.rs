@@ -112,7 +112,7 @@ impl VaultSync<'_> {
         let (vault, node) = (self.vault.clone(), self.current(record.node));
         self.memory.store.transact(self.cause("vault write-back"), |tx| {
             put_file(tx, &vault, path, Some(&record))?;
-            // What the note had got from the file before, it has not got from it again.
+            // The note takes nothing from the rewritten file, so the frame keeps what an import set before.
             let before = MarkdownFrame::all(tx, node)?.into_iter().find(|frame| frame.path == path);
             if let (Some(frame), Some(node)) = (frame, tx.node(node)?) {
                 let imported = before.map_or_else(|| Properties::of(&node), |before| before.imported);

@@ -2,7 +2,7 @@
 //!
 //! They are lines of their own: without them, the file is what the person wrote, byte for byte.
 
-use crate::markdown;
+use crate::markdown::{self, BOM};
 use serde::{Deserialize, Serialize};
 
 /// The links that agents and people added to the note.
@@ -12,7 +12,6 @@ pub(super) const REPLACED_BY: &str = "memory-replaced-by";
 
 /// Marks front matter that was not there before.
 const MARK: &str = "# Added by poc-memory";
-const BOM: &str = "\u{FEFF}";
 
 /// What is written into a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One way to go on.
+/// One possible continuation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
     /// The text that takes the place of what was typed.
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_said() {
+    fn the_signature_and_the_expected_value_are_given() {
         let found = complete("all | limit:", 12, &names(), &[]);
         assert!(found.signature.as_deref() == Some("limit:N"), "{found:?}");
         assert!(found.expects.as_deref().unwrap().contains("a whole number from 1"), "{found:?}");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn completed_stages_are_of_the_language() {
+    fn completed_stages_and_fields_can_be_parsed() {
         for def in vocabulary() {
             let (_, items) = at(&format!("{}^", def.word));
             assert!(items.iter().any(|item| item.trim_end_matches(':') == def.word), "{}", def.word);

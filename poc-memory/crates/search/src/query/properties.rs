@@ -19,8 +19,8 @@ impl Pipeline {
         Pipeline { calls, used: self.used.clone() }
     }
 
-    /// The same pipeline without the limits behind its last filter or algorithm: they choose which notes come first, and
-    /// not which are meant.
+    /// The same pipeline without the limits behind its last filter or algorithm. These limits choose which notes come
+    /// first, not which notes the pipeline is about.
     pub fn without_final_limits(&self) -> Pipeline {
         let chooses = |call: &Call| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
         let meant = self.calls.iter().rposition(chooses).unwrap_or(0);

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long an engine that failed is waited for by whoever opens it again.
+/// How long opening an engine again waits for calls that still use the failed one.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where an engine comes from.
@@ -20,7 +20,8 @@ pub(crate) trait EngineSource: Send + Sync {
     /// Opens the engine and brings it to the end of the log.
     fn open(&self) -> Result<Arc<dyn Engine>>;
 
-    /// Makes an engine with the same records that needs nothing from the disk. `why` the other cannot be used.
+    /// Makes an engine with the same records that needs nothing from the disk. `why` says why the other one cannot be
+    /// used.
     fn substitute(&self, why: &str) -> Result<CurrentEngine>;
 }
 
@@ -29,7 +30,8 @@ pub(crate) struct CurrentEngine {
     pub(crate) engine: Arc<dyn Engine>,
     /// Why it takes the place of the real one, if it does.
     pub(crate) substitutes: Option<String>,
-    /// The folder it is in, if that is to be deleted afterwards. The last field, so that this is after it is closed.
+    /// The folder it is in, if that is to be deleted afterwards. The last field, because fields drop in order: the engine
+    /// is closed first.
     pub(crate) _copy: Option<TempDir>,
 }
 
@@ -215,7 +217,7 @@ impl Engine for LazyEngine {
         let scanned = self.read(&mut |engine| {
             let seen = last.clone();
             engine.scan(prefix, &mut |key, value| {
-                // What was passed on before the disk failed is not passed on again.
+                // Records that were passed on before the disk failed are not passed on again.
                 if refused.is_some() || seen.as_deref().is_some_and(|seen| key <= seen) {
                     return Ok(());
                 }

@@ -1,4 +1,4 @@
-//! The simplest engine there can be: what the others are compared with, and what is left when no folder can be written.
+//! The simplest engine: the reference for the tests of the others, and the last resort when no folder can be written.
 
 use super::{Engine, Mark, Put, Visitor};
 use parking_lot::RwLock;
@@ -22,7 +22,7 @@ impl Engine for MemoryEngine {
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        // As in sled, a batch need not wait for whoever scans.
+        // As in sled, a batch need not wait for scans.
         let found: Vec<_> = {
             let records = &self.0.read().records;
             let range = records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));

@@ -2,8 +2,7 @@
 //!
 //! A compacted segment has the state after one transaction, the base, as transactions without before-images. After them
 //! follow the records between the base and the end of the last segment that it replaces, as they were. It takes its place
-//! with one rename: whoever opens the log finds the last compacted segment and ignores every segment that begins before
-//! its end.
+//! with one rename: an open finds the last compacted segment and ignores every segment that begins before its end.
 
 use super::segment::{HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, RecordPosition, STRIDE, Segment, modified_at, segment_path, unreadable};
@@ -176,7 +175,7 @@ impl Log {
         let mut index = self.index.write();
         let is_taken = index.segments.iter().any(|old| old.first == segment.first);
         if is_taken && Arc::strong_count(&self.hold) > 1 {
-            // Whoever reads the segment of this name would find the new one.
+            // A reader of the segment of this name would find the new one.
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         fs::rename(&segment.path, &path)?;

@@ -303,8 +303,8 @@ fn writing_goes_on_without_a_write_that_asks_for_it() {
     assert_eq!(put(&store, 3).seq, 2);
 }
 
-/// Whoever built upon a transaction that is taken back gets its error, and a later transaction with the same number does
-/// not acknowledge it.
+/// A transaction that was built upon one that is taken back gets its error, and a later transaction with the same number
+/// does not acknowledge it.
 #[test]
 fn what_was_built_upon_a_failed_write_fails_with_it() {
     let folder = tempfile::tempdir().unwrap();

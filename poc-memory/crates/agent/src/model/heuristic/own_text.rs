@@ -16,7 +16,7 @@ pub(super) struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    /// A label and a value that is no sentence, such as `Severity: 2`.
+    /// A label and a value that is not a sentence, such as `Severity: 2`.
     fn is_field(&self) -> bool {
         self.label.is_some() && !self.text.trim_end().ends_with(['.', '!', '?', '…'])
     }

@@ -80,7 +80,7 @@ pub(super) fn read_canvas(text: &str, file: &SourceFile<'_>, import: &Import<'_>
     // A new canvas is an empty file.
     let text = if text.trim().is_empty() { "{}" } else { text };
     let canvas: CanvasFile = serde_json::from_str(text).map_err(|error| {
-        Error::invalid(format!("it is no canvas: {error}")).hint("open it in its editor and save it again")
+        Error::invalid(format!("it is not a canvas: {error}")).hint("open it in its editor and save it again")
     })?;
     let paragraphs = canvas.nodes.iter().flat_map(|card| {
         let file = if card.file.is_empty() {

@@ -497,7 +497,7 @@ fn only_regular_files_of_the_folder_are_read() {
         report.skipped.iter().map(|(kind, skipped)| format!("{} {kind}", skipped.count)).collect();
     assert_eq!(
         skipped,
-        ["1 files `.png`", "1 files that are no regular files", "4 symbolic links out of the folder"]
+        ["1 files `.png`", "1 files that are not regular files", "4 symbolic links out of the folder"]
     );
 }
 

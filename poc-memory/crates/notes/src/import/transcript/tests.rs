@@ -471,9 +471,9 @@ fn what_is_no_transcript_is_refused() {
     };
     assert_eq!(
         refused("{\"title\": \"a note\"}\n"),
-        "invalid_argument it is no transcript of Claude Code or Codex"
+        "invalid_argument it is not a transcript of Claude Code or Codex"
     );
-    assert_eq!(refused(""), "invalid_argument it is no transcript of Claude Code or Codex");
+    assert_eq!(refused(""), "invalid_argument it is not a transcript of Claude Code or Codex");
     let nowhere = capture(&memory, Path::new("/nowhere.jsonl"), &CaptureOptions::default()).unwrap_err();
     assert_eq!(nowhere.code.name(), "not_found");
     let folder = capture(&memory, memory.folder(), &CaptureOptions::default()).unwrap_err();

@@ -83,7 +83,7 @@ impl<'a> BlockReader<'a> {
         let before = self.rest.len();
         let (shared, own, length) = (self.number()?, self.number()?, self.number()?);
         if shared > self.key.len() {
-            return Err(damaged("a key shares more than the key before has"));
+            return Err(damaged("a key shares more bytes than the previous key has"));
         }
         self.key.truncate(shared);
         let own = self.take(own)?;

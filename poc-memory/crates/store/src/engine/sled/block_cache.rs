@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The block that a key belongs into.
 #[derive(Clone)]
 pub(super) struct FoundBlock {
-    /// The smallest key that belongs into it.
+    /// The smallest key that belongs to it.
     pub(super) lower: Vec<u8>,
     /// The smallest key of the next block; `None` for the last one.
     pub(super) upper: Option<Vec<u8>>,
