@@ -147,19 +147,37 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     };
     assert!(parts(files(&store)) == parts(before));
     // What was written after the repair is kept too, and can be read.
-    let list = &repair(&world, &["--list"])["put-aside"];
+    let list = world.json(&["doctor", "quarantine", "list"])["parts"].clone();
     let names: Vec<&str> =
         list.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["repair-1", "undone-2"], "{list}");
     assert_eq!((&list[0]["changes"], list[1]["range"][0].as_u64()), (&0.into(), Some(1)), "{list}");
-    let notes = repair(&world, &["--show", "undone-2"])["notes"].clone();
+    let notes = world.json(&["doctor", "quarantine", "show", "undone-2"])["notes"].clone();
     let titles: Vec<&str> =
         notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();
     assert!(titles.contains(&"New") && titles.contains(&"Harbour 3"), "{titles:?}");
-    let missing = world.run(&["repair", "--show", "nothing"]);
+    let missing = world.run(&["doctor", "quarantine", "show", "nothing"]);
     assert!(
         missing.status != 0 && missing.stderr.contains("does not contain `nothing`"),
         "{}",
         missing.stderr
     );
+    // And restored, once the store can be written again.
+    assert_ne!(world.run(&["doctor", "quarantine", "restore", "undone-2"]).status, 0);
+    repair(&world, &["--from", "records", "--yes"]);
+    world.start_daemon();
+    for dry_run in [true, false] {
+        let mut command = vec!["doctor", "quarantine", "restore", "undone-2"];
+        command.extend(dry_run.then_some("--dry-run"));
+        let restored = world.json(&command);
+        assert_eq!(restored["restored"], serde_json::json!(["new"]), "{restored}");
+        assert_eq!((&restored["present"], &restored["conflicts"][0]), (&6.into(), &Value::Null), "{restored}");
+        assert_eq!(world.run(&["get", "new"]).status, i32::from(dry_run));
+    }
+    assert_eq!(world.json(&["search", "Accepted"])["hits"][0]["key"], "new");
+    let again = world.json(&["doctor", "quarantine", "restore", "undone-2"]);
+    assert_eq!((&again["restored"][0], &again["present"]), (&Value::Null, &7.into()), "{again}");
+    world.json(&["undo"]);
+    assert_eq!(world.run(&["get", "new"]).status, 1);
+    world.stop_daemon();
 }

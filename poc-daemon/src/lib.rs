@@ -27,6 +27,7 @@ mod throttle;
 mod transcript_queue;
 mod transcripts;
 mod vaults;
+mod verification;
 mod watch;
 
 use clap::Parser;

@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{
     checkpoint, compaction, log, notifications, opening, pools, refresh, schedule, service_manager,
-    transcripts, vaults, watch,
+    transcripts, vaults, verification, watch,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -98,6 +98,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             synced,
             saved,
             compacted,
+            verified,
             told,
             notified,
             served,
@@ -110,6 +111,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "vaults", vaults::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
+            task(&shared, "verification", verification::run(shared.clone())),
             task(&shared, "notifications", notifications::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
@@ -122,6 +124,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(synced)
             .and(saved)
             .and(compacted)
+            .and(verified)
             .and(told)
             .and(notified)
             .and(served)

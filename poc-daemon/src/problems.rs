@@ -5,7 +5,7 @@ use poc_agent::pause::Paused;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
 use poc_graph::error::Result;
-use poc_notes::freshness;
+use poc_notes::{freshness, verification};
 use std::collections::BTreeMap;
 
 /// Less free space than this is a problem: a checkpoint and a segment of the log need about a third of it.
@@ -28,6 +28,7 @@ pub(crate) fn find(shared: &Shared) -> Problems {
     let mut found =
         Problems { problems: freshness::read_only(memory).into_iter().collect(), ..Problems::default() };
     found.problems.extend(low_space(shared));
+    found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
     for (name, entry) in &catalog.agents {
         let paused = match ledger::state(memory, name) {

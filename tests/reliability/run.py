@@ -1,56 +1,60 @@
 """Runs the tests that hold the promises of RELIABILITY.md and prints a table: `run.py quick|full [R1 R2 …]`.
 
-`just reliability` calls it. The table is also written to target/reliability/FORM.json. The exit status is 0 if all
-tests passed and every planted bug was caught.
+`just reliability` calls it. Options: `--seed=N` for the random tests (1 if missing), `--count=N` for how often the
+selected promises are tried, instead of the number of the form. The table is also written to
+target/reliability/FORM.json. The exit status is 0 if all tests passed and every planted bug was caught.
 """
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from binaries import TestBinary, build
 from planted import catch_planted_bugs
 from promises import PROMISES, Promise
 
 ROOT = Path(__file__).resolve().parents[2]
-SUMMARY = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed")
-TEST = re.compile(r"^test (\S+) (?:- should panic )?\.\.\. (\w+)", re.MULTILINE)
 
 
-def run(promise: Promise, form: str) -> dict:
+def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str], full: bool) -> dict:
     """Runs the tests of a promise. Fails for a name that matches no test, because a renamed test would be missed."""
-    environment = promise.full if form == "full" else promise.quick
-    filters = promise.tests + (promise.ignored if form == "full" else [])
-    options = ["--include-ignored"] if form == "full" and promise.ignored else []
+    filters = promise.tests + (promise.ignored if full else [])
     started = time.monotonic()
-    ran = subprocess.run(
-        ["cargo", "test", "--release", "--workspace", "--no-fail-fast", "--", *filters, *options],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    names = dict(TEST.findall(ran.stdout))
-    counts = [tuple(map(int, pair)) for pair in SUMMARY.findall(ran.stdout)]
-    passed, failed = (sum(column) for column in zip(*counts)) if counts else (0, 0)
-    unmatched = [part for part in filters if not any(part in name for name in names)]
-    row = {
+    passed, failed, matched = 0, [], set()
+    for binary in binaries:
+        own = binary.matching(filters)
+        if not own:
+            continue
+        matched.update(part for part in filters if any(part in name for name in own))
+        outcomes, output = binary.run(own, os.environ | environment, ignored=full and bool(promise.ignored))
+        passed += sum(outcome == "ok" for outcome in outcomes.values())
+        wrong = sorted(name for name, outcome in outcomes.items() if outcome == "FAILED")
+        failed += wrong
+        if wrong or not outcomes:
+            failed += [] if outcomes else [f"{binary.path.name} gave no result"]
+            print(output[-6000:], file=sys.stderr)
+    unmatched = [part for part in filters if part not in matched]
+    return {
         "promise": promise.name,
         "text": promise.text,
         "environment": environment,
         "tests": passed,
-        "failed": sorted(name for name, outcome in names.items() if outcome == "FAILED"),
+        "failed": failed,
         "unmatched": unmatched,
         "seconds": round(time.monotonic() - started, 1),
-        "holds": ran.returncode == 0 and failed == 0 and passed > 0 and not unmatched,
+        "holds": passed > 0 and not failed and not unmatched,
     }
-    if not row["holds"]:
-        print(ran.stdout[-4000:], ran.stderr[-4000:], file=sys.stderr)
-    return row
+
+
+def environment_of(promise: Promise, form: str, seed: int, count: int | None) -> dict[str, str]:
+    """How often, and with which seed, the tests of a promise try."""
+    counts = promise.full if form == "full" else promise.quick
+    if count is not None:
+        counts = {name: str(count) for name in promise.full}
+    return {"PROPTEST_RNG_SEED": str(seed)} | counts
 
 
 def show(row: dict) -> str:
@@ -67,7 +71,8 @@ def show(row: dict) -> str:
 
 def main() -> int:
     """Runs the promises that the arguments select."""
-    form, *wanted = sys.argv[1:] or ["quick"]
+    options = dict(word[2:].split("=", 1) for word in sys.argv[1:] if word.startswith("--") and "=" in word)
+    form, *wanted = [word for word in sys.argv[1:] if not word.startswith("--")] or ["quick"]
     if form not in ("quick", "full"):
         print("the form is `quick` or `full`", file=sys.stderr)
         return 2
@@ -76,12 +81,22 @@ def main() -> int:
         if name not in known:
             print(f"there is no promise `{name}`; there are {', '.join(known)}", file=sys.stderr)
             return 2
+    unknown = [name for name in options if name not in ("seed", "count")]
+    if unknown or not all(value.isdecimal() for value in options.values()):
+        print("the options are `--seed=N` and `--count=N`", file=sys.stderr)
+        return 2
+    seed, count = int(options.get("seed", "1")), options.get("count")
+    started = time.monotonic()
     rows = []
-    for promise in PROMISES:
-        if not wanted or promise.name in wanted:
-            rows.append(run(promise, form))
-            print(show(rows[-1]), flush=True)
-    # Each planted bug is compiled, which takes minutes.
+    selected = [promise for promise in PROMISES if not wanted or promise.name in wanted]
+    binaries = build(ROOT, ["--workspace", "--lib", "--bins", "--tests"]) if selected else []
+    built = time.monotonic() - started
+    for promise in selected:
+        environment = environment_of(promise, form, seed, int(count) if count else None)
+        rows.append(run(promise, binaries, environment, form == "full"))
+        print(show(rows[-1]), flush=True)
+    print(f"built in {built:.0f} s, ran in {time.monotonic() - started - built:.0f} s", flush=True)
+    # A copy of the source is compiled, which takes minutes.
     if "R3" in wanted or (form == "full" and not wanted):
         rows.append(catch_planted_bugs(ROOT))
         print(show(rows[-1]), flush=True)

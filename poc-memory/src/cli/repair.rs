@@ -6,15 +6,15 @@ use crate::ops::plural;
 use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
-use poc_store::{Repair, RepairOption, RepairSource, notes_put_aside, put_aside, undo_repair};
+use poc_store::{Repair, RepairOption, RepairSource, undo_repair};
 use serde::Serialize;
 
 /// Repair a damaged store
 ///
 /// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what each
 /// choice keeps and loses, and changes nothing. With a choice and `--yes`, the store is made whole from it. What is
-/// replaced is moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings it back. No daemon
-/// may run, except for `--list` and `--show`.
+/// replaced is moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings it back, and
+/// `doctor quarantine` shows what is there and restores single parts. No daemon may run.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
@@ -24,12 +24,6 @@ pub(super) struct RepairStore {
     /// Bring back what the last repair replaced
     #[arg(long)]
     undo: bool,
-    /// List what earlier opens and repairs have moved to `quarantine/`
-    #[arg(long, conflicts_with_all = ["from", "undo"])]
-    list: bool,
-    /// Show the notes that a part of `quarantine/` contains
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "undo", "list"])]
-    show: Option<String>,
     /// Change the store
     #[arg(long, short)]
     yes: bool,
@@ -89,28 +83,6 @@ pub(super) struct RepairChoice {
     lost_changes: Vec<(u64, u64)>,
 }
 
-/// A file or folder in the quarantine.
-#[derive(Debug, Serialize)]
-pub(super) struct PartOfQuarantine {
-    name: String,
-    bytes: u64,
-    /// How many changes can be read in it, and the first and last of their numbers.
-    changes: u64,
-    range: Option<(u64, u64)>,
-}
-
-/// A note as its last change in the quarantine left it.
-#[derive(Debug, Serialize)]
-pub(super) struct NotePutAside {
-    key: String,
-    title: String,
-    body: String,
-    #[serde(rename = "type")]
-    node_type: String,
-    keywords: Vec<String>,
-    modified: Timestamp,
-}
-
 /// What `repair` answers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -127,10 +99,6 @@ pub(super) enum RepairOutput {
         /// The folder in `quarantine/` with what was replaced.
         replaced: String,
     },
-    /// What the quarantine contains.
-    PutAside(Vec<PartOfQuarantine>),
-    /// The notes in a part of it.
-    Notes(Vec<NotePutAside>),
     /// A repair was taken back.
     Undone {
         /// The folder in `quarantine/` with what the repair had made.
@@ -144,28 +112,6 @@ impl LocalCommand for RepairStore {
 
     fn run(self, session: &Session) -> Result<RepairOutput> {
         let directory = session.paths.store();
-        if self.list {
-            let parts = put_aside(&directory)?.into_iter().map(|part| PartOfQuarantine {
-                name: part.name,
-                bytes: part.bytes,
-                changes: part.changes,
-                range: part.range,
-            });
-            return Ok(RepairOutput::PutAside(parts.collect()));
-        }
-        if let Some(name) = &self.show {
-            let notes = notes_put_aside(&directory, name)
-                .map_err(|error| error.hint("`poc-memory repair --list` shows its parts").field("show"))?;
-            let notes = notes.into_iter().map(|node| NotePutAside {
-                key: node.key,
-                title: node.title,
-                body: node.body,
-                node_type: node.node_type.0,
-                keywords: node.keywords,
-                modified: node.modified,
-            });
-            return Ok(RepairOutput::Notes(notes.collect()));
-        }
         if self.undo {
             if !self.yes {
                 return Err(Error::invalid("the last repair was not undone")
@@ -213,27 +159,11 @@ impl LocalCommand for RepairStore {
                 "the store is whole again:\n{}what was replaced is in `quarantine/{replaced}`\n",
                 line(choice)
             ),
-            RepairOutput::PutAside(parts) if parts.is_empty() => "nothing was put aside\n".to_owned(),
-            RepairOutput::PutAside(parts) => parts.iter().map(part_line).collect(),
-            RepairOutput::Notes(notes) if notes.is_empty() => "no note can be read in it\n".to_owned(),
-            RepairOutput::Notes(notes) => {
-                let texts = notes.iter().map(|note| format!("{}\n{}\n{}\n", note.key, note.title, note.body));
-                texts.collect::<Vec<_>>().join("\n")
-            }
             RepairOutput::Undone { replaced } => {
                 format!("the repair was undone; what it had made is in `quarantine/{replaced}`\n")
             }
         }
     }
-}
-
-fn part_line(part: &PartOfQuarantine) -> String {
-    let changes = match part.range {
-        Some((first, last)) if first == last => format!("change {first}"),
-        Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),
-        None => "no changes of a log".to_owned(),
-    };
-    format!("{}  {} bytes, {changes}\n", part.name, part.bytes)
 }
 
 fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {

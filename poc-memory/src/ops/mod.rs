@@ -40,6 +40,7 @@ mod night;
 mod page;
 mod pipeline;
 mod profile;
+mod quarantine;
 mod query;
 mod recall;
 mod reinforce;
@@ -60,6 +61,7 @@ mod tests;
 mod text;
 mod undo;
 mod vault;
+mod verify;
 mod view;
 mod visit;
 mod weight;
@@ -83,6 +85,7 @@ pub use request::FormerText;
 pub use screen::{Emphasis, Screen, StyledText};
 pub(crate) use text::{plural, second, table};
 pub(crate) use vault::lag;
+pub(crate) use verify::{DamagedFile, VerifyOutput};
 
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
@@ -138,6 +141,8 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<export::Export>(),
     OpDef::of::<backup::Backup>(),
     OpDef::of::<compact::Compact>(),
+    OpDef::of::<verify::Verify>(),
+    OpDef::of::<quarantine::QuarantineRestore>(),
     OpDef::of::<search::Search>(),
     OpDef::of::<query::Query>(),
     OpDef::of::<calibrate::Calibrate>(),

@@ -184,6 +184,11 @@ impl Paths {
         self.store().join("structure")
     }
 
+    /// What the last verification of the store found.
+    pub fn verification(&self) -> PathBuf {
+        self.store().join("verification.json")
+    }
+
     /// Prompts and replies of past runs.
     pub fn runs(&self) -> PathBuf {
         self.data.join("runs")

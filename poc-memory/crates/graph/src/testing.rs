@@ -85,56 +85,7 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
 
 /// All data of a view about its nodes, edges and visits, by id and independent of indexes.
 pub fn contents(view: &View) -> Vec<String> {
-    let about = |ix: Ix| {
-        let words: Vec<&str> = view.keywords(ix).iter().map(|&word| view.keyword_name(word)).collect();
-        let mut edges: Vec<_> = view
-            .edges(ix)
-            .iter()
-            .map(|edge| (view.id(edge.target()), edge.kind(), edge.strength.to_bits()))
-            .collect();
-        edges.sort();
-        let mut others: Vec<_> = view
-            .other_edges(ix)
-            .iter()
-            .map(|edge| (view.id(edge.target()), edge.kind(), edge.is_incoming()))
-            .collect();
-        others.sort();
-        let mut ties: Vec<_> =
-            view.merged_edges(ix).map(|tie| (view.id(tie.ix), tie.strength.to_bits())).collect();
-        ties.sort();
-        let visits: Vec<_> =
-            view.visitors().filter_map(|agent| Some((agent, view.visit(agent, ix)?))).collect();
-        let node = format!(
-            "{:?} {:?} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
-            view.id(ix),
-            view.names(ix).collect::<Vec<_>>(),
-            view.key_len(ix),
-            view.body_len(ix),
-            view.state(ix),
-            view.category(ix),
-            view.trust(ix),
-            view.emotion(ix),
-            view.created(ix),
-            view.modified(ix),
-            view.expires(ix),
-            view.version(ix),
-        );
-        let rest = format!(
-            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {others:?} {ties:?} {visits:?} {}",
-            view.stored_weight(ix),
-            view.touched(ix),
-            view.replay_interval(ix),
-            view.replayed(ix),
-            view.degree(ix),
-            view.triangles(ix),
-            view.type_name(ix),
-            view.provenance_name(ix),
-            view.names(ix).all(|name| view.find_key(name) == Some(ix))
-                && view.id(ix).and_then(|id| view.find(id)) == Some(ix),
-        );
-        (view.id(ix), format!("{node} {rest}"))
-    };
-    let mut nodes: Vec<_> = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(about).collect();
+    let mut nodes: Vec<_> = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(|ix| (view.id(ix), view.describe(ix))).collect();
     nodes.sort();
     let sums = (view.seq, view.node_count(), view.live_count(), view.edge_count());
     let counts = (view.nodes_by_type(), view.nodes_by_state(), view.edges_by_kind(), view.keyword_count());

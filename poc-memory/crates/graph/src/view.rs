@@ -8,6 +8,7 @@ mod apply;
 mod build;
 mod counts;
 mod cursors;
+mod describe;
 mod fields;
 mod keyword_nodes;
 mod lookup;

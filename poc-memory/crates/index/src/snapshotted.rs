@@ -125,6 +125,11 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.changes += 1;
     }
 
+    /// The saved file if it is not as it was written.
+    pub(super) fn damaged_file(&self) -> Option<PathBuf> {
+        self.file.clone().filter(|file| atomic_file::is_damaged(file))
+    }
+
     /// Saves the index if it has changed since it was last saved.
     pub(super) fn checkpoint(&self, encode: impl FnOnce(&C) -> Result<Vec<u8>>) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };

@@ -53,6 +53,11 @@ pub fn read(directory: &Path, options: &StructureOptions) -> Option<SavedStructu
     }
 }
 
+/// The file of a directory if it exists and is not as it was written.
+pub fn damaged_file(directory: &Path) -> Option<PathBuf> {
+    Some(file(directory)).filter(|file| atomic_file::is_damaged(file))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

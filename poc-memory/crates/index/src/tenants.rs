@@ -10,8 +10,8 @@ use crate::error::IndexError;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
 use poc_graph::{Delta, Tenant};
-use poc_store::Follower;
 use poc_store::atomic_file::{self, Fingerprint};
+use poc_store::{Follower, NoteDigests};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -41,6 +41,10 @@ pub trait Index: Send + Sync {
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
     /// Saves the index if it has changed since it was last saved.
     fn checkpoint(&self) -> Result<()>;
+    /// A hash of what the index has of each live note. Waits until readers are admitted.
+    fn digests(&self) -> NoteDigests;
+    /// The saved files that are not as they were written.
+    fn damaged_files(&self) -> Vec<PathBuf>;
 }
 
 /// The indexes of one kind, one per tenant.
@@ -265,6 +269,23 @@ impl<I: Index> Follower for PerTenant<I> {
         self.write_manifest(seq, &manifest)?;
         *saved = Some((seq, manifest));
         Ok(())
+    }
+
+    fn digests(&self, tenant: Tenant) -> Option<NoteDigests> {
+        Some(self.of(tenant).digests())
+    }
+
+    fn digests_of(&self, deltas: &[Delta]) -> Result<NoteDigests> {
+        // It is not saved, so the folder is not used.
+        let blank = self.main.empty_in(&self.folders());
+        blank.apply(0, deltas)?;
+        blank.release();
+        Ok(blank.digests())
+    }
+
+    fn damaged_files(&self) -> Vec<PathBuf> {
+        let manifest = Some(self.manifest()).filter(|manifest| atomic_file::is_damaged(manifest));
+        manifest.into_iter().chain(self.all().iter().flat_map(|index| index.damaged_files())).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use poc_store::{Store, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The contents of `embedder.json`.
@@ -141,16 +141,21 @@ pub fn recorded_name(directory: &Path) -> Result<Option<String>> {
     Ok(read(directory)?.map(|record| record.name))
 }
 
+/// The file that records the embedder of the store in a directory.
+pub(super) fn file(directory: &Path) -> PathBuf {
+    directory.join(FILE)
+}
+
 /// Records the embedder that the store uses from its next opening on.
 pub(super) fn write(directory: &Path, record: &EmbedderRecord) -> Result<()> {
     let text = serde_json::to_string_pretty(record)
         .map_err(|error| Error::internal(format!("the embedder cannot be recorded: {error}")))?;
-    atomic_file::write_plain(&directory.join(FILE), &[text.as_bytes(), b"\n"])
+    atomic_file::write_plain(&file(directory), &[text.as_bytes(), b"\n"])
 }
 
 /// Reads the file; `None` if it is missing or damaged, in which case it is rebuilt from the vectors.
 pub(super) fn read(directory: &Path) -> Result<Option<EmbedderRecord>> {
-    let path = directory.join(FILE);
+    let path = file(directory);
     match std::fs::read(&path) {
         Ok(text) => Ok(serde_json::from_slice(&text)
             .inspect_err(|error| tracing::warn!("`{}` is created again: {error}", path.display()))

@@ -92,6 +92,17 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     Some((seq, bytes))
 }
 
+/// Whether the file exists and is not as it was written, whatever it contains.
+pub fn is_damaged(path: &Path) -> bool {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let settings = bytes.get(8..40).and_then(|settings| settings.first_chunk::<32>());
+            settings.is_none_or(|settings| check(&bytes, Fingerprint(*settings)).is_none())
+        }
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
 pub(crate) fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
     let mut header = [0; HEADER];

@@ -8,6 +8,7 @@ use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::table::Table;
 use super::tenants::TenantRow;
+use super::txn::Txn;
 use super::views::Views;
 use super::{keys, vector};
 use poc_graph::error::Result;
@@ -45,15 +46,20 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
 pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usize> {
     let mut taken = 0;
     log.replay(seq + 1, log.last(), &mut |txn, _| {
-        // A view holds no vectors, so no embedder and no records are needed.
-        let deltas = deltas(&txn.writes, "", &NoRecords)?;
-        taken += deltas.len();
-        let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
-        // No other reference exists yet, so nothing is copied.
-        Arc::make_mut(view).apply(txn.seq, &deltas);
+        taken += apply_to_views(views, &txn)?;
         Ok(())
     })?;
     Ok(taken)
+}
+
+/// Applies a transaction to the views of all tenants, which nobody else may have. Returns the number of changes.
+pub(super) fn apply_to_views(views: &mut Views, txn: &Txn) -> Result<usize> {
+    // A view holds no vectors, so no embedder and no records are needed.
+    let deltas = deltas(&txn.writes, "", &NoRecords)?;
+    let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
+    // No other reference exists, so nothing is copied.
+    Arc::make_mut(view).apply(txn.seq, &deltas);
+    Ok(deltas.len())
 }
 
 /// An empty source of records.

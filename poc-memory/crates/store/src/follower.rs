@@ -1,7 +1,12 @@
 //! The interface of whatever is derived from the log.
 
 use poc_graph::error::Result;
-use poc_graph::{Delta, Tenant};
+use poc_graph::{Delta, NodeId, Tenant};
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// A hash of what a follower has of each note. Equal content has an equal hash, whatever happened before.
+pub type NoteDigests = FxHashMap<NodeId, u64>;
 
 /// Something that is derived from the log and kept up to date with it, such as an index.
 pub trait Follower: Send + Sync {
@@ -31,4 +36,18 @@ pub trait Follower: Send + Sync {
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()>;
     /// Saves its state to disk, so that the next open is quick.
     fn checkpoint(&self) -> Result<()>;
+    /// A hash of what it has of each note of a tenant; `None` when it cannot be compared with anything.
+    fn digests(&self, tenant: Tenant) -> Option<NoteDigests> {
+        let _ = tenant;
+        None
+    }
+    /// The same for a follower that got nothing but these changes.
+    fn digests_of(&self, deltas: &[Delta]) -> Result<NoteDigests> {
+        let _ = deltas;
+        Ok(NoteDigests::default())
+    }
+    /// Its saved files that are not as they were written.
+    fn damaged_files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }

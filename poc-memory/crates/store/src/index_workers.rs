@@ -85,6 +85,11 @@ impl IndexWorkers {
         Ok(followers)
     }
 
+    /// The followers.
+    pub(super) fn followers(&self) -> impl Iterator<Item = &Arc<dyn Follower>> {
+        self.all.iter().map(|worker| &worker.follower)
+    }
+
     /// The followers whose answers are older than the view, and why.
     pub(super) fn lagging(&self) -> Vec<(&'static str, Error)> {
         let why = |worker: &Arc<IndexWorker>| {

@@ -18,6 +18,7 @@ mod index_workers;
 mod keys;
 mod lock;
 mod log;
+mod logged_change;
 mod open;
 mod overlay;
 mod past_snapshot;
@@ -41,24 +42,30 @@ mod tx;
 mod txn;
 mod vector;
 mod vector_counts;
+mod verify;
 mod view_file;
 mod views;
 mod watchdog;
 
 pub use compact::{Compaction, CompactionCallbacks};
-pub use follower::Follower;
+pub use follower::{Follower, NoteDigests};
 pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
+pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyCause;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery::Recovery;
-pub use repair::{PutAside, Repair, RepairOption, RepairSource, notes_put_aside, put_aside, undo_repair};
+pub use repair::{
+    NotePutAside, PutAside, Repair, RepairOption, RepairSource, TenantPutAside, contents_put_aside, put_aside,
+    undo_repair,
+};
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, LogBase, Txn, Write};
+pub use verify::{StorePart, VerifyCallbacks, VerifyFinding};
 
 use commit::{Outcome, OutcomeSender, PendingTxn};
 use engine::Engine;
@@ -66,7 +73,7 @@ use lock::Lock;
 use log::MAX_RECORD;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, Tenant, Tuple, View};
+use poc_graph::{Tenant, Tuple, View};
 use records::TenantRecords;
 use shared::Shared;
 use std::path::Path;
@@ -89,33 +96,6 @@ pub struct Committed<T> {
 struct Built<T> {
     committed: Committed<T>,
     outcome: Option<Arc<Outcome>>,
-}
-
-/// One change of one node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoggedChange {
-    /// Sequence number of the transaction.
-    pub seq: u64,
-    /// What caused it.
-    pub cause: Cause,
-    /// What happened to the node.
-    pub kind: LoggedChangeKind,
-}
-
-/// What a transaction did to a node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LoggedChangeKind {
-    /// It created the node, in a version.
-    Created(u32),
-    /// It changed the node.
-    Changed {
-        /// The node before.
-        before: Box<Node>,
-        /// The node after.
-        after: Box<Node>,
-    },
-    /// It deleted the node, which was as given.
-    Deleted(Box<Node>),
 }
 
 /// An open store as one tenant sees it; records of other tenants are invisible.

@@ -20,6 +20,7 @@ pub(super) use compacted::{
     CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
     unwritten as compaction_unwritten,
 };
+pub(super) use copy::check_segment_with;
 pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
 pub(super) use recover::{Cut, check_format, inspect};

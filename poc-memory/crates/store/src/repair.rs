@@ -9,7 +9,7 @@ mod new_log;
 mod put_aside;
 
 pub(crate) use journal::complete;
-pub use put_aside::{PutAside, notes_put_aside, put_aside};
+pub use put_aside::{NotePutAside, PutAside, TenantPutAside, contents_put_aside, put_aside};
 
 use crate::catch_up;
 use crate::engine::Engine;

@@ -34,6 +34,7 @@ mod power_cut;
 mod read_only;
 mod tenants;
 mod transactions;
+mod verify;
 mod view_file;
 
 /// The embedder of all tests.

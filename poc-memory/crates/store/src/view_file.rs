@@ -57,6 +57,11 @@ impl SavedViews {
         self.seq
     }
 
+    /// The views, and the last transaction in them.
+    pub(super) fn into_parts(self) -> (Views, u64) {
+        (self.views, self.seq)
+    }
+
     /// Brings the views to the end of a damaged log, from whatever sound records it has.
     pub(super) fn salvage(self, log: &Log) -> Result<Views> {
         let mut views = self.views;

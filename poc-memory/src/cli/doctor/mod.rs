@@ -3,10 +3,13 @@
 
 mod agents;
 mod daemon;
+mod deep;
+mod quarantine;
 mod settings;
 mod store;
 mod vaults;
 
+pub(super) use quarantine::{QuarantineList, QuarantineShow};
 pub(super) use settings::problems;
 
 use super::local::LocalCommand;
@@ -23,6 +26,9 @@ pub(super) struct Doctor {
     /// Also check that model providers can be reached
     #[arg(long)]
     online: bool,
+    /// Also compare everything on disk with the log, which reads all of it. The memory can be used meanwhile
+    #[arg(long)]
+    deep: bool,
 }
 
 /// What `doctor` answers.
@@ -51,8 +57,15 @@ impl LocalCommand for Doctor {
             findings.extend(checks::embedder::check(&config, &session.paths.store()));
             findings.extend(checks::reranker::check(&config));
             findings.extend(checks::models::check(&config, self.online));
+            // A daemon lists what the last verification found among its problems.
+            let is_reported = daemon.is_some() || self.deep;
             let (more, mut memory) = store::check(&session.paths, config, daemon);
             findings.extend(more);
+            match memory.as_mut().filter(|_| self.deep) {
+                Some(memory) => findings.extend(deep::check(memory, &session.globals)),
+                None if is_reported => {}
+                None => findings.extend(store::last_verification(&session.paths)),
+            }
             findings.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }

@@ -8,7 +8,7 @@ use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
-use poc_notes::freshness;
+use poc_notes::{freshness, verification};
 use poc_store::Store;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -129,6 +129,12 @@ fn tuple(name: &str) -> Option<Tuple> {
     Tuple::new(pairs?).ok().filter(|_| !name.contains('"'))
 }
 
+/// A warning for each problem that the last verification found.
+pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
+    let problems = verification::problems(&paths.verification());
+    problems.into_iter().map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem)).collect()
+}
+
 /// A warning if recovery moved damaged parts to the quarantine at this or an earlier open.
 fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
     let entries = std::fs::read_dir(quarantine).into_iter().flatten().flatten();
@@ -141,6 +147,6 @@ fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
     let message = format!("damaged parts were put aside: {}", names.join(", "));
     vec![
         CheckResult::new(CHECK, CheckState::Warning, message)
-            .hint("they may be the only copy of what they contain: see `poc-memory repair --list`"),
+            .hint("they may be the only copy of what they contain: see `poc-memory doctor quarantine list`"),
     ]
 }

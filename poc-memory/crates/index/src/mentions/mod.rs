@@ -19,6 +19,7 @@
 //! Two kinds of names are ignored: a name that consists of words in more than 2,048 bodies each, and a name
 //! that more than 64 notes have.
 
+mod digest;
 mod packed;
 mod postings;
 mod snapshot;
@@ -32,9 +33,10 @@ use crate::snapshotted::SnapshottedIndex;
 use crate::tenants::Index;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
+use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::MentionPostings;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use words::Folded;
 
 /// The mentions among live notes.
@@ -151,5 +153,13 @@ impl Index for MentionIndex {
 
     fn checkpoint(&self) -> Result<()> {
         self.0.checkpoint(snapshot::encode)
+    }
+
+    fn digests(&self) -> NoteDigests {
+        self.0.read().digests()
+    }
+
+    fn damaged_files(&self) -> Vec<PathBuf> {
+        self.0.damaged_file().into_iter().collect()
     }
 }

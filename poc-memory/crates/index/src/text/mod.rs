@@ -1,5 +1,6 @@
 //! The text index: BM25 over titles and bodies, in memory.
 
+mod digest;
 pub(super) mod fold;
 mod hit;
 mod joined;
@@ -18,10 +19,11 @@ pub use joined::JoinedScores;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_rank::lookalike::{WordProfile, WordSketch};
+use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, Scope};
 pub use scores::{QueryTerms, TextScores};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokens::Tokenizer;
 pub use tokens::{is_name, names, without_possessive};
@@ -185,5 +187,13 @@ impl Index for TextIndex {
 
     fn checkpoint(&self) -> Result<()> {
         self.content.checkpoint(snapshot::encode)
+    }
+
+    fn digests(&self) -> NoteDigests {
+        self.content.read().digests()
+    }
+
+    fn damaged_files(&self) -> Vec<PathBuf> {
+        self.content.damaged_file().into_iter().collect()
     }
 }

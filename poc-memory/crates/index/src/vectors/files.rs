@@ -128,6 +128,23 @@ impl Files {
         Some((rows, hnsw, applied))
     }
 
+    /// The files that are not as they were written. Files that a manifest of other settings lists are not looked at.
+    pub(super) fn damaged(&self) -> Vec<PathBuf> {
+        if atomic_file::is_damaged(&self.manifest()) {
+            return vec![self.manifest()];
+        }
+        let damaged = || {
+            let (_, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
+            let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
+            let parts = std::iter::once(&manifest.rows).chain(&manifest.graph);
+            let damaged = parts.filter(|part| self.read_part(part).is_none());
+            Some(damaged.map(|part| self.directory.join(&part.name)).collect::<Vec<_>>())
+        };
+        let found = damaged().unwrap_or_default();
+        // A checkpoint in between has replaced them.
+        if found.is_empty() { found } else { damaged().unwrap_or_default() }
+    }
+
     /// Removes the manifest, which invalidates the other files.
     pub(super) fn remove(&self) -> Result<()> {
         atomic_file::remove(&self.manifest())

@@ -25,8 +25,9 @@ pub use note_cosines::NoteCosines;
 use parking_lot::{RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId};
+use poc_store::NoteDigests;
 use state::State;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -290,5 +291,13 @@ impl Index for VectorIndex {
         files.write(&image)?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
+    }
+
+    fn digests(&self) -> NoteDigests {
+        self.read().rows.digests()
+    }
+
+    fn damaged_files(&self) -> Vec<PathBuf> {
+        self.files.as_ref().map(Files::damaged).unwrap_or_default()
     }
 }

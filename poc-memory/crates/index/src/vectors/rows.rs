@@ -2,7 +2,9 @@
 
 use super::code::{self, Code};
 use poc_graph::NodeId;
-use rustc_hash::FxHashMap;
+use poc_store::NoteDigests;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 
 /// Marks the end of a chain of rows, and an empty row.
 pub(super) const NONE: u32 = u32::MAX;
@@ -97,6 +99,20 @@ impl Rows {
     pub(super) fn texts_of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
         let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
         self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
+    }
+
+    /// A hash of the vectors of each live note.
+    pub(super) fn digests(&self) -> NoteDigests {
+        let digest = |owner: &Owner| {
+            let row = |(number, row): (u32, Row)| {
+                let mut hasher = FxHasher::default();
+                (row.part, self.code(number)).hash(&mut hasher);
+                hasher.finish()
+            };
+            self.of(owner).map(row).fold(0, u64::wrapping_add)
+        };
+        let with_vectors = self.owners().filter(|owner| owner.live && self.of(owner).next().is_some());
+        with_vectors.map(|owner| (owner.id, digest(owner))).collect()
     }
 
     /// All rows, including empty ones.

@@ -78,10 +78,20 @@ impl Log {
 /// # Errors
 /// `conflict` when a newer release wrote the segment, `internal` when the file cannot be read.
 pub fn check_segment(path: &Path, first: u64, last: u64) -> Result<SegmentState> {
+    check_segment_with(path, first, last, &mut |_| Ok(()))
+}
+
+/// The same, calling `each` with the number of every record. An error of it ends the check.
+pub(crate) fn check_segment_with(
+    path: &Path,
+    first: u64,
+    last: u64,
+    each: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<SegmentState> {
     let mut state = SegmentState::Whole { last: first.saturating_sub(1), bytes: HEADER as u64, checksum: 0 };
     let damaged = each_record(path, first, last, &mut |record| {
         state = SegmentState::Whole { last: record.seq, bytes: record.end, checksum: record.checksum };
-        Ok(())
+        each(record.seq)
     })?;
     Ok(damaged.map_or(state, |offset| SegmentState::Damaged { offset }))
 }

@@ -1,11 +1,13 @@
 //! Reads what opens and repairs have moved to the quarantine.
 
+use crate::keys;
 use crate::log::sound_records;
 use crate::record_encoding::Record as _;
 use crate::table::Table;
-use crate::txn::Txn;
+use crate::tenants::TenantRow;
+use crate::txn::{Txn, Write};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Node, Tenant};
+use poc_graph::{Edge, Node, Tenant, Tuple};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,32 +53,69 @@ pub fn put_aside(directory: &Path) -> Result<Vec<PutAside>> {
     Ok(found)
 }
 
-/// The notes in the pieces of a log that a file or folder in the quarantine contains: each as its last change there left
-/// it, by tenant and id. Notes that were deleted there have the state before.
+/// What the pieces of a log in the quarantine have of one tenant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TenantPutAside {
+    /// The keys and values that name the tenant; `None` when they are in no piece.
+    pub tuple: Option<Tuple>,
+    /// The notes, each as its last change there left it. A note that was deleted there has the state before.
+    pub notes: Vec<NotePutAside>,
+    /// The edges as their last changes left them, without those that were deleted.
+    pub edges: Vec<Edge>,
+}
+
+/// A note in the quarantine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotePutAside {
+    /// The note.
+    pub node: Node,
+    /// Whether its last change deleted it.
+    pub deleted: bool,
+}
+
+/// What a file or folder in the quarantine has, by tenant. Only pieces of a log are read.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it.
-pub fn notes_put_aside(directory: &Path, name: &str) -> Result<Vec<Node>> {
+pub fn contents_put_aside(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, TenantPutAside>> {
     let quarantine = directory.join("quarantine");
     let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
     let path = quarantine.join(name);
     if !is_name || !path.exists() {
         return Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())));
     }
-    let mut newest: BTreeMap<(Tenant, Vec<u8>), (u64, Vec<u8>)> = BTreeMap::new();
+    let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
     for file in files(&path)? {
         each_change(&file, &mut |txn| {
-            let nodes = txn.writes.into_iter().filter(|write| write.table == Table::Nodes);
-            for write in nodes {
-                let Some(bytes) = write.after.or(write.before) else { continue };
-                let place = newest.entry((txn.tenant, write.key)).or_default();
-                if txn.seq >= place.0 {
-                    *place = (txn.seq, bytes);
+            let wanted = |write: &Write| matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants);
+            for write in txn.writes.into_iter().filter(wanted) {
+                let place = (txn.tenant, write.table, write.key.clone());
+                let is_newer = newest.get(&place).is_none_or(|(seq, _)| *seq <= txn.seq);
+                if is_newer {
+                    newest.insert(place, (txn.seq, write));
                 }
             }
         })?;
     }
-    newest.into_values().map(|(_, bytes)| Node::decode(&bytes)).collect()
+    let mut found: BTreeMap<Tenant, TenantPutAside> = BTreeMap::new();
+    for ((tenant, table, _), (_, write)) in newest {
+        let deleted = write.after.is_none();
+        let Some(bytes) = write.after.or(write.before) else { continue };
+        match table {
+            Table::Nodes => {
+                let note = NotePutAside { node: Node::decode(&bytes)?, deleted };
+                found.entry(tenant).or_default().notes.push(note);
+            }
+            Table::Edges if !deleted => found.entry(tenant).or_default().edges.push(Edge::decode(&bytes)?),
+            Table::Tenants => {
+                let named = keys::read_tenant(&write.key)?;
+                found.entry(named).or_default().tuple = Some(TenantRow::decode(&bytes)?.tuple);
+            }
+            _ => {}
+        }
+    }
+    found.retain(|_, own| !own.notes.is_empty() || !own.edges.is_empty());
+    Ok(found)
 }
 
 /// The file itself, or all files in the folder.

@@ -396,7 +396,8 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
     assert_eq!(put_aside(folder.path()).unwrap(), []);
-    let tenant = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+    let other = poc_graph::Tuple::new([("who", "other")]).unwrap();
+    let tenant = store.for_tenant(&other);
     put(&store, 1);
     let own = Node { tenant: tenant.tenant(), ..node(2) };
     tenant.transact(cause(), |tx| tx.put_node(&own)).unwrap();
@@ -411,14 +412,16 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let [records, piece] = &put_aside(folder.path()).unwrap()[..] else { panic!() };
     assert_eq!((records.name.as_str(), records.changes), ("records", 0));
     assert_eq!((piece.changes, piece.range), (4, Some((1, 4))));
-    let bodies = |name| notes_put_aside(folder.path(), name).unwrap().into_iter().map(|node| node.body);
-    let mut expected = [node(1).body, node(2).body, long.body];
-    let mut found: Vec<String> = bodies("x.log-24").collect();
-    expected.sort();
-    found.sort();
-    assert_eq!(found, expected);
-    assert_eq!(bodies("records").count(), 0);
+    let found = contents_put_aside(folder.path(), "x.log-24").unwrap();
+    let notes = |tuple: &Tuple| -> Vec<(String, bool)> {
+        found[&tuple.id()].notes.iter().map(|note| (note.node.body.clone(), note.deleted)).collect()
+    };
+    assert_eq!(found.len(), 2);
+    assert_eq!(notes(&Tuple::default()), [(node(1).body, true), (long.body, false)]);
+    assert_eq!(notes(&other), [(node(2).body, false)]);
+    assert_eq!(found[&other.id()].tuple, Some(other));
+    assert!(contents_put_aside(folder.path(), "records").unwrap().is_empty());
     for name in ["nothing", "../view", ".", ""] {
-        assert_eq!(notes_put_aside(folder.path(), name).unwrap_err().code, Code::NotFound);
+        assert_eq!(contents_put_aside(folder.path(), name).unwrap_err().code, Code::NotFound);
     }
 }

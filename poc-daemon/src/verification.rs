@@ -1,0 +1,62 @@
+//! Verifies the memory once a week, at the lowest priority.
+
+use crate::shared::Shared;
+use poc_graph::error::{Code, Error, Result};
+use poc_notes::verification::{self, Verification};
+use poc_store::VerifyCallbacks;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it is looked at whether a verification is due. Also how long a daemon runs before the first one.
+const POLL: Duration = Duration::from_secs(600);
+
+/// The priority of the thread: the lowest that there is.
+const NICE: i32 = 19;
+
+/// Verifies when it is due, until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = tokio::time::sleep(POLL) => {}
+        }
+        let last = verification::last(&shared.memory.paths.verification());
+        // What was found may have been repaired before the daemon was started again.
+        let is_old = |last: &Verification| !last.findings.is_empty() && last.at < shared.started;
+        if !verification::is_due(last.as_ref(), shared.memory.now()) && !last.as_ref().is_some_and(is_old) {
+            continue;
+        }
+        let working = shared.pools.background.run({
+            let shared = shared.clone();
+            move || at_low_priority(&shared)
+        });
+        match working.await {
+            Ok(Ok(0)) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
+            Ok(Ok(findings)) => tracing::error!(findings, "the memory was verified: files are damaged"),
+            Ok(Err(error)) => tracing::warn!("the memory was not verified: {error}"),
+            Err(error) => tracing::error!("the memory was not verified: {error}"),
+        }
+    }
+}
+
+/// Verifies on a thread of its own, because the priority of a thread cannot be raised again. Returns the number of
+/// findings.
+fn at_low_priority(shared: &Shared) -> Result<usize> {
+    std::thread::scope(|scope| {
+        let verifying = scope.spawn(|| {
+            // On Linux, this is the priority of the calling thread.
+            #[cfg(target_os = "linux")]
+            if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+                tracing::debug!("the priority cannot be lowered: {error}");
+            }
+            let go_on = || match shared.is_stopping() {
+                true => Err(Error::new(Code::Unavailable, "the daemon stops")),
+                false => Ok(()),
+            };
+            let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &go_on };
+            verification::verify(&shared.memory, &callbacks)
+        });
+        let verified = verifying.join().map_err(|_| Error::internal("the verification panicked"))?;
+        Ok(verified?.findings.len())
+    })
+}

@@ -1,0 +1,30 @@
+//! A hash of what the mention index has of each note.
+
+use super::packed;
+use super::postings::MentionPostings;
+use poc_store::NoteDigests;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+
+impl MentionPostings {
+    /// A hash of the names and the words of the body of each note. Words count as texts, because their numbers depend on
+    /// what was added before.
+    pub(super) fn digests(&self) -> NoteDigests {
+        let vocabulary = self.vocabulary();
+        let digest = |names: Vec<Vec<u32>>, body: Vec<packed::Word>| {
+            let mut hasher = FxHasher::default();
+            let mut names: Vec<Vec<&str>> = names
+                .iter()
+                .map(|name| name.iter().map(|number| vocabulary.word(*number)).collect())
+                .collect();
+            names.sort_unstable();
+            names.hash(&mut hasher);
+            for (number, spelling) in body {
+                vocabulary.word(number).hash(&mut hasher);
+                format!("{spelling:?}").hash(&mut hasher);
+            }
+            hasher.finish()
+        };
+        self.notes().map(|(id, names, body)| (id, digest(names, body))).collect()
+    }
+}

@@ -1,0 +1,134 @@
+//! Verifies everything that a memory has on disk, and keeps what the last verification found.
+
+use super::{Memory, embedder};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Span, Timestamp};
+use poc_index::structure;
+use poc_store::{StorePart, VerifyCallbacks, VerifyFinding, atomic_file};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How often the daemon verifies a memory.
+pub const INTERVAL: Span = Span::WEEK;
+
+/// What a verification found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verification {
+    /// When it ended.
+    pub at: Timestamp,
+    /// What is damaged or differs from the log; empty if everything is as it must be.
+    pub findings: Vec<Finding>,
+}
+
+/// A file or folder that is damaged or differs from the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Finding {
+    fn of(found: VerifyFinding) -> Finding {
+        let VerifyFinding { part, path, message } = found;
+        let hint = match part {
+            StorePart::Log => {
+                "make a backup, then restart the daemon: the store opens read-only, and `poc-memory repair` shows what \
+                 can be done"
+                    .to_owned()
+            }
+            _ => format!(
+                "stop the daemon and delete `{}`: the next command makes it again from the log",
+                path.display()
+            ),
+        };
+        Finding { path, message, hint }
+    }
+}
+
+/// Compares everything on disk with the log, while the memory is used, and saves the result.
+///
+/// # Errors
+/// As `Store::verify`.
+pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verification> {
+    let mut found = memory.store.verify(callbacks)?;
+    let derived = |path: PathBuf, message: &str| VerifyFinding {
+        part: StorePart::Index,
+        path,
+        message: message.to_owned(),
+    };
+    let structure = structure::damaged_file(&memory.paths.structure());
+    found.extend(structure.map(|path| derived(path, "its content is not what was written")));
+    let store = memory.paths.store();
+    if !matches!(embedder::recorded_name(&store), Ok(Some(name)) if name == memory.embedder.name()) {
+        found.push(derived(embedder::file(&store), "it does not name the embedder of the store"));
+    }
+    let findings = found.into_iter().map(Finding::of).collect();
+    let verification = Verification { at: memory.now(), findings };
+    // A disk that takes no writes does not make the result less true.
+    if let Err(error) = save(&memory.paths.verification(), &verification) {
+        tracing::warn!("the result of the verification was not saved: {error}");
+    }
+    Ok(verification)
+}
+
+fn save(path: &Path, verification: &Verification) -> Result<()> {
+    let text = serde_json::to_string_pretty(verification)
+        .map_err(|error| Error::internal(format!("a verification cannot be encoded: {error}")))?;
+    atomic_file::write_plain(path, &[text.as_bytes(), b"\n"])
+}
+
+/// What the last verification found; `None` if there was none, or its result cannot be read.
+pub fn last(path: &Path) -> Option<Verification> {
+    let text = std::fs::read(path).ok()?;
+    serde_json::from_slice(&text)
+        .inspect_err(|error| tracing::warn!("`{}` cannot be read: {error}", path.display()))
+        .ok()
+}
+
+/// Whether the memory is to be verified again. A result from the future is of a wrong clock.
+pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
+    last.is_none_or(|last| now < last.at || last.at.plus(INTERVAL) <= now)
+}
+
+/// What the last verification found, as one line each.
+pub fn problems(path: &Path) -> Vec<String> {
+    let Some(Verification { at, findings }) = last(path) else { return Vec::new() };
+    let line = |finding: Finding| {
+        let Finding { path, message, hint } = finding;
+        format!("`{}`: {message} (verified at {at}; {hint})", path.display())
+    };
+    findings.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_is_verified_once_a_week() {
+        let at = |days: i64| Timestamp(days * Span::DAY.0);
+        let last = Verification { at: at(100), findings: Vec::new() };
+        assert!(is_due(None, at(100)));
+        for (day, due) in [(100, false), (106, false), (107, true), (200, true), (99, true)] {
+            assert_eq!(is_due(Some(&last), at(day)), due, "day {day}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_back_and_damage_of_it_is_no_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("verification.json");
+        assert!(last(&path).is_none() && problems(&path).is_empty());
+        let finding = Finding { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
+        let verification = Verification { at: Timestamp(0), findings: vec![finding] };
+        save(&path, &verification).unwrap();
+        assert_eq!(last(&path), Some(verification));
+        insta::assert_snapshot!(problems(&path)[0], @"`/m/view`: it is damaged (verified at 1970-01-01T00:00:00.000Z; delete it)");
+        std::fs::write(&path, "{").unwrap();
+        assert!(last(&path).is_none());
+    }
+}

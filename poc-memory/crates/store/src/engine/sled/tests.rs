@@ -1,0 +1,54 @@
+use super::*;
+
+fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
+    SledEngine::open(folder.path())
+}
+
+#[test]
+fn damage_is_reported_and_marked_for_the_next_open() {
+    let corruption =
+        |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
+    let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
+    for (harm, expected) in [
+        (
+            corruption as fn(&sled::Db) -> sled::Result<()>,
+            "the record engine failed: Read corrupted data at file offset None backtrace ()",
+        ),
+        (panic, "panic: boom"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let damaged = engine(&folder).unwrap();
+        let error = damaged.run(harm).unwrap_err();
+        assert_eq!(error.message, format!("the records are damaged: {expected}"));
+        assert!(error.hint.is_some());
+        drop(damaged);
+        let error = engine(&folder).err().unwrap();
+        insta::allow_duplicates! { insta::assert_snapshot!(error, @"it was found damaged when it was used last"); }
+    }
+}
+
+#[test]
+fn opening_waits_for_a_lock_that_is_about_to_be_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = engine(&folder).unwrap();
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| engine(&folder).map(drop));
+        // The second opener is refused at least once, or comes late and finds it free: both are well.
+        drop(first);
+        second.join().unwrap().unwrap();
+    });
+    let _held = engine(&folder).unwrap();
+    let held = sled::Config::new().path(folder.path()).open().unwrap_err();
+    assert!(matches!(&held, sled::Error::Io(error) if is_locked(error)), "{held}");
+}
+
+#[test]
+fn a_failing_disk_is_not_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let failing = engine(&folder).unwrap();
+    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let error = failing.run(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
+    assert!(error.message.starts_with("the record engine failed: "), "{error}");
+    drop(failing);
+    assert!(engine(&folder).is_ok());
+}

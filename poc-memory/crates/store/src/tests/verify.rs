@@ -1,0 +1,213 @@
+//! A verification finds any damage of any file, and nothing in a sound store, whatever its history and whatever is
+//! written meanwhile.
+
+use super::changes::{apply_for, op};
+use super::*;
+use crate::engine::Engine as _;
+use poc_graph::testing::contents as view_contents;
+use proptest::prelude::*;
+
+const QUIET: VerifyCallbacks<'static> = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+
+fn found(store: &Store) -> Vec<String> {
+    let findings = store.verify(&QUIET).unwrap();
+    let line = |finding: &VerifyFinding| {
+        let file = finding.path.strip_prefix(&store.shared.directory).unwrap();
+        format!("{}: {}", file.display(), finding.message)
+    };
+    findings.iter().map(line).collect()
+}
+
+fn parts() -> Parts {
+    Parts { limits: Limits { segment: 3000, ..Limits::default() }, buffer: 3000, ..Parts::default() }
+}
+
+fn tuple(tenant: u8) -> Tuple {
+    if tenant == 0 { Tuple::default() } else { Tuple::new([("t", tenant.to_string().as_str())]).unwrap() }
+}
+
+/// A closed store with nodes of two tenants in several segments, of which the last changes are in no checkpoint.
+fn closed() -> (TempDir, BTreeMap<Vec<u8>, Vec<u8>>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, parts()).unwrap();
+    let other = store.for_tenant(&tuple(1));
+    for number in 1..=20 {
+        put(&store, number);
+        other.transact(cause(), |tx| tx.put_node(&Node { tenant: tx.tenant(), ..node(number + 100) })).unwrap();
+        if number == 15 {
+            store.checkpoint().unwrap();
+        }
+    }
+    assert!(segment_files(&folder).len() > 3);
+    let state = (contents(&store), view_contents(&store.view()));
+    drop(store);
+    (folder, state.0, state.1)
+}
+
+/// Every file of a store, except those whose content means nothing.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if !["lock", "reserve"].iter().any(|name| path.file_name().unwrap() == *name) {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Changes, cuts or extends a file.
+fn damage(path: &Path, kind: u8, at: prop::sample::Index) {
+    let mut bytes = fs::read(path).unwrap();
+    if bytes.is_empty() {
+        return;
+    }
+    let at = at.index(bytes.len());
+    match kind {
+        0 => bytes.truncate(at),
+        1 => bytes.extend_from_slice(b"more"),
+        _ => bytes[at] ^= 1 << (kind % 8),
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_sound_store_gives_no_finding(
+        events in proptest::collection::vec((0u8..3, proptest::collection::vec(op(), 1..6), 0u8..12), 1..25),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open_in(&folder, parts()).unwrap();
+        for (seconds, (tenant, ops, then)) in (10..).zip(&events) {
+            let own = store.for_tenant(&tuple(*tenant));
+            let cause = Cause { at: Timestamp(seconds), ..cause() };
+            own.transact(cause, |tx| {
+                // Changes that fail are skipped. A node has one tenant.
+                let tenant = tx.tenant();
+                ops.iter().for_each(|op| drop(apply_for(tx, op, tenant)));
+                Ok(())
+            }).unwrap();
+            drop(own);
+            match then {
+                0 => store.checkpoint().unwrap(),
+                1 => {
+                    drop(store);
+                    store = open_in(&folder, parts()).unwrap();
+                }
+                2 => {
+                    let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+                    store.compact(Some(Timestamp(seconds - 2)), &callbacks).unwrap();
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(found(&store), Vec::<String>::new());
+    }
+
+    #[test]
+    fn damage_of_any_file_is_found_or_gone(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
+        let (folder, records, view) = closed();
+        let all = files(folder.path());
+        let path = &all[file.index(all.len())];
+        let whole = fs::read(path).unwrap();
+        damage(path, kind, at);
+        let parts = Parts { patience: std::time::Duration::from_secs(5), ..parts() };
+        let store = open_in(&folder, parts).unwrap();
+        let is_found = store.damage().is_some()
+            || !store.recovery().notes.is_empty()
+            || !store.verify(&QUIET).unwrap().is_empty();
+        if !is_found {
+            // sled has written its files again, or the damage was where it has nothing.
+            prop_assert_eq!(&contents(&store), &records);
+            prop_assert_eq!(&view_contents(&store.view()), &view);
+            let is_of_log = path.extension().is_some_and(|extension| extension == "log");
+            prop_assert!(!is_of_log || fs::read(path).unwrap() == whole, "{}", path.display());
+            prop_assert!(!atomic_file::is_damaged(&folder.path().join("view")));
+        }
+    }
+
+    /// As when a daemon has the store open: the files of the log and of the view are read from the disk.
+    #[test]
+    fn damage_of_an_open_store_is_found(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
+        let (folder, ..) = closed();
+        let store = open_in(&folder, parts()).unwrap();
+        store.checkpoint().unwrap();
+        let mut all = files(folder.path());
+        all.retain(|path| !path.starts_with(folder.path().join("records")));
+        let path = &all[file.index(all.len())];
+        // The end of the newest segment is where the next record is written.
+        prop_assume!(kind != 1 || Some(path) != segment_files(&folder).last());
+        let whole = fs::read(path).unwrap();
+        damage(path, kind, at);
+        prop_assume!(fs::read(path).unwrap() != whole);
+        let found = found(&store);
+        let name = path.strip_prefix(folder.path()).unwrap().display().to_string();
+        prop_assert!(found.iter().any(|line| line.starts_with(&name)), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn records_that_differ_from_the_log_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    for number in 1..=3 {
+        put(&store, number);
+    }
+    let engine = &store.shared.engine;
+    let mark = engine.mark().unwrap();
+    let key = |number: u64| Table::Nodes.engine_key(Tenant::default(), node(number).id.as_bytes());
+    let own = engine.get(&key(1)).unwrap();
+    let change = |key: Vec<u8>, value: Option<Vec<u8>>| engine.apply(vec![(key, value)].into(), mark).unwrap();
+    assert_eq!(found(&store), Vec::<String>::new());
+    for (number, value) in [(2, own.clone()), (2, None), (9, own)] {
+        let before = engine.get(&key(number)).unwrap();
+        change(key(number), value);
+        let id: String = node(number).id.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found(&store)[0], format!("records: they differ from what the log gives: Nodes {id}"));
+        change(key(number), before);
+    }
+    assert_eq!(found(&store), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_written_meanwhile_is_no_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts { disk: Arc::new(FaultyDisk::default()), ..parts() }).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (1..=40).cycle() {
+                if over.load(Ordering::SeqCst) {
+                    break;
+                }
+                store
+                    .transact(cause(), |tx| match tx.node(node(number).id)? {
+                        Some(_) if number % 3 == 0 => tx.delete_node(node(number).id),
+                        known => {
+                            let version = known.map_or(1, |node| node.version + 1);
+                            tx.put_node(&Node { version, ..node(number) })
+                        }
+                    })
+                    .unwrap();
+            }
+        });
+        for _ in 0..20 {
+            assert_eq!(found(&store), Vec::<String>::new());
+        }
+        over.store(true, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn a_verification_ends_when_it_is_told_to() {
+    let (folder, ..) = closed();
+    let store = open_in(&folder, parts()).unwrap();
+    let stop = || Err(Error::new(Code::Unavailable, "enough"));
+    let error = store.verify(&VerifyCallbacks { progress: &|_, _, _| {}, go_on: &stop }).unwrap_err();
+    assert_eq!(error.message, "enough");
+}

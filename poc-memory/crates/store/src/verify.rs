@@ -1,0 +1,119 @@
+//! Compares the parts of an open store with each other: segments of the log, records, views and followers.
+//!
+//! The log is the truth: everything else must be what its transactions give. The store may be read and written meanwhile.
+//! What differs is looked at again while no transaction runs, because it may only have changed in between.
+
+mod followers;
+mod records;
+mod segments;
+mod views;
+
+use super::{Store, atomic_file};
+use poc_graph::error::{Error, Result};
+use std::path::PathBuf;
+
+/// Most differences of one kind that are listed and looked at again.
+const MAX_LISTED: usize = 20;
+/// Records from one look at the callbacks to the next.
+const SLICE: u64 = 256;
+
+/// What a verification calls while it works.
+pub struct VerifyCallbacks<'a> {
+    /// Called with what is read, how much of it was read, and how much there is, if that is known.
+    pub progress: &'a dyn Fn(&str, u64, Option<u64>),
+    /// Called often. An error ends the verification.
+    pub go_on: &'a dyn Fn() -> Result<()>,
+}
+
+/// A part of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StorePart {
+    /// The source of everything else.
+    Log,
+    /// The notes and all other records.
+    Records,
+    /// Names, links and numbers of the notes.
+    View,
+    /// An index.
+    Index,
+}
+
+/// Something that is damaged or differs from the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifyFinding {
+    /// What is damaged.
+    pub part: StorePart,
+    /// Its file or folder.
+    pub path: PathBuf,
+    /// What is wrong, as a sentence for people.
+    pub message: String,
+}
+
+impl Store {
+    /// Reads every segment of the log, and compares all records, views and followers of all tenants with it. Changes
+    /// nothing. Records that the engine holds in memory are not read from the disk again.
+    ///
+    /// # Errors
+    /// What the callbacks return, and `read_only` when the store is damaged already.
+    pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyFinding>> {
+        if let Some(damage) = self.damage() {
+            return Err(Error::new(poc_graph::error::Code::ReadOnly, damage.to_owned()).hint(super::DAMAGED_HINT));
+        }
+        let verifier = Verifier { store: self, callbacks };
+        let mut findings = verifier.segments()?;
+        // Everything else is compared with the log.
+        if findings.is_empty() {
+            findings.extend(verifier.views()?);
+            findings.extend(verifier.records()?);
+            findings.extend(verifier.followers()?);
+        }
+        Ok(findings)
+    }
+}
+
+/// A verification.
+struct Verifier<'a> {
+    store: &'a Store,
+    callbacks: &'a VerifyCallbacks<'a>,
+}
+
+impl Verifier<'_> {
+    /// Reports the progress and asks whether to go on, once in a while.
+    fn step(&self, what: &str, done: u64, total: Option<u64>) -> Result<()> {
+        if !done.is_multiple_of(SLICE) {
+            return Ok(());
+        }
+        (self.callbacks.progress)(what, done, total);
+        (self.callbacks.go_on)()
+    }
+
+    /// Runs work while no transaction runs. It gets the number of the last one, which everything reflects.
+    fn at_rest<T>(&self, work: impl FnOnce(u64) -> Result<T>) -> Result<T> {
+        let writer = self.store.shared.writer.lock();
+        let last = writer.try_borrow().ok().and_then(|writer| writer.last.clone());
+        if let Some(last) = last {
+            // A transaction that was refused is in no part.
+            let _ = last.wait();
+        }
+        work(self.store.shared.log.last())
+    }
+
+    fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> VerifyFinding {
+        VerifyFinding { part, path: self.store.shared.directory.join(file), message: message.into() }
+    }
+
+    /// A finding if a sealed file is damaged.
+    fn sealed(&self, part: StorePart, file: &str) -> Option<VerifyFinding> {
+        atomic_file::is_damaged(&self.store.shared.directory.join(file))
+            .then(|| self.finding(part, file, "its checksum does not match its content"))
+    }
+}
+
+/// The first of several names, and how many others there are.
+fn listed(names: &[String], all: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(MAX_LISTED).map(String::as_str).collect();
+    match all.saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

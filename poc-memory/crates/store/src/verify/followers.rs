@@ -1,0 +1,110 @@
+//! Compares the followers with the records.
+
+use super::{MAX_LISTED, StorePart, Verifier, VerifyFinding, listed};
+use crate::follower::{Follower, NoteDigests};
+use crate::keys;
+use crate::record_encoding::Record as _;
+use crate::records::{Records as _, TenantRecords};
+use crate::table::Table;
+use crate::vector;
+use poc_graph::error::Result;
+use poc_graph::{Delta, Node, NodeId, Tenant};
+use std::sync::Arc;
+
+/// Notes that are indexed together.
+const BATCH: usize = 200;
+/// Most notes that are looked at again.
+const MAX_SUSPECTS: usize = 1000;
+
+impl Verifier<'_> {
+    /// Compares what each follower has of every note with what the records give, and checks its files.
+    pub(super) fn followers(&self) -> Result<Vec<VerifyFinding>> {
+        let shared = &self.store.shared;
+        let lagging = self.store.lagging_followers();
+        let mut findings = Vec::new();
+        let (_, views) = shared.commits.views();
+        for follower in shared.index_workers.followers() {
+            let name = follower.name();
+            let damaged = follower.damaged_files();
+            findings.extend(damaged.into_iter().map(|path| VerifyFinding {
+                part: StorePart::Index,
+                path,
+                message: "its content is not what was written".into(),
+            }));
+            // What is still being built is reported by every answer.
+            if lagging.iter().any(|(lagging, _)| *lagging == name) {
+                continue;
+            }
+            for &tenant in views.keys() {
+                let differing = self.differing(follower.as_ref(), tenant)?;
+                if !differing.is_empty() {
+                    let notes: Vec<String> =
+                        differing.iter().take(MAX_LISTED).map(|id| self.note_name(tenant, *id)).collect();
+                    let message = format!(
+                        "the index differs from the records: {}",
+                        listed(&notes, differing.len())
+                    );
+                    findings.push(self.finding(StorePart::Index, name, message));
+                }
+            }
+        }
+        Ok(findings)
+    }
+
+    fn note_name(&self, tenant: Tenant, id: NodeId) -> String {
+        let view = self.store.shared.commits.view(tenant);
+        view.find(id).map_or_else(|| format!("note {id}"), |ix| format!("`{}`", view.key(ix)))
+    }
+
+    /// The notes of a tenant of which a follower has something else than the records give.
+    fn differing(&self, follower: &dyn Follower, tenant: Tenant) -> Result<Vec<NodeId>> {
+        let found = follower.digests(tenant);
+        let mut found = match found {
+            Some(found) => found,
+            None => return Ok(Vec::new()),
+        };
+        let records = TenantRecords { engine: self.store.shared.engine.as_ref(), tenant };
+        let ids = records.raw_keys(Table::Nodes, &[])?;
+        let ids = ids.iter().map(|key| keys::read_id(key)).collect::<Result<Vec<NodeId>>>()?;
+        let mut suspects = Vec::new();
+        for (number, batch) in ids.chunks(BATCH).enumerate() {
+            (self.callbacks.progress)(follower.name(), (number * BATCH) as u64, Some(ids.len() as u64));
+            (self.callbacks.go_on)()?;
+            let mut expected = self.expected(follower, tenant, batch)?;
+            for id in batch {
+                if expected.remove(id) != found.remove(id) && suspects.len() < MAX_SUSPECTS {
+                    suspects.push(*id);
+                }
+            }
+        }
+        suspects.extend(found.into_keys().take(MAX_SUSPECTS));
+        if suspects.is_empty() {
+            return Ok(suspects);
+        }
+        self.at_rest(|_| {
+            let found = follower.digests(tenant).unwrap_or_default();
+            let expected = self.expected(follower, tenant, &suspects)?;
+            suspects.retain(|id| expected.get(id) != found.get(id));
+            suspects.sort_unstable();
+            Ok(suspects)
+        })
+    }
+
+    /// What the records give a follower of some notes.
+    fn expected(&self, follower: &dyn Follower, tenant: Tenant, ids: &[NodeId]) -> Result<NoteDigests> {
+        let shared = &self.store.shared;
+        let records = TenantRecords { engine: shared.engine.as_ref(), tenant };
+        let mut deltas = Vec::new();
+        for id in ids {
+            let Some(bytes) = records.raw(Table::Nodes, id.as_bytes())? else { continue };
+            deltas.push(Delta::Node(Arc::new(Node::decode(&bytes)?)));
+            for (key, bytes) in records.raw_range(Table::Vectors, id.as_bytes())? {
+                let (id, part, embedder) = keys::read_vector(&key)?;
+                if embedder == shared.embedder.as_bytes() {
+                    deltas.push(Delta::Vector(id, part, vector::decode(&bytes)?));
+                }
+            }
+        }
+        follower.digests_of(&deltas)
+    }
+}

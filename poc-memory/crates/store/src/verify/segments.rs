@@ -1,0 +1,32 @@
+//! Reads every segment of the log.
+
+use super::{StorePart, Verifier, VerifyFinding};
+use crate::log::{SegmentState, check_segment_with};
+use poc_graph::error::Result;
+
+impl Verifier<'_> {
+    /// Checks headers, checksums, numbers and lengths of all segments, and the list of those that were checked before.
+    pub(super) fn segments(&self) -> Result<Vec<VerifyFinding>> {
+        let log = self.store.log_snapshot();
+        let mut findings: Vec<VerifyFinding> = self.sealed(StorePart::Log, "log/checked").into_iter().collect();
+        let (mut number, last_segment) = (0, log.segments.len());
+        for segment in &log.segments {
+            number += 1;
+            let is_last = number == last_segment;
+            // A complete segment must end after its last record.
+            let last = if is_last { segment.last } else { u64::MAX };
+            let mut step = |seq| self.step("changes of the log", seq, Some(log.seq));
+            let state = check_segment_with(&segment.path, segment.first, last, &mut step)?;
+            let whole = |last, bytes| last == segment.last && bytes == segment.bytes;
+            let message = match state {
+                SegmentState::Whole { last, bytes, .. } if whole(last, bytes) => continue,
+                SegmentState::Whole { last, .. } => {
+                    format!("it ends with change {last}, and {} was written to it", segment.last)
+                }
+                SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
+            };
+            findings.push(VerifyFinding { part: StorePart::Log, path: segment.path.clone(), message });
+        }
+        Ok(findings)
+    }
+}

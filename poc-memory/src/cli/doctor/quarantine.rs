@@ -1,0 +1,134 @@
+//! `doctor quarantine list` and `doctor quarantine show`
+
+use crate::cli::local::LocalCommand;
+use crate::cli::session::Session;
+use crate::ops::plural;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_store::{contents_put_aside, put_aside};
+use serde::Serialize;
+
+/// List what opens and repairs of a damaged store have moved to `quarantine/`
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct QuarantineList {}
+
+/// Show the notes that a part of the quarantine contains
+///
+/// Each note is shown as its last change there left it, or as it was before it was deleted there. Only pieces of a log are
+/// read: a folder of records contains nothing that the log does not have.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct QuarantineShow {
+    /// The name of the part, as `list` shows it
+    name: String,
+}
+
+/// What the quarantine contains.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct QuarantineOutput {
+    parts: Vec<PartOfQuarantine>,
+}
+
+/// A file or folder in the quarantine.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct PartOfQuarantine {
+    name: String,
+    bytes: u64,
+    /// How many changes can be read in it, and the first and last of their numbers.
+    changes: u64,
+    range: Option<(u64, u64)>,
+}
+
+/// A note as its last change in the quarantine left it.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct NoteInQuarantine {
+    key: String,
+    title: String,
+    body: String,
+    #[serde(rename = "type")]
+    node_type: String,
+    keywords: Vec<String>,
+    modified: Timestamp,
+    /// Whether its last change deleted it.
+    deleted: bool,
+    /// The tenant, if it is not the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<String>,
+}
+
+/// The notes of a part.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct QuarantineNotes {
+    notes: Vec<NoteInQuarantine>,
+}
+
+impl LocalCommand for QuarantineList {
+    const NAME: &'static str = "doctor quarantine list";
+    type Output = QuarantineOutput;
+
+    fn run(self, session: &Session) -> Result<QuarantineOutput> {
+        let parts = put_aside(&session.paths.store())?.into_iter().map(|part| PartOfQuarantine {
+            name: part.name,
+            bytes: part.bytes,
+            changes: part.changes,
+            range: part.range,
+        });
+        Ok(QuarantineOutput { parts: parts.collect() })
+    }
+
+    fn show(output: &QuarantineOutput) -> String {
+        match output.parts.is_empty() {
+            true => "the quarantine is empty\n".to_owned(),
+            false => output.parts.iter().map(part_line).collect(),
+        }
+    }
+}
+
+impl LocalCommand for QuarantineShow {
+    const NAME: &'static str = "doctor quarantine show";
+    type Output = QuarantineNotes;
+
+    fn run(self, session: &Session) -> Result<QuarantineNotes> {
+        let contents = contents_put_aside(&session.paths.store(), &self.name).map_err(|error| {
+            error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
+        })?;
+        let mut notes = Vec::new();
+        for (tenant, own) in contents {
+            let name = match &own.tuple {
+                Some(tuple) => tuple.to_string(),
+                None => tenant.to_string(),
+            };
+            let tenant = (!tenant.is_default()).then_some(name);
+            notes.extend(own.notes.into_iter().map(|note| NoteInQuarantine {
+                key: note.node.key,
+                title: note.node.title,
+                body: note.node.body,
+                node_type: note.node.node_type.0,
+                keywords: note.node.keywords,
+                modified: note.node.modified,
+                deleted: note.deleted,
+                tenant: tenant.clone(),
+            }));
+        }
+        Ok(QuarantineNotes { notes })
+    }
+
+    fn show(output: &QuarantineNotes) -> String {
+        if output.notes.is_empty() {
+            return "no note can be read in it\n".to_owned();
+        }
+        let text = |note: &NoteInQuarantine| {
+            let deleted = if note.deleted { " (deleted)" } else { "" };
+            format!("{}{deleted}\n{}\n{}\n", note.key, note.title, note.body)
+        };
+        output.notes.iter().map(text).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn part_line(part: &PartOfQuarantine) -> String {
+    let changes = match part.range {
+        Some((first, last)) if first == last => format!("change {first}"),
+        Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),
+        None => "no changes of a log".to_owned(),
+    };
+    format!("{}  {} bytes, {changes}\n", part.name, part.bytes)
+}

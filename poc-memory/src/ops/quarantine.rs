@@ -1,0 +1,81 @@
+//! `doctor quarantine restore`
+
+use super::text::plural;
+use super::{Access, Ctx, Op};
+use poc_graph::error::Result;
+use poc_notes::quarantine;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Restore the notes and links that a part of the quarantine has and this memory lacks. Nothing that the memory has is
+/// changed, and the part stays in the quarantine. `undo` takes it back.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuarantineRestore {
+    /// The name of the part, as `doctor quarantine list` shows it
+    name: String,
+    /// Only report what would be restored
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+/// What was restored, or would be.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct QuarantineRestoreOutput {
+    /// The keys of the notes that were restored.
+    restored: Vec<String>,
+    /// Links that were restored.
+    links: u64,
+    /// Notes that the memory has, in whatever version. They stay as they are.
+    present: u64,
+    /// Notes that were deleted before they got into the quarantine. They are not restored.
+    deleted: u64,
+    /// Notes that cannot be restored, with the reason.
+    conflicts: Vec<String>,
+    /// Whether nothing was changed.
+    dry_run: bool,
+}
+
+impl Op for QuarantineRestore {
+    const NAME: &'static str = "doctor quarantine restore";
+    const ACCESS: Access = Access::Person;
+    const PER_TENANT: bool = false;
+    type Output = QuarantineRestoreOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<QuarantineRestoreOutput> {
+        let restored = quarantine::restore(ctx.memory, &self.name, ctx.actor.name(), self.dry_run)
+            .map_err(|error| match error.code {
+                poc_graph::error::Code::NotFound => {
+                    error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
+                }
+                _ => error,
+            })?;
+        Ok(QuarantineRestoreOutput {
+            restored: restored.restored,
+            links: restored.edges,
+            present: restored.present,
+            deleted: restored.deleted,
+            conflicts: restored.conflicts,
+            dry_run: self.dry_run,
+        })
+    }
+
+    fn show(output: &QuarantineRestoreOutput) -> String {
+        let verb = if output.dry_run { "would restore" } else { "restored" };
+        let mut text = format!(
+            "{verb} {} and {}; {} here already, {} deleted before\n",
+            plural(output.restored.len() as u64, "note"),
+            plural(output.links, "link"),
+            output.present,
+            output.deleted
+        );
+        for key in &output.restored {
+            text.push_str(&format!("  {key}\n"));
+        }
+        for conflict in &output.conflicts {
+            text.push_str(&format!("not restored: {conflict}\n"));
+        }
+        text
+    }
+}

@@ -1,0 +1,81 @@
+//! `verify`
+
+use super::text::second;
+use super::{Access, Ctx, Op, Progress};
+use poc_graph::error::{Code, Error, Exit, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::verification;
+use poc_store::VerifyCallbacks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Compare everything that this memory has on disk with its log: every segment, record, view and index of all tenants.
+/// Nothing but the result is written, and the memory can be used meanwhile. The daemon does the same once a week and
+/// lists what it finds among its problems. `doctor --deep` adds this to its other checks.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verify {}
+
+/// What a verification found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VerifyOutput {
+    /// When it ended.
+    pub(crate) at: Timestamp,
+    /// What is damaged or differs from the log; empty if everything is as it must be.
+    pub(crate) findings: Vec<DamagedFile>,
+}
+
+/// A file or folder that is damaged or differs from the log.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DamagedFile {
+    pub(crate) path: PathBuf,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: String,
+}
+
+impl Op for Verify {
+    const NAME: &'static str = "verify";
+    const ACCESS: Access = Access::Person;
+    const PER_TENANT: bool = false;
+    const LONG_RUNNING: bool = true;
+    const OUTLIVES_CALLER: bool = false;
+    type Output = VerifyOutput;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<VerifyOutput> {
+        let stop = ctx.host.calls();
+        let callbacks = VerifyCallbacks {
+            progress: &|what, done, total| (ctx.progress)(Progress { what: what.to_owned(), done, total }),
+            go_on: &|| {
+                poc_graph::interrupt::check()?;
+                match stop.is_cancelled() {
+                    true => Err(Error::new(Code::Unavailable, "the daemon stops: the verification was not completed")),
+                    false => Ok(()),
+                }
+            },
+        };
+        let done = verification::verify(ctx.memory, &callbacks)?;
+        let finding = |finding: verification::Finding| DamagedFile {
+            path: finding.path,
+            message: finding.message,
+            hint: finding.hint,
+        };
+        Ok(VerifyOutput { at: done.at, findings: done.findings.into_iter().map(finding).collect() })
+    }
+
+    fn show(output: &VerifyOutput) -> String {
+        if output.findings.is_empty() {
+            return format!("log, records, views and indexes agree ({})\n", second(output.at));
+        }
+        let lines = output.findings.iter().map(|DamagedFile { path, message, hint }| {
+            format!("`{}`: {message}\n  hint: {hint}\n", path.display())
+        });
+        lines.collect()
+    }
+
+    fn exit(output: &VerifyOutput) -> Exit {
+        if output.findings.is_empty() { Exit::Ok } else { Exit::Failed }
+    }
+}
