@@ -171,7 +171,11 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
         command.extend(dry_run.then_some("--dry-run"));
         let restored = world.json(&command);
         assert_eq!(restored["restored"], serde_json::json!(["new"]), "{restored}");
-        assert_eq!((&restored["present"], &restored["conflicts"][0]), (&6.into(), &Value::Null), "{restored}");
+        assert_eq!(
+            (&restored["present"], &restored["conflicts"][0]),
+            (&6.into(), &Value::Null),
+            "{restored}"
+        );
         assert_eq!(world.run(&["get", "new"]).status, i32::from(dry_run));
     }
     assert_eq!(world.json(&["search", "Accepted"])["hits"][0]["key"], "new");

@@ -147,13 +147,22 @@ fn only_writing_creates_a_missing_profile() {
 fn a_deep_check_finds_damage_of_every_kind_of_file() {
     let mut world = World::new();
     for number in 0..30 {
-        world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor in the bay"]);
+        world.json(&[
+            "insert",
+            "--title",
+            &format!("Harbour {number}"),
+            "--body",
+            "Ships at anchor in the bay",
+        ]);
     }
     world.json(&["--tenant", "user=ann", "insert", "--title", "Quay", "--body", "Boats on land"]);
     // A daemon saves the view and the indexes when it stops.
     world.start_daemon();
     world.stop_daemon();
-    assert_eq!(found(&world.json(&["doctor", "--deep"]), "files"), ["ok: log, records, views and indexes agree"]);
+    assert_eq!(
+        found(&world.json(&["doctor", "--deep"]), "files"),
+        ["ok: log, records, views and indexes agree"]
+    );
     let damaged = |world: &World, file: &str| {
         let path = world.home().join("store").join(file);
         let whole = std::fs::read(&path).unwrap();
@@ -167,23 +176,31 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
             matches!(&files[..], [line] if line.starts_with("failed: ") && line.contains(file)),
             "{file}: {report}"
         );
-        let hint = report["findings"].as_array().unwrap().iter().find(|line| line["check"] == "files").unwrap();
+        let hint =
+            report["findings"].as_array().unwrap().iter().find(|line| line["check"] == "files").unwrap();
         assert!(hint["hint"].as_str().unwrap().len() > 20, "{report}");
         std::fs::write(&path, whole).unwrap();
     };
-    for file in ["view", "text/snapshot", "mentions/snapshot", "vectors/manifest", "log/00000000000000000001.log"] {
+    for file in
+        ["view", "text/snapshot", "mentions/snapshot", "vectors/manifest", "log/00000000000000000001.log"]
+    {
         world.start_daemon();
         damaged(&world, file);
         // The daemon goes on telling until a verification finds nothing.
         let status = world.json(&["daemon", "status"]);
         assert!(status["problems"].to_string().contains(file), "{status}");
-        assert_eq!(found(&world.json(&["doctor", "--deep"]), "files"), ["ok: log, records, views and indexes agree"]);
+        assert_eq!(
+            found(&world.json(&["doctor", "--deep"]), "files"),
+            ["ok: log, records, views and indexes agree"]
+        );
         assert_eq!(world.json(&["daemon", "status"])["problems"], json!([]));
         world.stop_daemon();
     }
     damaged(&world, "view");
     let report = world.json(&["doctor"]);
-    assert!(found(&report, "store").iter().any(|line| line.starts_with("warning: ") && line.contains("view")));
+    assert!(
+        found(&report, "store").iter().any(|line| line.starts_with("warning: ") && line.contains("view"))
+    );
     let verified = world.run(&["verify"]);
     assert!(verified.status == 0 && verified.stdout.starts_with("log, records, views and indexes agree"));
 }

@@ -78,3 +78,32 @@ fn a_run_longer_than_the_grace_period_is_interrupted_and_repeated() {
 fn a_killed_run_is_interrupted_and_repeated() {
     interrupted_by(World::kill_daemon);
 }
+
+/// The clock of the machine jumps ahead, as after a suspend: slots go on within a few heartbeats, and the one that was
+/// missed is made up for.
+#[test]
+fn a_daemon_keeps_its_schedule_when_the_clock_jumps() {
+    let Some(mut world) = World::with_clock() else {
+        eprintln!("not run: libfaketime is not installed");
+        return;
+    };
+    world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n[agents]\ncatch-up-spread = \"0s\"\n");
+    world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
+    world.write("agents/often.toml", &agent("default", "every 2s"));
+    world.start_daemon();
+    let history = ["agent", "history", "often"];
+    let newest =
+        |history: &serde_json::Value| runs(history).first().map(|run| run.0.clone()).unwrap_or_default();
+    for shift in ["+0", "+3h", "+30h"] {
+        world.write("clock", shift);
+        // What the clock shows after the jump, read by a program that sees the same clock.
+        let id = world.json(&["insert", "--title", shift, "--body", shift])["id"].clone();
+        let note = world.json(&["get", id.as_str().unwrap()]);
+        let jumped = note["created"].as_str().unwrap();
+        let first = world.until(WAIT_LIMIT, &history, |history| newest(history).as_str() > jumped);
+        // Slots come one after another again.
+        let first = newest(&first);
+        world.until(WAIT_LIMIT, &history, |history| newest(history) > first);
+    }
+    world.stop_daemon();
+}

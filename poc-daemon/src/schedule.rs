@@ -24,9 +24,12 @@ use runs::Runs;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The heartbeat follows the time of day: it stops when the clock jumps in either direction. When nothing has woken the
-/// loop for this many periods of the heartbeat, another heartbeat is started.
+/// The heartbeat follows the time of day: it stops when the clock jumps in either direction. The loop then goes on by
+/// itself, once in a period, and after so many periods another heartbeat is started.
 const LOST_AFTER: u32 = 3;
+
+/// How much later than after a period a beat may come.
+const TOLERANCE: Duration = Duration::from_millis(600);
 
 /// How long a run may take to end after it was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -58,22 +61,25 @@ async fn run_until(
         shared.stop();
         return;
     };
-    let lost_after = heartbeat::period(&shared).saturating_mul(LOST_AFTER);
+    let (period, mut silent) = (heartbeat::period(&shared) + TOLERANCE, 0);
     let mut runs = Runs::new(&shared);
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
         tokio::select! {
             () = shared.stopped() => break,
             agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
-            () = shared.wake.notified() => {}
-            () = tokio::time::sleep(lost_after) => {
-                heartbeat::stop(&mut heartbeat).await;
-                match heartbeat::start(&shared).await {
-                    Some(started) => heartbeat = started,
-                    None => {
-                        shared.stop();
-                        break;
-                    }
+            () = shared.wake.notified() => silent = 0,
+            // This clock does not jump.
+            () = tokio::time::sleep(period) => silent += 1,
+        }
+        if silent >= LOST_AFTER {
+            silent = 0;
+            heartbeat::stop(&mut heartbeat).await;
+            match heartbeat::start(&shared).await {
+                Some(started) => heartbeat = started,
+                None => {
+                    shared.stop();
+                    break;
                 }
             }
         }

@@ -17,6 +17,7 @@ pub(crate) struct World {
     // The embedder, unless the settings name it.
     embedder: Option<&'static str>,
     disk: Option<SmallDisk>,
+    environment: Vec<(String, String)>,
 }
 
 /// A small filesystem in memory that only this process and the programs of the test see. It needs no privileges, but user
@@ -85,7 +86,27 @@ impl World {
     }
 
     fn with_embedder(embedder: Option<&'static str>) -> World {
-        World { home: tempfile::tempdir().unwrap(), daemon: None, embedder, disk: None }
+        let home = tempfile::tempdir().unwrap();
+        World { home, daemon: None, embedder, disk: None, environment: Vec::new() }
+    }
+
+    /// A world whose programs see the time of day shifted by what the file `clock` in the home says, such as `+2h`;
+    /// `None` where libfaketime is not installed. Time that is measured from a start is not shifted.
+    pub(crate) fn with_clock() -> Option<World> {
+        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
+        let library = |folder: &&str| Path::new(folder).join("faketime/libfaketimeMT.so.1");
+        let library = folders.iter().map(|folder| library(&folder)).find(|library| library.exists())?;
+        let mut world = World::new();
+        let file = world.write("clock", "+0");
+        let variables = [
+            ("LD_PRELOAD", library.display().to_string()),
+            ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
+            ("FAKETIME_NO_CACHE", "1".into()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+            ("NO_FAKE_STAT", "1".into()),
+        ];
+        world.environment = variables.map(|(name, value)| (name.to_owned(), value)).into();
+        Some(world)
     }
 
     /// A world whose home is a filesystem of so many MiB; `None` where this is not possible.
@@ -246,6 +267,7 @@ impl World {
             .env("POC_MEMORY_HOME", self.home())
             .env("TZ", "UTC")
             .envs(self.embedder.map(|kind| ("POC_MEMORY__EMBEDDER__KIND", kind)))
+            .envs(self.environment.iter().cloned())
             .current_dir(self.home());
         command
     }

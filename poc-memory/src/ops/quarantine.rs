@@ -44,12 +44,14 @@ impl Op for QuarantineRestore {
     type Output = QuarantineRestoreOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QuarantineRestoreOutput> {
-        let restored = quarantine::restore(ctx.memory, &self.name, ctx.actor.name(), self.dry_run)
-            .map_err(|error| match error.code {
-                poc_graph::error::Code::NotFound => {
-                    error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
+        let restored =
+            quarantine::restore(ctx.memory, &self.name, ctx.actor.name(), self.dry_run).map_err(|error| {
+                match error.code {
+                    poc_graph::error::Code::NotFound => {
+                        error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
+                    }
+                    _ => error,
                 }
-                _ => error,
             })?;
         Ok(QuarantineRestoreOutput {
             restored: restored.restored,

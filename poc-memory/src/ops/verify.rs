@@ -51,7 +51,10 @@ impl Op for Verify {
             go_on: &|| {
                 poc_graph::interrupt::check()?;
                 match stop.is_cancelled() {
-                    true => Err(Error::new(Code::Unavailable, "the daemon stops: the verification was not completed")),
+                    true => Err(Error::new(
+                        Code::Unavailable,
+                        "the daemon stops: the verification was not completed",
+                    )),
                     false => Ok(()),
                 }
             },

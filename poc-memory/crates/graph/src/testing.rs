@@ -12,8 +12,7 @@
 pub mod generated;
 
 use super::{
-    Category, Delta, Edge, EdgeKind, Ix, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View,
-    content_hash,
+    Category, Delta, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, content_hash,
 };
 use crate::rng::{Rng, SeededRng};
 use crate::time::Timestamp;
@@ -85,7 +84,10 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
 
 /// All data of a view about its nodes, edges and visits, by id and independent of indexes.
 pub fn contents(view: &View) -> Vec<String> {
-    let mut nodes: Vec<_> = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(|ix| (view.id(ix), view.describe(ix))).collect();
+    let mut nodes: Vec<_> = (0..view.slots())
+        .filter(|&ix| view.state(ix).is_some())
+        .map(|ix| (view.id(ix), view.describe(ix)))
+        .collect();
     nodes.sort();
     let sums = (view.seq, view.node_count(), view.live_count(), view.edge_count());
     let counts = (view.nodes_by_type(), view.nodes_by_state(), view.edges_by_kind(), view.keyword_count());

@@ -110,7 +110,10 @@ fn conflict(tx: &Tx<'_>, node: &Node) -> Result<Option<String>> {
         if let Some(owner) = tx.find_key(name)?
             && let Some(owner) = tx.node(owner)?
         {
-            return Ok(Some(format!("`{}`: the note `{}` has the name `{name}` by now", node.key, owner.key)));
+            return Ok(Some(format!(
+                "`{}`: the note `{}` has the name `{name}` by now",
+                node.key, owner.key
+            )));
         }
     }
     if node.state.is_live()

@@ -123,7 +123,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());
-        let finding = Finding { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
+        let finding =
+            Finding { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
         let verification = Verification { at: Timestamp(0), findings: vec![finding] };
         save(&path, &verification).unwrap();
         assert_eq!(last(&path), Some(verification));

@@ -57,8 +57,8 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery::Recovery;
 pub use repair::{
-    NotePutAside, PutAside, Repair, RepairOption, RepairSource, TenantPutAside, contents_put_aside, put_aside,
-    undo_repair,
+    NotePutAside, PutAside, Repair, RepairOption, RepairSource, TenantPutAside, contents_put_aside,
+    put_aside, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use poc_graph::error::Code;
 use poc_graph::testing::{edge, node};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, Visit};
+use poc_graph::{Activity, Node, NodeId, Visit};
 use poc_graph::{Delta, EdgeKind, State, VisitOutcome};
 use std::collections::BTreeMap;
 use std::fs;

@@ -57,7 +57,9 @@ impl Store {
     /// What the callbacks return, and `read_only` when the store is damaged already.
     pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyFinding>> {
         if let Some(damage) = self.damage() {
-            return Err(Error::new(poc_graph::error::Code::ReadOnly, damage.to_owned()).hint(super::DAMAGED_HINT));
+            return Err(
+                Error::new(poc_graph::error::Code::ReadOnly, damage.to_owned()).hint(super::DAMAGED_HINT)
+            );
         }
         let verifier = Verifier { store: self, callbacks };
         let mut findings = verifier.segments()?;
@@ -80,7 +82,7 @@ struct Verifier<'a> {
 impl Verifier<'_> {
     /// Reports the progress and asks whether to go on, once in a while.
     fn step(&self, what: &str, done: u64, total: Option<u64>) -> Result<()> {
-        if !done.is_multiple_of(SLICE) {
+        if done % SLICE != 1 {
             return Ok(());
         }
         (self.callbacks.progress)(what, done, total);

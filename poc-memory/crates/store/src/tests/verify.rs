@@ -33,7 +33,9 @@ fn closed() -> (TempDir, BTreeMap<Vec<u8>, Vec<u8>>, Vec<String>) {
     let other = store.for_tenant(&tuple(1));
     for number in 1..=20 {
         put(&store, number);
-        other.transact(cause(), |tx| tx.put_node(&Node { tenant: tx.tenant(), ..node(number + 100) })).unwrap();
+        other
+            .transact(cause(), |tx| tx.put_node(&Node { tenant: tx.tenant(), ..node(number + 100) }))
+            .unwrap();
         if number == 15 {
             store.checkpoint().unwrap();
         }
@@ -162,7 +164,8 @@ fn records_that_differ_from_the_log_are_named() {
     let mark = engine.mark().unwrap();
     let key = |number: u64| Table::Nodes.engine_key(Tenant::default(), node(number).id.as_bytes());
     let own = engine.get(&key(1)).unwrap();
-    let change = |key: Vec<u8>, value: Option<Vec<u8>>| engine.apply(vec![(key, value)].into(), mark).unwrap();
+    let change =
+        |key: Vec<u8>, value: Option<Vec<u8>>| engine.apply(vec![(key, value)].into(), mark).unwrap();
     assert_eq!(found(&store), Vec::<String>::new());
     for (number, value) in [(2, own.clone()), (2, None), (9, own)] {
         let before = engine.get(&key(number)).unwrap();

@@ -40,10 +40,8 @@ impl Verifier<'_> {
                 if !differing.is_empty() {
                     let notes: Vec<String> =
                         differing.iter().take(MAX_LISTED).map(|id| self.note_name(tenant, *id)).collect();
-                    let message = format!(
-                        "the index differs from the records: {}",
-                        listed(&notes, differing.len())
-                    );
+                    let message =
+                        format!("the index differs from the records: {}", listed(&notes, differing.len()));
                     findings.push(self.finding(StorePart::Index, name, message));
                 }
             }

@@ -29,7 +29,8 @@ fn hash(bytes: &[u8]) -> u64 {
 impl Verifier<'_> {
     /// Compares the records of all tenants with the log.
     pub(super) fn records(&self) -> Result<Vec<VerifyFinding>> {
-        let mut findings: Vec<VerifyFinding> = self.sealed(StorePart::Records, "records/last").into_iter().collect();
+        let mut findings: Vec<VerifyFinding> =
+            self.sealed(StorePart::Records, "records/last").into_iter().collect();
         let mut count = 0u64;
         if let Some(unreadable) = self.each_record(None, &mut |_, _| count += 1)? {
             findings.push(unreadable);
@@ -146,7 +147,7 @@ impl Verifier<'_> {
     /// transaction `seq`.
     fn confirmed(&self, mut suspects: Suspects, seq: u64) -> Result<Vec<Vec<u8>>> {
         let shared = &self.store.shared;
-        let mut advance = |suspects: &mut Suspects, first: u64, last: u64| {
+        let advance = |suspects: &mut Suspects, first: u64, last: u64| {
             shared.log.replay(first, last, &mut |txn, _| {
                 for (key, value) in changes(&txn)? {
                     if let Some(expected) = suspects.get_mut(&key) {

@@ -8,7 +8,8 @@ impl Verifier<'_> {
     /// Checks headers, checksums, numbers and lengths of all segments, and the list of those that were checked before.
     pub(super) fn segments(&self) -> Result<Vec<VerifyFinding>> {
         let log = self.store.log_snapshot();
-        let mut findings: Vec<VerifyFinding> = self.sealed(StorePart::Log, "log/checked").into_iter().collect();
+        let mut findings: Vec<VerifyFinding> =
+            self.sealed(StorePart::Log, "log/checked").into_iter().collect();
         let (mut number, last_segment) = (0, log.segments.len());
         for segment in &log.segments {
             number += 1;

@@ -52,7 +52,8 @@ fn difference(expected: &Views, found: &Views, expected_name: &str, found_name: 
             found.get(tenant).map_or(&empty, AsRef::as_ref),
         );
         for (view, other) in [(a, b), (b, a)] {
-            let nodes = (0..view.slots()).filter_map(|ix| Some((ix, view.id(ix)?)));
+            let nodes = (0..view.slots()).filter(|ix| view.state(*ix).is_some());
+            let nodes = nodes.filter_map(|ix| Some((ix, view.id(ix)?)));
             for (ix, id) in nodes {
                 match other.find(id) {
                     Some(twin) if std::ptr::eq(view, b) || view.describe(ix) == other.describe(twin) => {}

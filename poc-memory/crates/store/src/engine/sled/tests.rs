@@ -6,8 +6,7 @@ fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
 
 #[test]
 fn damage_is_reported_and_marked_for_the_next_open() {
-    let corruption =
-        |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
+    let corruption = |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
     let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
     for (harm, expected) in [
         (
