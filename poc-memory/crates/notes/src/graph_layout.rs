@@ -2,6 +2,7 @@
 
 use super::{Memory, ReadSnapshot};
 use poc_graph::error::Result;
+use poc_graph::interrupt;
 use poc_graph::{EdgeKind, Ix, Layout, NodeId, StructureSource, View};
 use poc_search::query::Pipeline;
 use std::cmp::Reverse;
@@ -78,7 +79,10 @@ pub fn lay_out(
             vec![None; nodes.len()]
         }
     };
-    Ok(GraphLayout { layout: view.layout(&nodes), nodes, communities, edges, matched, edge_count, degraded })
+    let layout = view.layout(&nodes);
+    // An interrupted layout is not finished.
+    interrupt::check()?;
+    Ok(GraphLayout { layout, nodes, communities, edges, matched, edge_count, degraded })
 }
 
 /// The visible notes by degree, highest first, then by id.

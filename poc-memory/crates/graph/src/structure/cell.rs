@@ -5,7 +5,9 @@ use super::policy::{GraphStatus, Plan, StructureOptions, plan};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers};
+use crate::interrupt;
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -106,24 +108,26 @@ struct Versioned<T> {
 pub(super) struct DerivedValue<T> {
     here: OnceLock<Arc<T>>,
     latest: Arc<ArcSwapOption<Versioned<T>>>,
+    /// Held by whoever computes the value.
+    turn: Mutex<()>,
 }
 
 impl<T> Default for DerivedValue<T> {
     fn default() -> Self {
-        DerivedValue { here: OnceLock::new(), latest: Arc::default() }
+        DerivedValue { here: OnceLock::new(), latest: Arc::default(), turn: Mutex::default() }
     }
 }
 
 impl<T> DerivedValue<T> {
     /// The value for the next state of the graph.
     fn next(&self) -> Self {
-        DerivedValue { here: OnceLock::new(), latest: self.latest.clone() }
+        DerivedValue { latest: self.latest.clone(), ..DerivedValue::default() }
     }
 
     /// The value for a fork of the same state.
     fn fork(&self) -> Self {
         let latest = ArcSwapOption::new(self.latest.load_full());
-        DerivedValue { here: self.here.clone(), latest: Arc::new(latest) }
+        DerivedValue { here: self.here.clone(), latest: Arc::new(latest), turn: Mutex::default() }
     }
 
     /// The number of changes since the latest value was computed; `None` without one.
@@ -162,19 +166,23 @@ impl<T> DerivedValue<T> {
     }
 
     /// The value for exactly this state, computed if necessary. Concurrent callers wait for a single
-    /// computation.
+    /// computation. If the caller is interrupted, the value is a part that nobody else gets.
     pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, StructureSource) {
-        let mut source = StructureSource::Fresh;
-        let value = self.here.get_or_init(|| {
-            let started = Instant::now();
-            let value = Arc::new(compute());
-            source = StructureSource::Computed(started.elapsed());
-            value
-        });
-        if source != StructureSource::Fresh {
+        let found = || self.here.get().map(|value| (value.clone(), StructureSource::Fresh));
+        if let Some(found) = found() {
+            return found;
+        }
+        let _turn = self.turn.lock();
+        if let Some(found) = found() {
+            return found;
+        }
+        let started = Instant::now();
+        let value = Arc::new(compute());
+        if !interrupt::is_requested() {
+            let _ = self.here.set(value.clone());
             self.publish(generation, value.clone());
         }
-        (value.clone(), source)
+        (value, StructureSource::Computed(started.elapsed()))
     }
 
     /// Stores a value that was computed for the generation `then`.

@@ -33,6 +33,7 @@ use super::parts::Partition;
 use super::saved::Space;
 use crate::Ix;
 use crate::View;
+use crate::interrupt;
 use eigenpair::Eigenpair;
 use spectrum::Spectrum;
 use walk::Walk;
@@ -66,6 +67,9 @@ impl Embedding {
         let mut starts = Vec::with_capacity(components.len());
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
+            if interrupt::is_requested() {
+                break;
+            }
             let members = components.members(number);
             let random =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };

@@ -14,6 +14,7 @@ mod tests;
 
 pub(super) use network::Network;
 
+use crate::interrupt;
 use crate::rng::SeededRng;
 use local_moving::move_nodes;
 use refinement::refine;
@@ -36,7 +37,7 @@ pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
     for _ in 0..MAX_PASSES {
         pass(network, &mut communities, &random);
         let before = std::mem::replace(&mut modularity, network.modularity(&communities));
-        if modularity - before < LEAST_GAIN {
+        if modularity - before < LEAST_GAIN || interrupt::is_requested() {
             break;
         }
     }
@@ -53,6 +54,9 @@ fn pass(network: &Network, communities: &mut [u32], random: &SeededRng) {
     loop {
         let present = level.as_ref().unwrap_or(network);
         move_nodes(present, &mut labels, random);
+        if interrupt::is_requested() {
+            break;
+        }
         if number_consecutively(&mut labels) == present.len() {
             break;
         }

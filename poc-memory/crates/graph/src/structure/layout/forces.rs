@@ -6,6 +6,7 @@
 //! neighbours to one point.
 
 use super::super::adjacency::Adjacency;
+use crate::interrupt;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -34,6 +35,9 @@ pub(super) fn relax<const D: usize>(
 ) {
     let degree = |node: usize| ties.row(node as u32).len() as f64;
     for step in 0..STEPS {
+        if interrupt::is_requested() {
+            break;
+        }
         let most = FIRST_MOVE * (1.0 - step as f64 / STEPS as f64);
         let grid = Grid::of(places);
         let moves: Vec<[f64; D]> = places

@@ -1,12 +1,16 @@
 //! The first step of a level: nodes move to the neighbouring community that raises modularity most.
 
 use super::network::Network;
+use crate::interrupt;
 use crate::rng::{Rng, SeededRng};
 use std::collections::VecDeque;
 
 /// A move must raise modularity by more than this weight inside communities, so that rounding errors cannot keep
 /// nodes moving back and forth. Weights are far greater.
 pub(super) const LEAST_MOVE: f64 = 1e-9;
+
+/// Nodes from one look at the interrupt to the next.
+pub(super) const SLICE: u32 = 1024;
 
 /// Moves nodes until none gains by moving. Labels are below the number of nodes. A node is visited again only
 /// after a neighbour has moved to another community than its own.
@@ -24,7 +28,12 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
     let mut queue: VecDeque<u32> = shuffled(nodes, random).into();
     let mut queued = vec![true; nodes];
     let mut weights = LabelWeights::new(nodes);
+    let mut visits = 0u32;
     while let Some(node) = queue.pop_front() {
+        visits = visits.wrapping_add(1);
+        if visits.is_multiple_of(SLICE) && interrupt::is_requested() {
+            break;
+        }
         if let Some(queued) = queued.get_mut(node as usize) {
             *queued = false;
         }
