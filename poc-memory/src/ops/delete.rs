@@ -2,6 +2,7 @@
 
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryKeep;
 use poc_graph::NodeId;
@@ -71,7 +72,7 @@ impl Op for Delete {
             delete::apply(tx, node.id, now)
         })?;
         let seq = deleted.seq;
-        let undo_within = (!self.erase).then_some(ctx.memory.config.history.keep);
+        let undo_within = (!self.erase).then(|| undo_window(ctx));
         let delete::DeleteReport { node, edges, derived } = deleted.value;
         let erasure = self.erase.then(|| {
             let mut texts = ErasedTexts::default();
@@ -99,13 +100,11 @@ impl Op for Delete {
         match &output.erasure {
             Some(erasure) => format!("{deleted}\n{derived}{}", erasure.show()),
             None => {
-                let within = match output.undo_within {
-                    Some(keep @ HistoryKeep::For(_)) => format!(" within {keep}"),
-                    _ => String::new(),
-                };
+                let undo = output.undo_within.map(|window| undo_line(&[output.seq], window));
                 format!(
-                    "{deleted}; its history stays under its id, {}\n`poc-memory undo {}` takes this back{within}\n{derived}",
-                    output.id, output.seq
+                    "{deleted}; its history stays under its id, {}\n{}{derived}",
+                    output.id,
+                    undo.unwrap_or_default()
                 )
             }
         }

@@ -2,7 +2,9 @@
 
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Actor, Ctx, Op, Progress, Route, ToolEffect, argument};
+use poc_config::HistoryKeep;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
@@ -48,6 +50,12 @@ pub(crate) struct ForgetOutput {
     edges: usize,
     /// Vectors of the chunks.
     vectors: usize,
+    /// The numbers of the changes, which `undo` takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<u64>,
+    /// For how long they can be undone at least: `all` for ever, else a duration. Missing after an erasure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo_within: Option<HistoryKeep>,
     /// With `erase`: what else was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erasure: Option<ErasureOutput>,
@@ -113,9 +121,10 @@ impl Op for Forget {
                     .field("message_id"));
             }
         };
-        let forget::ForgetReport { messages, nodes, derived, edges, vectors, texts } = forgotten;
+        let forget::ForgetReport { messages, nodes, derived, edges, vectors, texts, changes } = forgotten;
         let erasure = self.erase.then(|| erasure::run(ctx, &texts, Self::NAME)).transpose()?;
-        Ok(ForgetOutput { messages, nodes, derived, edges, vectors, erasure })
+        let undo_within = (!self.erase).then(|| undo_window(ctx));
+        Ok(ForgetOutput { messages, nodes, derived, edges, vectors, changes, undo_within, erasure })
     }
 
     fn show(output: &ForgetOutput) -> String {
@@ -130,6 +139,7 @@ impl Op for Forget {
             counts.push(plural(output.derived as u64, "derived note"));
         }
         let erased = output.erasure.as_ref().map(ErasureOutput::show).unwrap_or_default();
-        format!("forgot {}\n{erased}", counts.join(", "))
+        let undo = output.undo_within.map(|window| undo_line(&output.changes, window)).unwrap_or_default();
+        format!("forgot {}\n{undo}{erased}", counts.join(", "))
     }
 }

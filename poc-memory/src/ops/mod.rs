@@ -60,6 +60,7 @@ pub mod tenancy;
 mod tests;
 mod text;
 mod undo;
+mod undo_window;
 mod vault;
 mod verify;
 mod view;

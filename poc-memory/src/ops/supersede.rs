@@ -1,6 +1,8 @@
 //! `supersede`
 
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route};
+use poc_config::HistoryKeep;
 use poc_graph::error::Result;
 use poc_notes::{resolve, supersede};
 use schemars::JsonSchema;
@@ -33,6 +35,10 @@ pub(crate) struct SupersedeOutput {
     new: String,
     /// Links that the new note took over.
     links: usize,
+    /// The number of the change, which `undo` takes.
+    seq: u64,
+    /// For how long it can be undone at least: `all` for ever, else a duration.
+    undo_within: HistoryKeep,
 }
 
 impl Op for Supersede {
@@ -51,12 +57,15 @@ impl Op for Supersede {
             resolve::check_version(&old, self.if_version)?;
             let done =
                 supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, &ctx.memory.config, now)?;
-            Ok(SupersedeOutput { old: old.key, new: new.key, links: done.links })
+            Ok((old.key, new.key, done.links))
         })?;
-        Ok(done.value)
+        let (old, new, links) = done.value;
+        Ok(SupersedeOutput { old, new, links, seq: done.seq, undo_within: undo_window(ctx) })
     }
 
     fn show(output: &SupersedeOutput) -> String {
-        format!("`{}` supersedes `{}` and has {} of its links\n", output.new, output.old, output.links)
+        let done =
+            format!("`{}` supersedes `{}` and has {} of its links\n", output.new, output.old, output.links);
+        done + &undo_line(&[output.seq], output.undo_within)
     }
 }

@@ -199,3 +199,49 @@ fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
 fn unremovable(path: &Path, error: &std::io::Error) -> Error {
     Error::unavailable(format!("`{}` cannot be deleted: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delete;
+    use crate::testing::TestMemory;
+
+    const SECRET: &str = "Zanzibarquetzal";
+
+    /// Texts that are so short are not compressed, so they can be searched for.
+    fn files_with_it(folder: &Path) -> Vec<PathBuf> {
+        let mut found = backup::files_below(folder).unwrap();
+        found.retain(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).contains(SECRET));
+        found
+    }
+
+    #[test]
+    fn an_erased_text_is_in_no_file_and_others_stay() {
+        let memory = TestMemory::new();
+        let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+        memory.note("kept", "The gate opens at noon.");
+        let (store, runs) = (memory.paths.store(), memory.paths.runs());
+        let write = |path: PathBuf, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(runs.join("linker/1.json"), &serde_json::json!({ "prompt": SECRET }).to_string());
+        write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}");
+        write(store.join("quarantine/piece"), SECRET);
+        write(store.join("quarantine/other"), "nothing");
+        memory.store.checkpoint().unwrap();
+        assert!(!files_with_it(&store).is_empty());
+        let mut texts = ErasedTexts::default();
+        let deleted = memory.store.transact(memory.cause("manual", "delete"), |tx| {
+            delete::apply(tx, id, memory.now())
+        });
+        texts.add_note(&deleted.unwrap().value.node);
+        texts.add(SECRET);
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+        let report = erase(&memory, &texts, "delete", &callbacks).unwrap();
+        assert_eq!((report.run_files, report.quarantine), (1, vec!["piece".to_owned()]));
+        assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
+        assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
+        assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
+    }
+}

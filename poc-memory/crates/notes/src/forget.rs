@@ -25,6 +25,9 @@ pub struct ForgetReport {
     pub edges: usize,
     /// Vectors of the chunks.
     pub vectors: usize,
+    /// The transactions that deleted something.
+    #[serde(default)]
+    pub changes: Vec<u64>,
     /// What was deleted, for an erasure.
     #[serde(skip)]
     pub texts: ErasedTexts,
@@ -37,7 +40,7 @@ pub struct ForgetReport {
 pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Cause) -> Result<ForgetReport> {
     let mut report = ForgetReport::default();
     let now = cause.at;
-    memory.store.transact(cause, |tx| {
+    let done = memory.store.transact(cause, |tx| {
         if let Some(message) = tx.message(id)?
             && !is_by(tx, &message, author)?
         {
@@ -52,6 +55,7 @@ pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Caus
             .hint("`poc-memory get` of a chunk shows the id of its message")
             .field("message_id"))
     })?;
+    report.changes.push(done.seq);
     Ok(report)
 }
 
@@ -68,21 +72,23 @@ pub fn before(
     let mut report = ForgetReport::default();
     let mut rest = ids.as_slice();
     while !rest.is_empty() {
-        rest = memory
-            .store
-            .transact(cause.clone(), |tx| {
-                let mut rest = rest;
-                while let Some((&id, behind)) = rest.split_first() {
-                    // A missing message was deleted by somebody else meanwhile.
-                    forget(tx, id, author, cause.at, &mut report)?;
-                    rest = behind;
-                    if tx.write_count() >= RECORDS_PER_TXN {
-                        break;
-                    }
+        let forgotten = report.messages;
+        let done = memory.store.transact(cause.clone(), |tx| {
+            let mut rest = rest;
+            while let Some((&id, behind)) = rest.split_first() {
+                // A missing message was deleted by somebody else meanwhile.
+                forget(tx, id, author, cause.at, &mut report)?;
+                rest = behind;
+                if tx.write_count() >= RECORDS_PER_TXN {
+                    break;
                 }
-                Ok(rest)
-            })?
-            .value;
+            }
+            Ok(rest)
+        })?;
+        rest = done.value;
+        if report.messages > forgotten {
+            report.changes.push(done.seq);
+        }
         progress((ids.len() - rest.len()) as u64, ids.len() as u64);
     }
     Ok(report)

@@ -56,6 +56,7 @@ fn text_answers_of_ops_that_write() {
     2 notes skipped by `linker`
     $ supersede btree journal --reason 'said twice'
     `journal` supersedes `btree` and has 0 of its links
+    `poc-memory undo 12` takes this back
     $ history btree
     btree (ID)
       2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)

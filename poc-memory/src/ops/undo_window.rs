@@ -1,0 +1,42 @@
+//! Until when a change can be undone.
+
+use super::Ctx;
+use poc_config::HistoryKeep;
+
+/// For how long changes that are made now can be undone at least.
+pub(super) fn undo_window(ctx: &Ctx<'_>) -> HistoryKeep {
+    ctx.memory.config.history.keep
+}
+
+/// Says how changes with these numbers are undone, and until when.
+pub(super) fn undo_line(changes: &[u64], window: HistoryKeep) -> String {
+    let within = match window {
+        HistoryKeep::For(_) => format!(" within {window}"),
+        HistoryKeep::All => String::new(),
+    };
+    match changes {
+        [] => String::new(),
+        [change] => format!("`poc-memory undo {change}` takes this back{within}\n"),
+        [first, .., last] => {
+            format!("`poc-memory undo N` takes a part of this back{within}, for N from {first} to {last}\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::time::Span;
+
+    #[test]
+    fn the_line_names_changes_and_time() {
+        let ninety = HistoryKeep::For(Span(90 * Span::DAY.0));
+        assert_eq!(undo_line(&[], ninety), "");
+        assert_eq!(undo_line(&[7], HistoryKeep::All), "`poc-memory undo 7` takes this back\n");
+        assert_eq!(undo_line(&[7], ninety), "`poc-memory undo 7` takes this back within 90d\n");
+        assert_eq!(
+            undo_line(&[7, 8, 9], ninety),
+            "`poc-memory undo N` takes a part of this back within 90d, for N from 7 to 9\n"
+        );
+    }
+}
