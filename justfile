@@ -68,9 +68,10 @@ page:
     bash tests/page/run.sh
 
 # Run the tests that hold the promises of RELIABILITY.md, and print a table. `full` tries each of them many more times,
-# and plants bugs that the tests must notice; it takes hours. Names of promises select some: `just reliability full R1`.
-reliability FORM="quick" *PROMISES:
-    python3 tests/reliability/run.py {{FORM}} {{PROMISES}}
+# and plants bugs that the tests must notice; it takes hours. Names of promises select some, and counts can be given:
+# `just reliability full R2 R4 --count=5000 --seed=7`.
+reliability FORM="quick" *ARGUMENTS:
+    python3 tests/reliability/run.py {{FORM}} {{ARGUMENTS}}
 
 # Build the program for release and pack it: an archive with manual pages, completions and its checksum, in target/archive.
 archive:

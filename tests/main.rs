@@ -28,6 +28,7 @@ mod kill;
 mod mcp;
 mod models;
 mod names;
+mod notify;
 mod opening;
 mod page;
 mod refresh;

@@ -112,6 +112,11 @@ impl Shared {
         Some(memory)
     }
 
+    /// The memory with the settings in effect, for work that begins now.
+    pub(crate) fn memory_now(&self) -> Memory {
+        self.memory_in_effect().unwrap_or_else(|| self.memory.clone())
+    }
+
     /// Asks every task to finish its current work and to end.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);

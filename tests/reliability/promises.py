@@ -58,7 +58,14 @@ PROMISES = [
     Promise(
         "R6",
         "A damaged log loses nothing that another part of the store has",
-        ["tests::read_only::", "tests::damage::", "tests::checked_segments::", "damaged_store::"],
+        [
+            "tests::read_only::",
+            "tests::damage::",
+            "tests::checked_segments::",
+            "damaged_store::",
+            "tests::verify::",
+            "doctor::a_deep_check_finds_damage",
+        ],
         {},
         {"PROPTEST_CASES": "600"},
     ),
@@ -104,7 +111,12 @@ PROMISES = [
     Promise(
         "R12",
         "No slot is missed or run twice",
-        ["slot_planner::tests::year::", "tests::week::", "tests::races::"],
+        [
+            "slot_planner::tests::year::",
+            "tests::week::",
+            "tests::races::",
+            "schedule::a_daemon_keeps_its_schedule_when_the_clock_jumps",
+        ],
         {},
         {"POC_MEMORY_YEARS": "1000", "POC_MEMORY_WEEKS": "100"},
     ),
@@ -169,8 +181,6 @@ PROMISES = [
             "only_persons_call_what_is_for_persons",
             "tests::reader::",
             "tests::callers::",
-            "callers::frames_of_a_model_are_refused_what_only_a_person_may_do",
-            "callers::tokens_have_roles",
             "origin_guard::delete_exists_when_it_is_enabled",
         ],
     ),
@@ -178,5 +188,21 @@ PROMISES = [
         "R19",
         "One process owns a store, and every answer says how fresh it is",
         ["lock::tests::", "tests::fresh::", "opening::", "callers::a_starting_daemon_waits"],
+    ),
+    Promise(
+        "R20",
+        "Compaction keeps every live note, and an erased text is in no file",
+        ["tests::compact::", "compact::", "erase::tests::"],
+        {},
+        {"PROPTEST_CASES": "200"},
+    ),
+    Promise(
+        "R21",
+        "A request stops computing when nobody waits for its answer",
+        [
+            "ops::tests::callers::",
+            "structure::tests::an_interrupted_computation_ends_early",
+            "rest::limits::",
+        ],
     ),
 ]

@@ -54,7 +54,7 @@ def environment_of(promise: Promise, form: str, seed: int, count: int | None) ->
     counts = promise.full if form == "full" else promise.quick
     if count is not None:
         counts = {name: str(count) for name in promise.full}
-    return {"PROPTEST_RNG_SEED": str(seed)} | counts
+    return {"PROPTEST_RNG_SEED": str(seed), "POC_MEMORY_SEED": str(seed)} | counts
 
 
 def show(row: dict) -> str:

@@ -126,8 +126,9 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
         // A run uses the definition at its start until its end.
         let catalog = || running.catalog.load_full();
         let run_slot = |_place| {
-            let tick = Tick::now(&running.memory, local_zone());
-            scheduler::run_slot(&running.memory, &catalog(), &slot, tick, &options)
+            let memory = running.memory_now();
+            let tick = Tick::now(&memory, local_zone());
+            scheduler::run_slot(&memory, &catalog(), &slot, tick, &options)
         };
         let mut last = acquire().map(run_slot).transpose()?.flatten();
         let mut batches = last.as_ref().and_then(SlotBatches::after);
@@ -136,7 +137,7 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
             let Some(batches) = &mut batches else { break };
             // Other agents run between the batches.
             let Some(_place) = acquire() else { break };
-            last = batches.run_next(&running.memory, &catalog(), row, &options)?;
+            last = batches.run_next(&running.memory_now(), &catalog(), row, &options)?;
         }
         Ok::<(), Error>(())
     });

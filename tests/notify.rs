@@ -1,0 +1,45 @@
+//! `[notify]`: what the daemon posts to a server, and what it does with one that fails.
+
+use crate::support::mock_model::{Answer, MockModel, RecordedRequest};
+use crate::support::{WAIT_LIMIT, World};
+use std::time::{Duration, Instant};
+
+/// Waits until the server got a request that satisfies a condition.
+#[track_caller]
+fn until(server: &MockModel, satisfied: impl Fn(&RecordedRequest) -> bool) -> RecordedRequest {
+    let deadline = Instant::now() + WAIT_LIMIT;
+    loop {
+        if let Some(request) = server.requests().into_iter().find(&satisfied) {
+            return request;
+        }
+        assert!(Instant::now() < deadline, "{:#?}", server.requests());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The first answer is an error, which must not end the notifications.
+#[test]
+fn a_webhook_is_told_of_a_problem_and_of_its_end() {
+    let mut world = World::new();
+    let mut answers = 0;
+    let server = MockModel::serve(move |_| {
+        answers += 1;
+        if answers == 1 { Answer::error(500, "down", "not now") } else { Answer::ok(serde_json::json!({})) }
+    });
+    let url = format!("{}/hooks/hidden-token", server.url());
+    world.write("config.toml", &format!("[notify]\nwebhook = \"{url}\"\nevery = \"1s\"\n"));
+    world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
+    world.start_daemon();
+    let told = until(&server, |request| request.body["problems"].to_string().contains("`broken`"));
+    assert_eq!(told.line, "POST /hooks/hidden-token");
+    assert_eq!(told.header("content-type"), Some("application/json"));
+    assert_eq!(told.body["store"].as_str(), world.home().join("store").to_str());
+    assert!(told.body["at"].is_string());
+    std::fs::remove_file(world.home().join("agents/broken.toml")).unwrap();
+    until(&server, |request| request.body["problems"] == serde_json::json!([]));
+    // The log names the host of a server that fails, and not the path, which may contain a secret.
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(log.contains("nobody was notified: the webhook at `127.0.0.1` answered 500"), "{log}");
+    assert!(!log.contains("hidden-token"), "{log}");
+    world.stop_daemon();
+}
