@@ -232,9 +232,8 @@ mod tests {
         memory.store.checkpoint().unwrap();
         assert!(!files_with_it(&store).is_empty());
         let mut texts = ErasedTexts::default();
-        let deleted = memory.store.transact(memory.cause("manual", "delete"), |tx| {
-            delete::apply(tx, id, memory.now())
-        });
+        let deleted =
+            memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
         texts.add_note(&deleted.unwrap().value.node);
         texts.add(SECRET);
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };

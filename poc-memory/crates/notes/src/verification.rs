@@ -107,6 +107,83 @@ pub fn problems(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{self, TestMemory};
+    use crate::{backup, insert};
+    use poc_graph::{Delta, Node, Tuple};
+    use poc_store::Follower as _;
+    use std::sync::Arc;
+
+    const QUIET: VerifyCallbacks<'static> = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+
+    fn files_with_findings(memory: &Memory) -> Vec<PathBuf> {
+        verify(memory, &QUIET).unwrap().findings.into_iter().map(|finding| finding.path).collect()
+    }
+
+    /// A memory of two tenants, of which everything is saved.
+    fn saved() -> TestMemory {
+        let memory = TestMemory::new();
+        for number in 0..12 {
+            memory.note(&format!("note-{number}"), &format!("Body {number} about the journal of Lisbon."));
+        }
+        let other = memory.of(&Tuple::new([("user", "ann")]).unwrap());
+        let body = "The gate of Porto opens at noon.";
+        insert::insert(&other, testing::draft(body), other.cause("manual", "insert")).unwrap();
+        memory.store.checkpoint().unwrap();
+        memory
+    }
+
+    #[test]
+    fn damage_of_every_file_is_found_while_the_memory_is_open() {
+        let memory = saved();
+        assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new());
+        let mut files = backup::files_below(&memory.paths.store()).unwrap();
+        files.retain(|file| {
+            // sled's files are read when they are opened.
+            let is_of_records = file.starts_with(memory.paths.store().join("records"));
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            !is_of_records && !["lock", "reserve", "verification.json"].contains(&name.as_str())
+        });
+        // Log, view, embedder, and for each tenant text, vectors and mentions, with their manifests.
+        assert!(files.len() >= 12, "{files:?}");
+        for file in files {
+            let whole = std::fs::read(&file).unwrap();
+            for at in [0, whole.len() / 2, whole.len() - 1] {
+                let mut bytes = whole.clone();
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 0x40;
+                }
+                std::fs::write(&file, bytes).unwrap();
+                let is_readable_text = file.extension().is_some_and(|extension| extension == "json");
+                let found = files_with_findings(&memory);
+                assert!(is_readable_text || found == [file.clone()], "{} at {at}: {found:?}", file.display());
+            }
+            std::fs::write(&file, whole).unwrap();
+        }
+        assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn an_index_that_lacks_a_note_or_has_another_text_is_found() {
+        let memory = saved();
+        let node = memory.find("note-3").unwrap();
+        let other = Delta::Node(Arc::new(Node { body: "something else".into(), ..node.clone() }));
+        let tenant = memory.store.tenant();
+        let folder = |name: &str| memory.paths.store().join(name);
+        for harm in [Delta::NodeDeleted(node.id), other] {
+            let is_other = matches!(harm, Delta::Node(_));
+            memory.texts.apply(0, tenant, std::slice::from_ref(&harm)).unwrap();
+            assert_eq!(files_with_findings(&memory), [folder("text")]);
+            let message = verify(&memory, &QUIET).unwrap().findings.remove(0).message;
+            assert_eq!(message, "the index differs from the records: `note-3`");
+            memory.texts.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
+            memory.mention_sets.apply(0, tenant, &[harm]).unwrap();
+            assert_eq!(files_with_findings(&memory), [folder("mentions")]);
+            memory.mention_sets.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
+            assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new(), "{is_other}");
+        }
+        memory.vector_sets.apply(0, tenant, &[Delta::NodeDeleted(node.id)]).unwrap();
+        assert_eq!(files_with_findings(&memory), [folder("vectors")]);
+    }
 
     #[test]
     fn a_memory_is_verified_once_a_week() {
