@@ -1,5 +1,5 @@
-//! Kills and power cuts at any moment. Every acknowledged or visible transaction survives, and the surviving
-//! transactions have no gaps.
+//! Kills and power cuts at any moment. Every transaction that is acknowledged, or visible in a store that takes writes,
+//! survives, and the surviving transactions have no gaps.
 
 use super::*;
 use proptest::prelude::*;
@@ -131,7 +131,12 @@ proptest! {
             let disk = Arc::new(PoweredDisk(power.clone()));
             // The power may also fail during the open.
             if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900, ..Limits::default() }, ..in_memory() }) {
-                expected.extend(numbers(&store));
+                let visible = numbers(&store);
+                // On a disk that takes no sync, an open shows what a killed process wrote, and says so. Nobody has
+                // acknowledged it.
+                if store.read_only().is_none() {
+                    expected.extend(visible);
+                }
                 expected.extend(write_until_it_fails(&store, round as u64));
             }
             if cut {
