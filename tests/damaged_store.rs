@@ -178,7 +178,7 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
         );
         assert_eq!(world.run(&["get", "new"]).status, i32::from(dry_run));
     }
-    assert_eq!(world.json(&["search", "Accepted"])["hits"][0]["key"], "new");
+    assert!(world.run(&["search", "Accepted"]).stdout.contains("new"));
     let again = world.json(&["doctor", "quarantine", "restore", "undone-2"]);
     assert_eq!((&again["restored"][0], &again["present"]), (&Value::Null, &7.into()), "{again}");
     world.json(&["undo"]);

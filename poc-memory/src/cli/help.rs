@@ -69,7 +69,18 @@ const GROUPS: &[Group] = &[
     Group {
         heading: "Get started",
         everyday: &["demo", "import", "setup"],
-        others: &["doctor", "repair", "init", "mcp", "plugin", "hook", "completions", "man", "help"],
+        others: &[
+            "doctor",
+            "verify",
+            "repair",
+            "init",
+            "mcp",
+            "plugin",
+            "hook",
+            "completions",
+            "man",
+            "help",
+        ],
     },
     Group {
         heading: "Find and read",
