@@ -70,7 +70,10 @@ fn start(arguments: &Arguments) -> Result<()> {
         Ok(())
     });
     runtime.shutdown_background();
-    tracing::info!("stopped");
+    match &closed {
+        Ok(()) => tracing::info!("stopped"),
+        Err(error) => tracing::error!("{}", error.line()),
+    }
     closed
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct ImportOutput {
     /// New edges to similar notes.
     semantic_edges: u64,
     failed: Vec<FailedNote>,
-    /// Properties that were left out because of their value. Their notes were imported.
+    /// Properties that were left out because of their value, and texts that were not taken because only the note was changed.
     #[serde(default)]
     warnings: Vec<FailedNote>,
     /// Links to notes that do not exist.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Link one note to another, or remove a link. An existing link stays unchanged unless you give another
-/// strength.
+/// strength or reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Link {
@@ -72,7 +72,6 @@ impl Op for Link {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let kind = self.kind.unwrap_or(EdgeKind::Link);
-        let strength = self.strength.unwrap_or(link::STRENGTH);
         let done = ctx.memory.store.transact(cause, |tx| {
             let (from, to) =
                 (ctx.find_writable(tx, &self.from, "from")?, ctx.find_writable(tx, &self.to, "to")?);
@@ -80,6 +79,8 @@ impl Op for Link {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
                 (if removed { LinkStatus::Removed } else { LinkStatus::NotPresent }, None)
             } else {
+                let existing = tx.edge(from.id, kind, to.id)?.map(|edge| edge.strength);
+                let strength = self.strength.or(existing).unwrap_or(link::STRENGTH);
                 let link = link::Link {
                     src: from.id,
                     dst: to.id,
@@ -88,12 +89,7 @@ impl Op for Link {
                     reason: self.reason.clone().unwrap_or_default(),
                     provenance: ctx.actor.name().into(),
                 };
-                // Only an explicit strength replaces the existing one.
-                let linked = match self.strength {
-                    Some(_) => link::set(tx, &link, now)?,
-                    None => Some(link::add(tx, &link, now)?),
-                };
-                match linked {
+                match link::set(tx, &link, now)? {
                     Some(LinkOutcome::Added) => (LinkStatus::Added, Some(strength)),
                     None => (LinkStatus::Changed, Some(strength)),
                     Some(LinkOutcome::AlreadyPresent(strength)) => {

@@ -357,12 +357,13 @@ impl ReplyApplication<'_> {
         Ok(changed)
     }
 
-    /// Selected nodes that the prompt showed in full and that still exist. Nodes whose actions were cut off by a limit
-    /// stay stale, so that a later run does what this one could not.
+    /// Selected nodes whose texts the prompt showed and that still exist. A text that was too long to show in full counts
+    /// as well: otherwise a few long notes would be selected for ever, and no run would reach the others. Nodes whose
+    /// actions were cut off by a limit stay stale, so that a later run does what this one could not.
     fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
         let is_done =
-            |handle: &&Handle| handle.shown == Shown::Whole && !self.cut_off.contains(&handle.node.id);
+            |handle: &&Handle| handle.shown != Shown::Named && !self.cut_off.contains(&handle.node.id);
         for handle in self.selection.chosen().filter(is_done) {
             if tx.node(handle.node.id)?.is_some() {
                 visited.push(handle.node.id);

@@ -170,7 +170,14 @@ pub(super) fn summary(memory: &Memory, txn: &Txn) -> Result<String> {
         [one, another] => format!(" of {one} and {another}"),
         [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
     };
-    Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
+    let writes = |table| txn.writes.iter().any(|write| write.table == table);
+    // An import creates the links of its notes in a transaction of its own.
+    let only = if txn.cause.op != "link" && writes(Table::Edges) && !writes(Table::Nodes) {
+        " (links only)"
+    } else {
+        ""
+    };
+    Ok(format!("{}{only}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
 }
 
 /// Whether a table holds notes or data of notes.

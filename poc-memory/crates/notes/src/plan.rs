@@ -118,6 +118,11 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
 }
 
 /// The stored node updated with the fields of the draft. Provenance and trust change with the text.
+/// Whether a checked draft would make a new version of a node.
+pub(super) fn changes(node: &Node, draft: &Draft, now: Timestamp) -> bool {
+    next_version(node, draft, now).version != node.version
+}
+
 fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     let mut node = stored.clone();
     let replace = |field: &mut String, given: &Option<String>| {

@@ -9,6 +9,9 @@ use crate::cli::session::Session;
 use crate::ops::DaemonStatus;
 use poc_graph::error::{Code, Error, Exit, Result};
 use serde::Serialize;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -17,6 +20,9 @@ const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the start of the daemon may take. Opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Bytes of the log that are searched for the error of a start.
+const READ_BYTES: u64 = 1 << 20;
 
 /// Start the daemon in the background, unless it runs; returns when it answers
 #[derive(Debug, clap::Args)]
@@ -102,8 +108,9 @@ pub(in crate::cli) fn start(session: &Session) -> Result<DaemonStartOutput> {
     if let Some(status) = status(session) {
         return Ok(DaemonStartOutput { pid: status.pid, was_running: true, by: None });
     }
+    let log = LogEnd::of(session);
     let (by, child) = process::start(&session.paths)?;
-    Ok(DaemonStartOutput { by: Some(by), ..wait_for(session, child)? })
+    Ok(DaemonStartOutput { by: Some(by), ..wait_for(session, child, &log)? })
 }
 
 /// Waits until a daemon answers that was started otherwise.
@@ -111,18 +118,18 @@ pub(in crate::cli) fn start(session: &Session) -> Result<DaemonStartOutput> {
 /// # Errors
 /// `unavailable` when none answers in time.
 pub(super) fn wait(session: &Session) -> Result<DaemonStartOutput> {
-    wait_for(session, None)
+    wait_for(session, None, &LogEnd::of(session))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a socket that appears sends no signal")]
-fn wait_for(session: &Session, mut child: Option<Child>) -> Result<DaemonStartOutput> {
+fn wait_for(session: &Session, mut child: Option<Child>, log: &LogEnd) -> Result<DaemonStartOutput> {
     let start = Instant::now();
     loop {
         // Another process may have started one at the same time, and the own one ended because of it.
         if let Some(status) = status(session) {
             return Ok(DaemonStartOutput { pid: status.pid, was_running: false, by: None });
         }
-        match child.as_mut().and_then(ended) {
+        match child.as_mut().and_then(|child| ended(child, log)) {
             // Perhaps another daemon, which will answer soon.
             Some(Ended::Locked) if start.elapsed() < LOCK_LIMIT => {}
             Some(ended) => return Err(ended.error()),
@@ -136,10 +143,39 @@ fn wait_for(session: &Session, mut child: Option<Child>) -> Result<DaemonStartOu
     }
 }
 
+/// The log of the daemon, and its length before a start.
+struct LogEnd {
+    path: PathBuf,
+    length: u64,
+}
+
+impl LogEnd {
+    fn of(session: &Session) -> LogEnd {
+        let path = session.paths.daemon_log();
+        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
+        LogEnd { path, length }
+    }
+
+    /// The last error that was logged since.
+    fn error(&self) -> Option<String> {
+        let mut file = File::open(&self.path).ok()?;
+        // A shorter file is a new one: the log was rotated.
+        let start = if file.metadata().ok()?.len() < self.length { 0 } else { self.length };
+        file.seek(SeekFrom::Start(start)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(READ_BYTES).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let message = text.lines().rev().find_map(|line| line.split_once(" ERROR "));
+        message.map(|(_, message)| message.to_owned())
+    }
+}
+
 /// How the daemon's process ended.
 enum Ended {
     /// Another process holds the store.
     Locked,
+    /// With an error in its log.
+    Failed(String),
     /// Otherwise.
     Status(ExitStatus),
 }
@@ -148,6 +184,7 @@ impl Ended {
     fn error(&self) -> Error {
         let why = match self {
             Ended::Locked => "another process holds the store".to_owned(),
+            Ended::Failed(why) => why.clone(),
             Ended::Status(status) => status.to_string(),
         };
         Error::unavailable(format!("the daemon ended before it answered: {why}"))
@@ -156,8 +193,12 @@ impl Ended {
 }
 
 /// How the process ended; `None` while it runs.
-fn ended(child: &mut Child) -> Option<Ended> {
+fn ended(child: &mut Child, log: &LogEnd) -> Option<Ended> {
     let status = child.try_wait().ok().flatten()?;
+    // A daemon writes to its log only after it has taken the store.
+    if let Some(why) = log.error() {
+        return Some(Ended::Failed(why));
+    }
     let is_locked = status.code() == Some(i32::from(Exit::Unavailable as u8));
     Some(if is_locked { Ended::Locked } else { Ended::Status(status) })
 }

@@ -91,7 +91,7 @@ pub const KEYS: &[KeySpec] = &[
     key(
         "prompt.max-node-chars",
         ValueType::Count(1, ANY),
-        "Characters shown of a note's text; a note that is cut does not count as visited",
+        "Characters shown of a note's text; a note that is cut cannot be superseded",
     ),
     key(
         "prompt.max-tokens",

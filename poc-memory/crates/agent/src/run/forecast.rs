@@ -18,7 +18,7 @@ use std::cell::RefCell;
 pub struct Forecast {
     /// Nodes that would be in the prompt.
     pub nodes: usize,
-    /// Nodes among them whose text would be cut; they would not count as visited.
+    /// Nodes among them whose text would be cut.
     pub cut: usize,
     /// Nodes among them that are protected: they may not be superseded.
     pub protected: usize,

@@ -12,6 +12,7 @@ mod foreign;
 mod format;
 mod location;
 mod options;
+mod outdated;
 pub(crate) mod references;
 mod restore;
 mod run;
@@ -274,7 +275,7 @@ impl<'a> Import<'a> {
                     order.push((location, edges, true, None, None));
                     notes.push(*note);
                 }
-                ParsedNote::Foreign(foreign) => {
+                ParsedNote::Foreign(mut foreign) => {
                     // The file of an expired note stays in its folder, so it must not be an error.
                     match self.expired(&foreign.draft, now)? {
                         Some(ExpiredNote::Skip) => {
@@ -286,6 +287,14 @@ impl<'a> Import<'a> {
                             continue;
                         }
                         None => {}
+                    }
+                    if outdated::is_outdated(self.memory, &foreign.draft, &self.cause.op)? {
+                        let error = Error::conflict("the note was changed since it was imported, and its source was not")
+                            .hint("the note stays as it is; change the source, or delete the note, to import it again");
+                        self.report.warnings.push((location.clone(), error));
+                        let Draft { key, provenance, trust, .. } = foreign.draft;
+                        foreign.draft = Draft { key, update: true, ..Draft::new(provenance, trust) };
+                        foreign.frame = None;
                     }
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;

@@ -38,7 +38,8 @@ pub struct ImportReport {
     pub failed: Vec<(SourceLocation, Error)>,
     /// Links to missing notes.
     pub unresolved: Vec<(SourceLocation, String)>,
-    /// Fields that were left out because of their value. Their notes were imported.
+    /// What was not taken of notes that were imported: fields because of their value, or a text because the note was
+    /// changed in the memory and not in its source.
     pub warnings: Vec<(SourceLocation, Error)>,
     /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,

@@ -104,6 +104,39 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 }
 
 #[test]
+fn a_note_that_was_changed_stays_until_its_file_changes() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "soup.md", "---\ntags: [food]\n---\nLentils\n");
+    put(&vault, "bread.md", "Rye\n");
+    take(&memory, ImportSource::Path(vault.clone()));
+    let own = |body: &str| {
+        let draft = Draft {
+            key: Some("soup".into()),
+            body: Some(body.into()),
+            update: true,
+            ..Draft::new("manual", Trust::User)
+        };
+        insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
+    };
+    own("Lentils with lemon");
+    let before = exported(&memory);
+    let again = take(&memory, ImportSource::Path(vault.clone()));
+    assert_eq!(counts(&again), [0, 0, 2, 0]);
+    assert_eq!(again.warnings.len(), 1);
+    assert_eq!(again.warnings[0].0, SourceLocation::File("soup.md".into()));
+    assert_eq!(exported(&memory), before, "nothing has changed");
+
+    put(&vault, "soup.md", "---\ntags: [food]\n---\nBeans\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 1, 1, 0]);
+    assert_eq!(find(&memory, "soup").body, "Beans");
+    // The text of the second import counts now, not that of the first.
+    own("Beans with mint");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 0, 2, 0]);
+    assert_eq!(find(&memory, "soup").body, "Beans with mint");
+}
+
+#[test]
 fn invalid_files_are_reported_and_the_others_are_imported() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");

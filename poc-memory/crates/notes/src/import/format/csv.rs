@@ -8,6 +8,7 @@ use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
+use std::io::Read;
 
 /// CSV, with commas, semicolons or tabs.
 pub(super) struct Csv;
@@ -45,6 +46,12 @@ impl Format for Csv {
         }
         let columns: Vec<Option<&str>> = names.iter().map(|name| foreign::field_of(name)).collect();
         let has_text = columns.iter().flatten().any(|field| matches!(*field, "title" | "body"));
+        // The last row would contain everything after a quote that is not closed, and hide the rows in it.
+        if let Some(line) = unclosed_quote(file, delimiter)? {
+            let error = Error::invalid("a quote in this row is not closed")
+                .hint("close it, or write a quote inside of a cell twice; nothing of the table was imported");
+            return import.take(file.line(line), 0, Err(error));
+        }
         let mut row = csv::ByteRecord::new();
         loop {
             let line = rows.position().line();
@@ -64,6 +71,40 @@ impl Format for Csv {
             }
         }
     }
+}
+
+/// The line, from 1, of the quote that opens a cell which is never closed, if there is one.
+fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
+    /// Where in a cell a byte is.
+    #[derive(PartialEq)]
+    enum Place {
+        Start,
+        Unquoted,
+        Quoted,
+        /// After a quote in a quoted cell: its end, or the first of two quotes that mean one.
+        AfterQuote,
+    }
+    let mut place = Place::Start;
+    let (mut line, mut opened) = (1, 1);
+    for byte in file.open()?.bytes() {
+        let byte = byte.map_err(|error| file.unreadable(&error))?;
+        let is_break = matches!(byte, b'\n' | b'\r');
+        line += u64::from(byte == b'\n');
+        place = match place {
+            Place::Quoted if byte == b'"' => Place::AfterQuote,
+            Place::Quoted => Place::Quoted,
+            Place::AfterQuote if byte == b'"' => Place::Quoted,
+            Place::Start if byte == b'"' => {
+                opened = line;
+                Place::Quoted
+            }
+            _ if byte == delimiter || is_break => Place::Start,
+            // A byte order mark in front of the first cell.
+            Place::Start if matches!(byte, 0xEF | 0xBB | 0xBF) => Place::Start,
+            _ => Place::Unquoted,
+        };
+    }
+    Ok((place == Place::Quoted).then_some(opened))
 }
 
 fn note(

@@ -1,0 +1,31 @@
+//! Recognises notes that were changed in the memory and not in their source.
+
+use crate::draft::Draft;
+use crate::{Memory, plan};
+use poc_graph::error::Result;
+use poc_graph::normal_key;
+use poc_store::LoggedChangeKind;
+
+/// Whether a draft is what an import with this op wrote before, and something else has changed the note since.
+///
+/// A history that was compacted does not tell; the draft then counts as new.
+pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bool> {
+    let Some(key) = draft.key.as_deref().filter(|_| draft.update) else { return Ok(false) };
+    let (store, now) = (&memory.store, memory.now());
+    let id = store.find_key(&normal_key(key))?;
+    let Some(stored) = id.map(|id| store.node(id)).transpose()?.flatten() else { return Ok(false) };
+    // An invalid draft is reported when it is prepared.
+    let Ok(draft) = draft.clone().checked(&memory.config, now) else { return Ok(false) };
+    if !plan::changes(&stored, &draft, now) {
+        return Ok(false);
+    }
+    let (mut imported, mut is_imported) = (None, false);
+    for change in store.history(stored.id)? {
+        match change.kind {
+            LoggedChangeKind::Changed { before, .. } if is_imported => imported = Some(before),
+            _ => {}
+        }
+        is_imported = change.cause.op == op;
+    }
+    Ok(!is_imported && imported.is_some_and(|imported| !plan::changes(&imported, &draft, now)))
+}
