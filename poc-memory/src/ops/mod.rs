@@ -50,6 +50,7 @@ mod schema_defaults;
 mod screen;
 mod search;
 mod serde_message;
+mod shared_log;
 mod snippet;
 mod stats;
 mod supersede;
@@ -81,6 +82,7 @@ pub(crate) use measures::measures_table;
 pub use page::PageLink;
 pub use request::FormerText;
 pub use screen::{Emphasis, Screen, StyledText};
+pub use shared_log::{PeerOutput, SharedLogOutput};
 pub(crate) use text::{plural, second, table};
 pub(crate) use vault::lag;
 
