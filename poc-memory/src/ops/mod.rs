@@ -36,6 +36,7 @@ mod list;
 mod mark;
 mod measures;
 mod migrate;
+pub mod min_seq;
 mod night;
 mod page;
 mod pipeline;

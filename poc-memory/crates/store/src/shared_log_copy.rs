@@ -49,7 +49,8 @@ pub(super) struct SharedLogCopy {
     // The greatest known head.
     head: AtomicU64,
     conflicts: AtomicU64,
-    // Whether the local log was found to be a copy of the shared one.
+    // Whether the local log was found to be a copy of the shared one, since that was last unreachable: a database that takes
+    // the place of another one may have lost records.
     is_checked: AtomicBool,
 }
 
@@ -86,7 +87,7 @@ impl SharedLogCopy {
 
     /// Waits for records that the copy lacks. Returns whether there are any.
     pub(super) fn wait(&self, timeout: Duration) -> Result<bool> {
-        let head = self.shared.wait(self.log.last(), timeout)?;
+        let head = self.checked(self.shared.wait(self.log.last(), timeout))?;
         self.head.fetch_max(head, Ordering::Relaxed);
         Ok(head > self.log.last())
     }
@@ -112,7 +113,7 @@ impl SharedLogCopy {
     pub(super) fn missing(&self) -> Result<Vec<CopiedRecord>> {
         self.check()?;
         let last = self.log.last();
-        let records = self.shared.read(last, PART_RECORDS)?;
+        let records = self.checked(self.shared.read(last, PART_RECORDS))?;
         let copied: Vec<CopiedRecord> =
             (last + 1..).zip(records).map(|(seq, record)| self.copied(seq, record)).collect::<Result<_>>()?;
         self.head.fetch_max(last + copied.len() as u64, Ordering::Relaxed);
@@ -132,6 +133,11 @@ impl SharedLogCopy {
         }
         let (bytes, checksum) = frame(seq, &record.payload);
         Ok(CopiedRecord { txn: Arc::new(txn), bytes, checksum })
+    }
+
+    /// The result of a call. After a failure, the copy is compared again.
+    fn checked<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|_| self.is_checked.store(false, Ordering::Relaxed))
     }
 
     /// Fails when the local log is not a copy of the shared one.
@@ -173,10 +179,9 @@ impl SharedLogCopy {
             .zip(payloads)
             .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
             .collect();
-        self.check()?;
         let (mut attempts, mut waits) = (0, 0);
         loop {
-            let failure = match self.shared.append(&records, expected) {
+            let failure = match self.check().and_then(|()| self.shared.append(&records, expected)) {
                 Ok(AppendOutcome::Appended) => return Ok(true),
                 Ok(AppendOutcome::Leased) if waits < LEASE_WAITS => {
                     waits += 1;
@@ -184,17 +189,23 @@ impl SharedLogCopy {
                     self.shared.wait(expected, LEASE_WAIT).err()
                 }
                 // An attempt whose answer was lost may have been successful.
-                Ok(_) => match self.is_own(expected, number) {
-                    Ok(true) => return Ok(true),
-                    Ok(false) => {
+                Ok(_) => match self.next_is_own(expected, number) {
+                    Ok(Some(true)) => return Ok(true),
+                    Ok(Some(false)) => {
                         self.conflicts.fetch_add(1, Ordering::Relaxed);
                         return Ok(false);
+                    }
+                    // It ends before the copy does, unless a lease has ended just now.
+                    Ok(None) => {
+                        self.is_checked.store(false, Ordering::Relaxed);
+                        self.check().err().or_else(|| Some(Error::unavailable("the head is not known")))
                     }
                     Err(error) => Some(error),
                 },
                 Err(error) => Some(error),
             };
             let Some(error) = failure else { continue };
+            self.is_checked.store(false, Ordering::Relaxed);
             attempts += 1;
             if error.code != Code::Unavailable || attempts == ATTEMPTS {
                 return Err(error);
@@ -202,10 +213,11 @@ impl SharedLogCopy {
         }
     }
 
-    fn is_own(&self, expected: u64, number: u64) -> Result<bool> {
+    /// Whether the record after `expected` has this writer's `number`; `None` if there is no record.
+    fn next_is_own(&self, expected: u64, number: u64) -> Result<Option<bool>> {
         let found = self.shared.read(expected, 1)?;
         let writer = self.shared.writer();
-        Ok(found.first().is_some_and(|record| record.writer == writer && record.writer_seq == number))
+        Ok(found.first().map(|record| record.writer == writer && record.writer_seq == number))
     }
 }
 

@@ -44,6 +44,11 @@ impl MemoryLog {
         Arc::new(MemoryLogWriter { log, id, faults: Mutex::default(), is_silent: Mutex::new(false) })
     }
 
+    /// Forgets the records after a number, as a replica that did not have them yet.
+    pub fn forget_after(&self, seq: u64) {
+        self.contents.lock().records.truncate(seq as usize);
+    }
+
     /// All records.
     pub fn records(&self) -> Vec<SharedRecord> {
         self.contents.lock().records.clone()

@@ -208,6 +208,30 @@ fn a_folder_with_another_memory_is_refused_and_unchanged() {
 }
 
 #[test]
+fn a_log_that_has_lost_records_is_another_memory() {
+    for others_write in [false, true] {
+        let log = Arc::new(MemoryLog::default());
+        let daemon = Daemon::new(&log);
+        put(daemon.store(), 1);
+        put(daemon.store(), 2);
+        daemon.writer.silence(true);
+        log.forget_after(1);
+        if others_write {
+            let other = Daemon::new(&log);
+            put(other.store(), 3);
+            put(other.store(), 4);
+        }
+        // The connection ended with the log that was replaced.
+        daemon.writer.plan(vec![Some(LogFault::Unreachable)]);
+        let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(5))).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(error.message.contains("another memory"), "{error}");
+        assert_eq!(numbers(daemon.store()), [1, 2]);
+        assert_eq!(log.records().len(), if others_write { 3 } else { 1 });
+    }
+}
+
+#[test]
 fn a_write_whose_copy_fails_is_there_and_becomes_visible() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log);
