@@ -104,6 +104,8 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
     let seq = worlds[1].json(&["search", "own"])["as_of"]["seq"].to_string();
     assert_eq!(worlds[2].json(&["--min-seq", &seq, "get", "own"])["key"], "own");
     let export = worlds[2].run(&["--min-seq", &seq, "export"]).stdout;
+    worlds[0].stop_daemon();
+    worlds[0].start_daemon();
     // A new machine gets everything, and so does a folder that is opened without a daemon.
     worlds.push(world(&server));
     assert_eq!(worlds[3].run(&["export"]).stdout, export);

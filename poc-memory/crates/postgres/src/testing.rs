@@ -20,11 +20,18 @@ const NOBODY: &str = "65534";
 pub struct TestServer {
     programs: PathBuf,
     folder: TempDir,
+    /// Whether it syncs. What a server has written survives its own end also without.
+    syncs: bool,
 }
 
 impl TestServer {
     /// Starts a server; `None` where PostgreSQL is not installed, with a message that the test is skipped.
     pub fn start() -> Option<TestServer> {
+        TestServer::start_with(false)
+    }
+
+    /// The same with a server that syncs its files or not.
+    pub fn start_with(syncs: bool) -> Option<TestServer> {
         let Some(programs) = programs() else {
             #[allow(clippy::print_stderr, reason = "a skipped test says so")]
             {
@@ -36,7 +43,7 @@ impl TestServer {
         if is_root() {
             run(Command::new("chown").arg(NOBODY).arg(folder.path()));
         }
-        let server = TestServer { programs, folder };
+        let server = TestServer { programs, folder, syncs };
         let data = server.data();
         run(server
             .command("initdb")
@@ -49,8 +56,8 @@ impl TestServer {
     /// Starts it again.
     pub fn resume(&self) {
         let socket = self.folder.path().display();
-        // What a server has written survives its own end, also without syncs.
-        let options = format!("-c listen_addresses='' -c unix_socket_directories={socket} -c fsync=off");
+        let fsync = if self.syncs { "on" } else { "off" };
+        let options = format!("-c listen_addresses='' -c unix_socket_directories={socket} -c fsync={fsync}");
         let log = self.folder.path().join("log");
         run(self
             .command("pg_ctl")

@@ -34,9 +34,12 @@ impl Committer {
                     return self.give_way(copy, batch);
                 }
                 Err(error) => {
-                    batch.append(&mut rest);
-                    let why = format!("{}; it is not known whether this write was made", error.message);
-                    self.refuse(ReadOnlyCause::SharedLog(why), batch);
+                    let cause = ReadOnlyCause::SharedLog(error.message);
+                    let mut error = cause.error();
+                    error.message += "; it is not known whether this write was made";
+                    self.refuse(cause, rest);
+                    let rejection = Rejection::Failed(error);
+                    batch.iter().for_each(|pending| pending.outcome.0.set(Err(rejection.clone())));
                     return Ok(());
                 }
             }
