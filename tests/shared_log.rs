@@ -63,6 +63,9 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
     let mut worlds = daemons(&server, 3);
     let (acknowledged, tried) = (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
     for round in 0..4 {
+        for world in &worlds {
+            world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+        }
         std::thread::scope(|scope| {
             for (at, world) in worlds.iter().enumerate() {
                 let (acknowledged, tried) = (&acknowledged, &tried);
@@ -96,7 +99,8 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
     assert_eq!(found.len(), found_once.len(), "a note is there twice");
     assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
     assert!(found_once.is_subset(&tried));
-    assert!(acknowledged.len() >= 40, "only {} writes were acknowledged", acknowledged.len());
+    // At least those of the rounds in which nothing fails.
+    assert!(acknowledged.len() >= 36, "only {} writes were acknowledged", acknowledged.len());
     let status = worlds[0].json(&["daemon", "status"]);
     assert!(status["shared_log"]["others"].as_array().unwrap().len() >= 2, "{status:#}");
     // A change of one daemon is there when another is asked for it.
@@ -123,7 +127,16 @@ fn of_two_changes_of_one_version_one_is_made() {
         let version = worlds[0].json(&["get", "shared"])["version"].as_u64().unwrap();
         let change = |at: usize| {
             let (body, version) = (format!("By {at} after {version}"), version.to_string());
-            worlds[at].run(&["insert", "--key", "shared", "--body", &body, "--if-version", &version])
+            worlds[at].run(&[
+                "insert",
+                "--update",
+                "--key",
+                "shared",
+                "--body",
+                &body,
+                "--if-version",
+                &version,
+            ])
         };
         let results = std::thread::scope(|scope| {
             let running: Vec<_> = (0..2).map(|at| scope.spawn(move || change(at))).collect();
@@ -142,11 +155,11 @@ fn a_daemon_that_is_cut_off_reads_and_recovers() {
     assert_eq!(insert(world, "pier"), 0);
     server.crash();
     let error =
-        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 69);
+        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 5);
     assert_eq!(error["error"]["code"], "unavailable", "{error:#}");
     assert!(error["error"]["hint"].as_str().unwrap().contains("try again"), "{error:#}");
     let answer = world.json(&["search", "harbour"]);
-    assert_eq!(answer["hits"][0]["key"], "pier", "{answer:#}");
+    assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
     let degraded = answer["degraded"][0].as_str().unwrap();
     assert!(degraded.contains("log unreachable"), "{degraded}");
     server.resume();
@@ -168,7 +181,7 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     for number in 0..5 {
         insert(&files, &format!("note-{number}"));
     }
-    files.run(&["insert", "--key", "note-3", "--body", "Changed"]);
+    assert_eq!(files.run(&["insert", "--update", "--key", "note-3", "--body", "Changed"]).status, 0);
     files.run(&["delete", "note-4"]);
     let (export, history) = (files.run(&["export"]).stdout, files.json(&["history", "note-3"]));
     let shared = world(&server);
