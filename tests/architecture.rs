@@ -20,12 +20,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rank", &[]),
     ("embed", &[]),
     ("store", &["embed"]),
-    ("index", &[]),
+    // Above the store, because it implements its trait.
+    ("postgres", &["config", "rank", "embed"]),
+    ("index", &["postgres"]),
     // A pipeline cannot write and takes no lock on the store.
-    ("search", &["store"]),
-    ("notes", &[]),
-    ("agent", &[]),
-    ("models", &[]),
+    ("search", &["store", "postgres"]),
+    ("notes", &["postgres"]),
+    ("agent", &["postgres"]),
+    ("models", &["postgres"]),
 ];
 
 /// The modules of the crate `poc-memory` in the order of imports.

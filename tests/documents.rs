@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The guides in `docs/`; each has a test below.
-const GUIDES: [&str; 14] = [
+const GUIDES: [&str; 15] = [
     "agents.md",
     "assistants.md",
     "configuration.md",
@@ -19,6 +19,7 @@ const GUIDES: [&str; 14] = [
     "profiles-and-sync.md",
     "rest.md",
     "search.md",
+    "shared-log.md",
     "vaults.md",
 ];
 
@@ -107,6 +108,11 @@ fn the_guide_to_rest_prints_what_it_shows() {
 #[test]
 fn the_guide_to_search_prints_what_it_shows() {
     run("docs/search.md");
+}
+
+#[test]
+fn the_guide_to_shared_logs_prints_what_it_shows() {
+    run("docs/shared-log.md");
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod rest;
 mod schedule;
 mod service;
 mod setup;
+mod shared_log;
 mod store_of_0_1;
 mod support;
 mod sync;

@@ -120,15 +120,16 @@ pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let vectors = memory.embedder.embed(&texts).unwrap();
         let written = memory.store.transact(memory.cause("manual", "import"), |tx| {
+            let mut ids = Vec::with_capacity(chunk.len());
             for (note, parts) in chunk.iter().zip(vectors.chunks(2)) {
                 let id = memory.new_node_id();
                 tx.put_node(&node(id, note, memory.now()))?;
                 tx.put_vectors(id, memory.embedder.name(), parts)?;
                 ids.push(id);
             }
-            Ok(())
+            Ok(ids)
         });
-        written.unwrap();
+        ids.extend(written.unwrap().value);
     }
     ids
 }

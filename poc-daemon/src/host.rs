@@ -10,7 +10,7 @@ use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
 use poc_graph::error::Result;
-use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink};
+use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink, SharedLogOutput};
 use poc_notes::Memory;
 use poc_notes::vault::{self, VaultStatus};
 use std::collections::BTreeMap;
@@ -70,6 +70,7 @@ impl Daemon for Shared {
             version: env!("CARGO_PKG_VERSION").into(),
             started: self.started,
             store: self.memory.paths.store().display().to_string(),
+            shared_log: SharedLogOutput::with_others(&self.memory.store),
             socket: self.memory.paths.socket().display().to_string(),
             rest: address.filter(|_| config.rest.enabled).map(|address| format!("http://{address}")),
             mcp: address.filter(|_| config.mcp.http).map(|address| format!("http://{address}{MCP_PATH}")),

@@ -60,6 +60,9 @@ struct Gauges {
     lag: Gauge,
     degraded: Gauge,
     read_only: Gauge,
+    shared_log_head: Gauge,
+    shared_log_behind: Gauge,
+    shared_log_conflicts: Gauge,
     agents: AgentMetrics,
 }
 
@@ -82,6 +85,14 @@ impl Metrics {
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
         registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
         registry.register("read_only", "1 while the store takes no writes, else 0", gauges.read_only.clone());
+        let heads = [
+            ("shared_log_head", "The last change in the shared log", &gauges.shared_log_head),
+            ("shared_log_behind", "Its changes that answers do not show yet", &gauges.shared_log_behind),
+            ("shared_log_conflicts", "Appends to it that came too late", &gauges.shared_log_conflicts),
+        ];
+        for (name, help, gauge) in heads {
+            registry.register(name, help, gauge.clone());
+        }
         registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
         gauges.agents.register(&mut registry);
         Metrics { registry, calls, seconds, rest, reloads, gauges: Mutex::new(gauges) }
@@ -123,6 +134,11 @@ impl Metrics {
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
         gauges.read_only.set(memory.store.read_only().is_some().into());
+        if let Some(log) = memory.store.shared_log() {
+            gauges.shared_log_head.set(log.head as i64);
+            gauges.shared_log_behind.set(log.behind as i64);
+            gauges.shared_log_conflicts.set(log.conflicts as i64);
+        }
         gauges.agents.read(memory, catalog)?;
         let mut text = String::new();
         text::encode(&mut text, &self.registry)

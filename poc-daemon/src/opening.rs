@@ -5,12 +5,9 @@ use crate::signals::Signals;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::rng::SystemRng;
-use poc_graph::time::SystemClock;
 use poc_memory::dispatch;
 use poc_notes::Memory;
 use poc_store::Store;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -66,7 +63,7 @@ fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
         let hint = "stop it, or use the daemon that holds it: `poc-memory daemon status`";
         return Ok(Err(Error::new(Code::Locked, format!("the store is held by {holder}")).hint(hint)));
     }
-    match Memory::open(paths.clone(), config.clone(), Arc::new(SystemClock), Arc::new(SystemRng)) {
+    match dispatch::open_memory(paths.clone(), config.clone()) {
         Err(error) if error.code == Code::Locked => Ok(Err(error)),
         opened => opened.map(Ok),
     }

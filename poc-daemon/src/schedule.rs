@@ -83,6 +83,9 @@ async fn run_until(
                 }
             }
         }
+        if !shared.memory.config.daemon.runs_agents {
+            continue;
+        }
         if shared.memory.store.read_only().is_some() {
             // No run could be recorded. The next heartbeat sees whether the disk takes writes again.
             continue;
@@ -118,6 +121,9 @@ async fn blocking<T: Send + 'static>(
 
 /// Marks runs that another process left unfinished as interrupted.
 fn recover(shared: &Shared) -> Result<()> {
+    if !shared.memory.config.daemon.runs_agents {
+        return Ok(());
+    }
     for row in ledger::interrupt_others(&shared.memory)? {
         tracing::warn!(agent = row.agent, run = %row.id, "a run was interrupted by the end of its process");
     }

@@ -1,6 +1,10 @@
 //! Runs requests: in the daemon if one runs, otherwise in this process. Requests and answers are the same
 //! either way.
 
+mod opening;
+
+pub use opening::{LogInit, init_log, open_memory, shared_log};
+
 use crate::client::Client;
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
 use poc_agent::model::{CancellationToken, ModelRegistry};
@@ -9,8 +13,6 @@ use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::rng::SystemRng;
-use poc_graph::time::SystemClock;
 use poc_notes::{Memory, samples};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -101,7 +103,7 @@ pub struct InProcess {
 impl InProcess {
     /// Opens the memory of a profile.
     pub fn open(paths: Paths, config: Config) -> Result<InProcess> {
-        let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
+        let memory = open_memory(paths, config)?;
         for note in &memory.store.recovery().notes {
             tracing::warn!("{note}");
         }

@@ -4,7 +4,7 @@ use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
     backup, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
-    page, plugin, profile, profile_delete, repair, restore, settings, setup,
+    page, plugin, profile, profile_delete, repair, restore, settings, setup, store,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -42,6 +42,8 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<profile::ProfileShow>(),
     LocalCommandDef::of::<profile::ProfileCreate>(),
     LocalCommandDef::of::<profile_delete::ProfileDelete>(),
+    LocalCommandDef::of::<store::StoreInit>(),
+    LocalCommandDef::of::<store::StoreCopy>(),
     LocalCommandDef::of::<distill::EmbedDistill>(),
     LocalCommandDef::of::<fetch::EmbedFetch>(),
     LocalCommandDef::of::<hook::HookCall>(),
@@ -58,6 +60,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("doctor quarantine", "Show and restore what was moved out of the way when the store was damaged"),
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
     ("profile", "Manage profiles (separate memories) and synchronise them"),
+    ("store", "Keep the log in a database that several daemons share"),
     ("vault", "Keep notes in step with folders of Markdown"),
     ("profile remote", "Synchronise this memory with another one"),
 ];

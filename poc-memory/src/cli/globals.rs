@@ -25,6 +25,7 @@ pub(super) struct Globals {
     pub(super) quiet: bool,
     pub(super) verbose: u8,
     pub(super) tenant: Vec<String>,
+    pub(super) min_seq: Option<u64>,
 }
 
 impl Globals {
@@ -40,6 +41,9 @@ impl Globals {
             global("tenant", "Use only the notes of this tenant; repeat it for each key")
                 .value_name("KEY=VALUE")
                 .action(ArgAction::Append),
+            global("min-seq", "Wait until this change is visible, as `as_of` of an answer names it")
+                .value_name("NUMBER")
+                .value_parser(clap::value_parser!(u64)),
             global("color", "When to use colours")
                 .value_name("WHEN")
                 .value_parser(clap::value_parser!(Color))
@@ -61,6 +65,7 @@ impl Globals {
             quiet: matches.get_flag("quiet"),
             verbose: matches.get_count("verbose"),
             tenant: matches.get_many::<String>("tenant").into_iter().flatten().cloned().collect(),
+            min_seq: matches.get_one::<u64>("min-seq").copied(),
         }
     }
 

@@ -33,6 +33,7 @@ mod sample_memory;
 mod session;
 mod settings;
 mod setup;
+mod store;
 mod usage;
 
 pub use files::{restrict_new_files, survive_file_size_limit};

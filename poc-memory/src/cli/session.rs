@@ -2,7 +2,7 @@
 
 use super::globals::Globals;
 use super::output;
-use crate::ops::tenancy;
+use crate::ops::{min_seq, tenancy};
 use clap::builder::styling::Style;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -22,13 +22,16 @@ impl Session {
         Ok(Session { globals, paths })
     }
 
-    /// Adds the tenant of the command line to a request without one.
+    /// Adds the tenant of the command line to a request without one, and the change that must be visible.
     pub(super) fn with_tenant(&self, mut request: Value) -> Result<Value> {
         if let Value::Object(fields) = &mut request
             && !self.globals.tenant.is_empty()
             && !fields.contains_key(tenancy::FIELD)
         {
             fields.insert(tenancy::FIELD.into(), tenancy::parse_pairs(&self.globals.tenant)?);
+        }
+        if let (Value::Object(fields), Some(seq)) = (&mut request, self.globals.min_seq) {
+            fields.entry(min_seq::FIELD).or_insert(seq.into());
         }
         Ok(request)
     }

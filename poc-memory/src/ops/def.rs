@@ -3,7 +3,7 @@
 use super::json_schema::schema;
 use super::request::{self, FormerText};
 use super::screen::{Screen, StyledText};
-use super::{Actor, Ctx, schema_defaults, tenancy};
+use super::{Actor, Ctx, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::{JsonSchema, Schema};
@@ -303,7 +303,11 @@ impl OpDef {
                 let mut request = request::require_object(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
                 let tenant = tenancy::take(O::NAME, O::PER_TENANT, &mut request, schema)?;
+                let min_seq = min_seq::take(&mut request)?;
                 let request: O = request::decode(request, O::FORMER_TEXT)?;
+                if let Some(seq) = min_seq {
+                    min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
+                }
                 if tenant.is_default() {
                     return encode(&request.run(ctx)?);
                 }

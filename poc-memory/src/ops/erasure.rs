@@ -30,6 +30,11 @@ pub(super) struct ErasureOutput {
 /// Refuses an erasure for a model: it drops history of the whole memory.
 pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
     if ctx.actor == Actor::Person {
+        if ctx.memory.store.shared_log().is_some() {
+            return Err(Error::invalid("a text is not erased from a shared log: its history keeps it")
+                .hint("delete without `erase`")
+                .field("erase"));
+        }
         return Ok(());
     }
     Err(Error::new(

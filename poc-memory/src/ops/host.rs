@@ -1,6 +1,7 @@
 //! The process in which an op runs.
 
 use super::PageLink;
+use super::shared_log::SharedLogOutput;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
@@ -76,6 +77,9 @@ pub struct DaemonStatus {
     pub started: Timestamp,
     /// The store it owns.
     pub store: String,
+    /// The log that it shares with other daemons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_log: Option<SharedLogOutput>,
     /// The socket it serves.
     pub socket: String,
     /// The address of REST, if served: `http://127.0.0.1:9977`.

@@ -3,6 +3,7 @@
 mod shape;
 mod spread;
 
+use super::shared_log::SharedLogOutput;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
@@ -51,6 +52,9 @@ pub(crate) struct StatsOutput {
     index_bytes: Option<u64>,
     /// How many transactions each index is behind, by name.
     lags: BTreeMap<String, u64>,
+    /// The log that this memory shares with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shared_log: Option<SharedLogOutput>,
     cosines: Cosines,
     /// How many notes each agent would process now; null if that needs a search. Agents only work for the
     /// default tenant.
@@ -92,6 +96,7 @@ impl Op for Stats {
             record_bytes: counted.sizes.map(|sizes| sizes.records),
             index_bytes: counted.sizes.map(|sizes| sizes.indexes),
             lags: counted.lags,
+            shared_log: SharedLogOutput::of(&ctx.memory.store),
             cosines: Cosines {
                 embedder: ctx.memory.embedder.name().to_owned(),
                 insert: Spread::from(&counted.insert_cosines),
@@ -145,6 +150,9 @@ impl Op for Stats {
             line("backlog", waiting.join(", "));
         }
         line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
+        if let Some(log) = &output.shared_log {
+            line("log", log.line());
+        }
         for problem in &output.degraded {
             line("degraded", problem.clone());
         }

@@ -17,6 +17,7 @@ use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Tx};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum refused actions stored in a row; a reply may request a thousand.
@@ -48,15 +49,16 @@ pub(super) fn apply(
         }
     }
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
-    let mut done = None;
+    // Replaced by each attempt to build the transaction.
+    let done = RefCell::new(None);
     let committed = memory.store.transact(cause, |tx| {
         let work = ReplyApplication { memory, definition, selection, cut_off: &cut_off, now: memory.now() };
-        let row = work.write(tx, &plan, row, dry)?;
-        done = Some(row);
+        let written = work.write(tx, &plan, row.clone(), dry)?;
+        done.replace(Some(written));
         // A failed transaction writes nothing, which makes a dry run exact.
         if dry { Err(Error::internal("a dry run is rolled back")) } else { Ok(()) }
     });
-    match (done, committed) {
+    match (done.into_inner(), committed) {
         (Some(row), Ok(_)) => Ok(row),
         (Some(row), Err(_)) if dry => Ok(row),
         (_, Err(error)) => Err(error),

@@ -131,7 +131,7 @@ fn decide<T>(
     memory: &Memory,
     (agent, run): (&str, RunId),
     op: &str,
-    decision: impl FnOnce(&mut Tx<'_>, &mut Option<Run>) -> Result<T>,
+    decision: impl Fn(&mut Tx<'_>, &mut Option<Run>) -> Result<T>,
 ) -> Result<T> {
     let cause = Cause { run: Some(run), ..memory.cause("manual", op) };
     let committed = memory.store.transact(cause, |tx| {

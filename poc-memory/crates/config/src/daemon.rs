@@ -98,6 +98,8 @@ section!(
         log_max_bytes: usize,
         /// Log files that are kept, with the current one.
         log_files: usize,
+        /// Whether it runs agents.
+        runs_agents: bool,
     }
 );
 section!(

@@ -25,6 +25,7 @@ mod schema;
 mod section;
 mod sections;
 mod serde_message;
+mod store;
 mod tenants;
 pub mod toml_document;
 
@@ -48,4 +49,5 @@ pub use retrieval::{
 pub use saved_pipeline::SavedPipeline;
 pub use schema::schema;
 pub use sections::*;
+pub use store::StoreConfig;
 pub use tenants::{TenantKey, TenantSchema};

@@ -11,6 +11,7 @@ use super::retrieval::{QueryConfig, RerankConfig, RetrieveConfig};
 use super::saved_pipeline::SavedPipeline;
 use super::schedule::Schedule;
 use super::section::section;
+use super::store::StoreConfig;
 use super::tenants::TenantSchema;
 use poc_graph::StructureOptions;
 use poc_graph::error::{Error, Result};
@@ -79,6 +80,8 @@ section!(
         backup: BackupConfig,
         /// The history of the memory.
         history: HistoryConfig,
+        /// Where the log is.
+        store: StoreConfig,
         /// Saved pipelines by name, used as `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.

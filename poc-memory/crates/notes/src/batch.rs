@@ -98,11 +98,11 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
     let cause = Cause { at: memory.now(), ..cause.clone() };
     let now = cause.at;
     let done = memory.store.transact(cause, |tx| {
-        let apply = |note: Result<insert::PreparedNote>| match note {
-            Ok(note) => separate_note_errors(insert::apply(tx, &note, now)),
-            Err(error) => Ok(Err(error)),
+        let apply = |note: &Result<insert::PreparedNote>| match note {
+            Ok(note) => separate_note_errors(insert::apply(tx, note, now)),
+            Err(error) => Ok(Err(error.clone())),
         };
-        prepared.into_iter().map(apply).collect::<Result<Vec<_>>>()
+        prepared.iter().map(apply).collect::<Result<Vec<_>>>()
     })?;
     let mut done = done.value.into_iter();
     let lost = || Err(Error::internal("a note of the batch got lost"));

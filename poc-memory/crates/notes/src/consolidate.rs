@@ -303,24 +303,28 @@ impl Consolidation<'_> {
         &mut self,
         part: ConsolidationPhase,
         items: &[T],
-        mut change: impl FnMut(&mut Tx<'_>, &T, &mut ConsolidationReport) -> Result<()>,
+        change: impl Fn(&mut Tx<'_>, &T, &mut ConsolidationReport) -> Result<()>,
     ) -> Result<()> {
         let mut done = 0;
         while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
             let cause = self.cause.clone();
-            let mut report = self.report;
-            let taken = self.memory.store.transact(cause, |tx| {
-                let mut taken = 0;
-                for item in rest {
-                    if tx.write_count() >= RECORDS_PER_TXN {
-                        break;
+            let done_before = self.report;
+            let (taken, report) = self
+                .memory
+                .store
+                .transact(cause, |tx| {
+                    let (mut taken, mut report) = (0, done_before);
+                    for item in rest {
+                        if tx.write_count() >= RECORDS_PER_TXN {
+                            break;
+                        }
+                        change(tx, item, &mut report)?;
+                        taken += 1;
                     }
-                    change(tx, item, &mut report)?;
-                    taken += 1;
-                }
-                Ok(taken)
-            })?;
-            done += taken.value;
+                    Ok((taken, report))
+                })?
+                .value;
+            done += taken;
             self.report = report;
             (self.progress)(part, done as u64, items.len() as u64);
         }

@@ -41,6 +41,11 @@ impl ErasedTexts {
         }
     }
 
+    /// Adds other texts.
+    pub(super) fn append(&mut self, mut other: ErasedTexts) {
+        self.0.append(&mut other.0);
+    }
+
     fn are_in(&self, text: &str) -> bool {
         self.0.iter().any(|known| text.contains(known.as_str()))
     }

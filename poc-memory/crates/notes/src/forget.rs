@@ -33,12 +33,24 @@ pub struct ForgetReport {
     pub texts: ErasedTexts,
 }
 
+impl ForgetReport {
+    /// Adds what another transaction deleted.
+    fn add(&mut self, other: ForgetReport) {
+        self.messages += other.messages;
+        self.nodes += other.nodes;
+        self.derived += other.derived;
+        self.edges += other.edges;
+        self.vectors += other.vectors;
+        self.changes.extend(other.changes);
+        self.texts.append(other.texts);
+    }
+}
+
 /// Deletes one message. With an author, it must be one whose provenance this is.
 ///
 /// # Errors
 /// `not_found` if there is no message with this id; `rejected` if somebody else wrote it.
 pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Cause) -> Result<ForgetReport> {
-    let mut report = ForgetReport::default();
     let now = cause.at;
     let done = memory.store.transact(cause, |tx| {
         if let Some(message) = tx.message(id)?
@@ -48,13 +60,15 @@ pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Caus
                 .hint("ask the user to forget it")
                 .field("message_id"));
         }
+        let mut report = ForgetReport::default();
         if forget(tx, id, author, now, &mut report)? {
-            return Ok(());
+            return Ok(report);
         }
         Err(Error::not_found(format!("there is no message `{id}`"))
             .hint("`poc-memory get` of a chunk shows the id of its message")
             .field("message_id"))
     })?;
+    let mut report = done.value;
     report.changes.push(done.seq);
     Ok(report)
 }
@@ -72,23 +86,25 @@ pub fn before(
     let mut report = ForgetReport::default();
     let mut rest = ids.as_slice();
     while !rest.is_empty() {
-        let forgotten = report.messages;
         let done = memory.store.transact(cause.clone(), |tx| {
             let mut rest = rest;
+            let mut part = ForgetReport::default();
             while let Some((&id, behind)) = rest.split_first() {
                 // A missing message was deleted by somebody else meanwhile.
-                forget(tx, id, author, cause.at, &mut report)?;
+                forget(tx, id, author, cause.at, &mut part)?;
                 rest = behind;
                 if tx.write_count() >= RECORDS_PER_TXN {
                     break;
                 }
             }
-            Ok(rest)
+            Ok((rest, part))
         })?;
-        rest = done.value;
-        if report.messages > forgotten {
-            report.changes.push(done.seq);
+        let (left, mut part) = done.value;
+        if part.messages > 0 {
+            part.changes.push(done.seq);
         }
+        rest = left;
+        report.add(part);
         progress((ids.len() - rest.len()) as u64, ids.len() as u64);
     }
     Ok(report)

@@ -40,10 +40,17 @@ const READ_ONLY: &str = "read-only: ";
 /// What a reason begins with when the store is read-only until its disk takes writes again.
 const READ_ONLY_FOR_NOW: &str = "read-only for now: ";
 
+/// What a reason begins with when the store is read-only until its shared log answers.
+const CUT_OFF: &str = "read-only, cut off: ";
+
 /// Why the store takes no writes, as a line for people, if it takes none.
 pub fn read_only(memory: &Memory) -> Option<String> {
     let cause = memory.store.read_only()?;
-    let prefix = if matches!(cause, ReadOnlyCause::Disk(_)) { READ_ONLY_FOR_NOW } else { READ_ONLY };
+    let prefix = match cause {
+        ReadOnlyCause::Disk(_) => READ_ONLY_FOR_NOW,
+        ReadOnlyCause::SharedLog(_) => CUT_OFF,
+        ReadOnlyCause::Damage(_) | ReadOnlyCause::Failure(_) => READ_ONLY,
+    };
     Some(format!("{prefix}{}", cause.message()))
 }
 
@@ -51,6 +58,9 @@ pub fn read_only(memory: &Memory) -> Option<String> {
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
         return Some(ReadOnlyCause::Disk(String::new()).hint());
+    }
+    if reason.starts_with(CUT_OFF) {
+        return Some(ReadOnlyCause::SharedLog(String::new()).hint());
     }
     reason.starts_with(READ_ONLY).then_some(DAMAGED_HINT)
 }

@@ -74,14 +74,14 @@ use parking_lot::Mutex;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_embed::{Embedder, Reranker};
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
 use poc_graph::time::{Clock, Timestamp};
 use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
-use poc_store::{Cause, Store};
+use poc_store::{Cause, Follower, SharedLog, Store};
 use std::sync::Arc;
 
 /// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same memory.
@@ -132,7 +132,36 @@ pub struct Memory {
 
 impl Memory {
     /// Opens the memory of a profile, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// `invalid_config` when the settings name a shared log, besides the errors of `Store::open`.
     pub fn open(paths: Paths, config: Config, clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Result<Memory> {
+        if !config.store.log.is_empty() {
+            return Err(Error::config("the memory has a shared log, which this cannot open")
+                .hint("leave `log` in `[store]` empty, or use the daemon of that memory")
+                .field("store.log"));
+        }
+        Memory::open_with(paths, config, clock, rng, None)
+    }
+
+    /// The same with a shared log, of which the folder of the profile has a copy.
+    pub fn open_shared(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        log: Arc<dyn SharedLog>,
+    ) -> Result<Memory> {
+        Memory::open_with(paths, config, clock, rng, Some(log))
+    }
+
+    fn open_with(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        log: Option<Arc<dyn SharedLog>>,
+    ) -> Result<Memory> {
         paths.create()?;
         let fingerprint = config.fingerprint();
         let directory = paths.store();
@@ -145,14 +174,15 @@ impl Memory {
         let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
         let folder = directory.join("mentions");
         let mention_sets = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
-        let store = Store::open(
-            &directory,
-            embedder.name(),
-            vec![texts.clone(), vector_sets.clone(), mention_sets.clone()],
-        )?;
+        let followers: Vec<Arc<dyn Follower>> =
+            vec![texts.clone(), vector_sets.clone(), mention_sets.clone()];
+        let store = match log.clone() {
+            Some(log) => Store::open_shared(&directory, embedder.name(), followers, log)?,
+            None => Store::open(&directory, embedder.name(), followers)?,
+        };
         let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
             drop(store);
-            return Memory::open(paths, config, clock, rng);
+            return Memory::open_with(paths, config, clock, rng, log);
         };
         let config = Config { embedder: choice.settings, ..config };
         structure::set_loader(&store.view(), &paths.structure(), config.structure.options());

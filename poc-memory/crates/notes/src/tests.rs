@@ -14,7 +14,7 @@ fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
-fn write<T>(memory: &TestMemory, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+fn write<T>(memory: &TestMemory, build: impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
     memory.store.transact(memory.cause("manual", "test"), build).map(|done| done.value)
 }
 

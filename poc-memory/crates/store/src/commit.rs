@@ -7,6 +7,8 @@
 //! When the disk fails a write, every transaction that is not durable is taken back and its writer gets the error. The
 //! committer then tries again and again to bring the files into order: at intervals, and before every further write.
 
+mod shared;
+
 use super::disk;
 use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
@@ -16,6 +18,7 @@ use super::overlay::Overlay;
 use super::read_only::ReadOnlyCause;
 use super::reserve::Reserve;
 use super::shared::WriterState;
+use super::shared_log_copy::SharedLogCopy;
 use super::txn::Txn;
 use super::views::Views;
 use super::watchdog;
@@ -40,22 +43,31 @@ pub(super) struct PendingTxn {
     pub(super) outcome: OutcomeSender,
 }
 
+/// Why a transaction was not committed.
+#[derive(Clone, Debug)]
+pub(super) enum Rejection {
+    /// Another writer of the shared log was faster: it must be built again on the newer state.
+    Outdated,
+    /// It cannot be committed.
+    Failed(Error),
+}
+
 /// Whether a transaction is durable and visible, once that is known.
 #[derive(Default)]
 pub(super) struct Outcome {
-    result: Mutex<Option<Result<()>>>,
+    result: Mutex<Option<Result<(), Rejection>>>,
     known: Condvar,
 }
 
 impl Outcome {
     /// Waits until it is known.
-    pub(super) fn wait(&self) -> Result<()> {
+    pub(super) fn wait(&self) -> Result<(), Rejection> {
         let mut result = self.result.lock();
         self.known.wait_while(&mut result, |result| result.is_none());
         result.clone().unwrap_or(Ok(()))
     }
 
-    fn set(&self, outcome: Result<()>) {
+    fn set(&self, outcome: Result<(), Rejection>) {
         let mut result = self.result.lock();
         if result.is_none() {
             *result = Some(outcome);
@@ -76,7 +88,8 @@ impl OutcomeSender {
 
 impl Drop for OutcomeSender {
     fn drop(&mut self) {
-        self.0.set(Err(Error::internal("the store ended before the outcome of this write was known")));
+        let error = Error::internal("the store ended before the outcome of this write was known");
+        self.0.set(Err(Rejection::Failed(error)));
     }
 }
 
@@ -84,6 +97,8 @@ impl Drop for OutcomeSender {
 struct Queue {
     waiting: Vec<PendingTxn>,
     closed: bool,
+    /// Whether the shared log may have records that the store lacks, or does not answer.
+    has_news: bool,
     /// How many attempts to write again were asked for.
     attempts_wanted: u64,
 }
@@ -99,6 +114,8 @@ struct Writability {
 /// What the committer does next.
 enum Work {
     Commit(Vec<PendingTxn>),
+    /// Reads on in the shared log.
+    Follow,
     /// Tries to write again, for all attempts that were asked for so far.
     Resume(u64),
     End,
@@ -111,6 +128,11 @@ pub(super) struct CommitQueue {
     writability: Mutex<Writability>,
     attempted: Condvar,
     published: RwLock<Published>,
+    // The last transaction that readers see, for those who wait for one.
+    newest: Mutex<u64>,
+    newer: Condvar,
+    // The watcher of the shared log waits for the committer.
+    followed: Condvar,
     // The view of tenants that have never written.
     empty: Arc<View>,
 }
@@ -130,6 +152,9 @@ impl CommitQueue {
             writability: Mutex::new(Writability { cause, attempts_made: 0 }),
             attempted: Condvar::new(),
             published: RwLock::new(Published { seq, views }),
+            newest: Mutex::new(seq),
+            newer: Condvar::new(),
+            followed: Condvar::new(),
             empty: Arc::new(View::new()),
         }
     }
@@ -189,6 +214,7 @@ impl CommitQueue {
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.work.notify_one();
+        self.followed.notify_all();
     }
 
     /// Waits for work. While the store is read-only because of its disk, there is some after `pause`.
@@ -202,6 +228,9 @@ impl CommitQueue {
             }
             if queue.closed {
                 return Work::End;
+            }
+            if queue.has_news {
+                return Work::Follow;
             }
             if queue.attempts_wanted > attempts_made {
                 return Work::Resume(queue.attempts_wanted);
@@ -228,7 +257,20 @@ impl CommitQueue {
                 outcomes.push(pending.outcome);
             }
         }
+        self.announce(seq);
         outcomes.iter().for_each(|outcome| outcome.0.set(Ok(())));
+    }
+
+    /// Wakes those who wait for a transaction.
+    fn announce(&self, seq: u64) {
+        *self.newest.lock() = seq;
+        self.newer.notify_all();
+    }
+
+    /// Waits until readers see transaction `seq`, but not longer than `timeout`. Returns whether they do.
+    pub(super) fn wait_published(&self, seq: u64, timeout: Duration) -> bool {
+        let mut newest = self.newest.lock();
+        !self.newer.wait_while_for(&mut newest, |newest| *newest < seq, timeout).timed_out() || *newest >= seq
     }
 
     /// Ends an attempt to write again: the store takes writes if there is no cause.
@@ -253,6 +295,11 @@ pub(super) struct Committer {
     pub(super) reserve: Arc<Reserve>,
     /// How long it waits before it tries again to write to a disk that has failed.
     pub(super) pause: Duration,
+    pub(super) shared_log: Option<Arc<SharedLogCopy>>,
+    /// The embedder whose vectors the indexes get.
+    pub(super) embedder: String,
+    /// How often in a row another writer of the shared log was faster.
+    pub(super) lost_appends: usize,
 }
 
 impl Committer {
@@ -266,8 +313,12 @@ impl Committer {
             }
             loop {
                 match commits.next(self.pause) {
-                    Work::Commit(batch) => self.commit(batch)?,
-                    Work::Resume(attempt) => self.resume(attempt),
+                    Work::Commit(batch) => match self.shared_log.clone() {
+                        Some(copy) => self.commit_shared(&copy, batch)?,
+                        None => drop(self.commit(batch)?),
+                    },
+                    Work::Follow => self.follow_news()?,
+                    Work::Resume(attempt) => self.resume(attempt)?,
                     Work::End => return Ok(()),
                 }
             }
@@ -281,15 +332,31 @@ impl Committer {
     }
 
     fn commit(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
+        match self.append(&batch) {
+            Ok(()) => self.apply(batch),
+            Err(cause) => {
+                self.refuse(cause, batch);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes transactions to the log.
+    fn append(&self, batch: &[PendingTxn]) -> Result<(), ReadOnlyCause> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
-        if let Err(error) = self.appender.lock().append(&records) {
-            if disk::is_full(&error) {
-                self.reserve.release();
-            }
-            self.refuse(ReadOnlyCause::Disk(log_failure(&error)), batch);
-            return Ok(());
+        self.appender.lock().append(&records).map_err(|error| self.disk_cause(&error))
+    }
+
+    fn disk_cause(&self, error: &io::Error) -> ReadOnlyCause {
+        if disk::is_full(error) {
+            self.reserve.release();
         }
+        ReadOnlyCause::Disk(log_failure(error))
+    }
+
+    /// Brings what is derived from the log to transactions that are in it, and makes them visible.
+    fn apply(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
         let mut unwritten = None;
         for PendingTxn { txn, checksum, .. } in &batch {
             let mark = Mark { seq: txn.seq, checksum: *checksum };
@@ -304,24 +371,34 @@ impl Committer {
         }
         self.commits.publish(batch);
         if let Some(error) = unwritten {
-            self.reserve.release();
-            self.refuse(ReadOnlyCause::Disk(records_failure(&error)), Vec::new());
-            self.engine.reopen_if_failed();
+            self.records_unwritten(&error);
         }
         Ok(())
     }
 
+    fn records_unwritten(&self, error: &Error) {
+        self.reserve.release();
+        self.refuse(ReadOnlyCause::Disk(records_failure(error)), Vec::new());
+        self.engine.reopen_if_failed();
+    }
+
     /// Brings the files into order after the disk has failed, and takes writes again if that succeeds.
-    fn resume(&mut self, attempt: u64) {
-        if !matches!(self.commits.read_only(), Some(ReadOnlyCause::Disk(_))) {
-            return self.commits.end_attempt(attempt, self.commits.read_only());
+    fn resume(&mut self, attempt: u64) -> Result<(), String> {
+        let cause = self.commits.read_only();
+        if !cause.as_ref().is_some_and(ReadOnlyCause::may_end) {
+            self.commits.end_attempt(attempt, cause);
+            return Ok(());
         }
-        let cause = self.try_to_resume().err();
+        let cause = match self.try_to_resume() {
+            Ok(()) => self.follow()?,
+            Err(why) => Some(ReadOnlyCause::Disk(why)),
+        };
         match &cause {
-            Some(why) => tracing::debug!("the store still takes no writes: {why}"),
+            Some(cause) => tracing::debug!("the store still takes no writes: {}", cause.message()),
             None => tracing::info!("the store takes writes again"),
         }
-        self.commits.end_attempt(attempt, cause.map(ReadOnlyCause::Disk));
+        self.commits.end_attempt(attempt, cause);
+        Ok(())
     }
 
     fn try_to_resume(&mut self) -> Result<(), String> {
@@ -339,22 +416,34 @@ impl Committer {
 }
 
 /// Takes no further transactions, and takes back those that are queued or in `batch`, none of which is durable.
-fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, mut batch: Vec<PendingTxn>) {
+fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: Vec<PendingTxn>) {
     let error = cause.error();
     tracing::error!("{}", error.message);
-    {
+    let taken = {
         let writer = writer.lock();
-        batch.append(&mut commits.queue.lock().waiting);
-        let (seq, views) = commits.views();
-        // Whoever builds a transaction holds the lock.
-        if let Ok(mut writer) = writer.try_borrow_mut() {
-            *writer = WriterState { seq, views, overlay: Overlay::default(), last: None };
-        }
+        let taken = take_back(commits, &writer, batch);
         let mut writability = commits.writability.lock();
         writability.cause = Some(cause);
         commits.attempted.notify_all();
+        taken
+    };
+    let rejection = Rejection::Failed(error);
+    taken.iter().for_each(|pending| pending.outcome.0.set(Err(rejection.clone())));
+}
+
+/// Takes back the transactions that are queued or in `batch`: the next one is built on what is published.
+fn take_back(
+    commits: &CommitQueue,
+    writer: &RefCell<WriterState>,
+    mut batch: Vec<PendingTxn>,
+) -> Vec<PendingTxn> {
+    batch.append(&mut commits.queue.lock().waiting);
+    let (seq, views) = commits.views();
+    // Whoever builds a transaction holds the lock.
+    if let Ok(mut writer) = writer.try_borrow_mut() {
+        *writer = WriterState { seq, views, overlay: Overlay::default(), last: None };
     }
-    batch.iter().for_each(|pending| pending.outcome.0.set(Err(error.clone())));
+    batch
 }
 
 fn log_failure(error: &io::Error) -> String {

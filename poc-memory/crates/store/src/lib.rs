@@ -18,6 +18,7 @@ mod index_workers;
 mod keys;
 mod lock;
 mod log;
+mod log_copy;
 mod logged_change;
 mod open;
 mod overlay;
@@ -32,12 +33,16 @@ mod repair;
 mod reserve;
 mod scans;
 mod shared;
+mod shared_log;
+mod shared_log_copy;
+mod shared_log_status;
 mod table;
 mod tenants;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod transact;
 mod tx;
 mod txn;
 mod vector;
@@ -50,6 +55,7 @@ mod watchdog;
 pub use compact::{Compaction, CompactionCallbacks};
 pub use follower::{Follower, NoteDigests};
 pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
+pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyCause;
@@ -62,15 +68,16 @@ pub use repair::{
 };
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
+pub use shared_log::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+pub use shared_log_status::SharedLogStatus;
 pub use table::Table;
+pub use transact::Committed;
 pub use tx::Tx;
 pub use txn::{Cause, LogBase, Txn, Write};
 pub use verify::{StorePart, VerifyCallbacks, VerifyFinding};
 
-use commit::{Outcome, OutcomeSender, PendingTxn};
 use engine::Engine;
 use lock::Lock;
-use log::MAX_RECORD;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Tenant, Tuple, View};
@@ -82,21 +89,6 @@ use tenants::TenantRow;
 
 /// What a person can do about a damaged store.
 pub const DAMAGED_HINT: &str = "`poc-memory repair` shows what can be done and changes nothing by itself";
-
-/// The result of a committed transaction.
-#[derive(Debug)]
-pub struct Committed<T> {
-    /// Its sequence number; when it wrote nothing, that of the last transaction built before it.
-    pub seq: u64,
-    /// What the closure returned.
-    pub value: T,
-}
-
-/// A transaction that was built, and its outcome unless it is known to be durable.
-struct Built<T> {
-    committed: Committed<T>,
-    outcome: Option<Arc<Outcome>>,
-}
 
 /// An open store as one tenant sees it; records of other tenants are invisible.
 ///
@@ -121,6 +113,21 @@ impl Store {
     /// [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::Parts::default())
+    }
+
+    /// The same for a store whose folder is a copy of a shared log.
+    ///
+    /// # Errors
+    /// `conflict` when the folder has another memory than the shared log. `unavailable` when the shared log cannot be
+    /// reached and the folder is empty; with a copy in it, the store opens and takes no writes until the log answers.
+    pub fn open_shared(
+        directory: &Path,
+        embedder: &str,
+        followers: Vec<Arc<dyn Follower>>,
+        shared_log: Arc<dyn SharedLog>,
+    ) -> Result<Store> {
+        let parts = open::Parts { shared_log: Some(shared_log), ..open::Parts::default() };
+        Store::open_with(directory, embedder, followers, parts)
     }
 
     fn open_with(
@@ -192,77 +199,6 @@ impl Store {
     /// The newest published view. It contains every acknowledged transaction and no other.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
-    }
-
-    /// Builds one transaction and waits until it is durable and visible to readers.
-    ///
-    /// The closure sees every transaction built before it; when it fails, nothing is written. Closures
-    /// run one at a time, so do slow work before the call.
-    ///
-    /// # Errors
-    /// Whatever the closure returns. `read_only` when the disk fails the write, or when the store is damaged; nothing is
-    /// written then. `internal` when it is called inside the closure of another transaction of the same store.
-    pub fn transact<T>(
-        &self,
-        cause: Cause,
-        build: impl FnOnce(&mut Tx) -> Result<T>,
-    ) -> Result<Committed<T>> {
-        let built = self.build(cause, build)?;
-        // Even when nothing was written, because the closure may have read data that is not durable yet.
-        if let Some(outcome) = built.outcome {
-            outcome.wait()?;
-        }
-        Ok(built.committed)
-    }
-
-    fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<Built<T>> {
-        let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
-        if !self.shared.writer.is_owned_by_current_thread() {
-            commits.resume()?;
-        }
-        let lock = self.shared.writer.lock();
-        let mut writer = lock
-            .try_borrow_mut()
-            .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
-        commits.check_writable()?;
-        writer.overlay.advance(commits.published_seq());
-        let known = writer.views.get(&self.tenant).cloned();
-        let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
-        let last = writer.seq;
-        let mut tx = Tx::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
-        let value = build(&mut tx)?;
-        if !tx.changes() {
-            let committed = Committed { seq: last, value };
-            return Ok(Built { committed, outcome: writer.last.clone() });
-        }
-        if known.is_none() {
-            tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
-        }
-        let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
-        let writes = tx.into_writes();
-        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
-        let payload = txn.encode()?;
-        if payload.len() > MAX_RECORD {
-            return Err(Error::invalid(format!(
-                "one transaction would write {} MiB, at most {} MiB are possible",
-                payload.len() >> 20,
-                MAX_RECORD >> 20
-            ))
-            .hint("split it into several"));
-        }
-        let mut view = View::clone(&view);
-        view.apply(txn.seq, &deltas);
-        let (record, checksum) = log::frame(txn.seq, &payload);
-        let (txn, view) = (Arc::new(txn), Arc::new(view));
-        writer.overlay.add(txn.clone());
-        writer.views.insert(self.tenant, view.clone());
-        let seq = txn.seq;
-        writer.seq = seq;
-        let (sender, outcome) = OutcomeSender::new();
-        writer.last = Some(outcome.clone());
-        // The writer lock is held, so that transactions reach the log in order.
-        commits.submit(PendingTxn { txn, record, checksum, deltas, view, outcome: sender });
-        Ok(Built { committed: Committed { seq, value }, outcome: Some(outcome) })
     }
 
     /// The state after the tenant's last transaction at or before `at`.

@@ -20,9 +20,11 @@ use super::read_only::ReadOnlyCause;
 use super::reserve::Reserve;
 use super::shared::Shared;
 use super::shared::WriterState;
+use super::shared_log::SharedLog;
+use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::{disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Tenant, View};
 pub(super) use records::OpenEngine;
 use records::RecordFolder;
@@ -54,6 +56,7 @@ pub(super) struct Parts {
     pub(super) patience: Duration,
     /// How long to wait before writing is tried again on a disk that has failed.
     pub(super) pause: Duration,
+    pub(super) shared_log: Option<Arc<dyn SharedLog>>,
 }
 
 impl Default for Parts {
@@ -65,6 +68,7 @@ impl Default for Parts {
             buffer: BUFFER_BYTES,
             patience: Duration::from_secs(60),
             pause: Duration::from_secs(1),
+            shared_log: None,
         }
     }
 }
@@ -78,7 +82,7 @@ pub(super) fn open(
 ) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine: open_engine, buffer, patience, pause } = parts;
+    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log } = parts;
     let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let lock = Lock::take(&directory.join("lock"))?;
@@ -117,10 +121,14 @@ pub(super) fn open(
         }
         appender.resume()
     });
-    let (notes, cause) = match resumed {
+    let (notes, mut cause) = match resumed {
         Ok(moved) => (moved.into_iter().collect(), None),
-        Err(error) => (Vec::new(), Some(ReadOnlyCause::Disk(format!("its log cannot be written: {error}")))),
+        Err(error) => (Vec::new(), Some(disk_cause(&error))),
     };
+    let shared_log = shared_log.map(|shared| Arc::new(SharedLogCopy::new(shared, log.clone())));
+    if let (Some(copy), None) = (&shared_log, &cause) {
+        cause = catch_up_with(copy, &mut appender)?;
+    }
     if cause.is_none()
         && let Err(error) = reserve.hold()
     {
@@ -189,13 +197,22 @@ pub(super) fn open(
         index_workers: index_workers.clone(),
         reserve,
         pause,
+        shared_log: shared_log.clone(),
+        embedder: embedder.to_owned(),
+        lost_appends: 0,
     };
     let committer = watchdog::spawn("committer", || committer.run())?;
+    let watcher = shared_log.as_ref().map(|copy| {
+        let (copy, commits) = (copy.clone(), commits.clone());
+        watchdog::spawn("shared-log", move || commits.watch(&copy, pause))
+    });
     Ok(Shared {
         directory: directory.to_owned(),
         writer,
         commits,
         committer: Some(committer),
+        shared_log,
+        watcher: watcher.transpose()?,
         engine,
         log,
         index_workers,
@@ -208,4 +225,20 @@ pub(super) fn open(
         _opener: opener,
         _lock: lock,
     })
+}
+
+/// Brings the local log to the end of the shared one. Returns why the store can take no writes, if it can only be read.
+fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option<ReadOnlyCause>> {
+    match copy.catch_up(appender) {
+        Ok(()) => Ok(None),
+        Err(CopyError::Disk(error)) => Ok(Some(disk_cause(&error))),
+        Err(CopyError::Log(error)) if error.code == Code::Unavailable && copy.last() > 0 => {
+            Ok(Some(ReadOnlyCause::SharedLog(error.message)))
+        }
+        Err(CopyError::Log(error)) => Err(error),
+    }
+}
+
+fn disk_cause(error: &std::io::Error) -> ReadOnlyCause {
+    ReadOnlyCause::Disk(format!("its log cannot be written: {error}"))
 }

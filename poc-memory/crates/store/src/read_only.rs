@@ -12,24 +12,29 @@ pub enum ReadOnlyCause {
     /// Its files cannot be written, for example because the disk is full. Writes are possible again, without a restart,
     /// as soon as the disk takes them.
     Disk(String),
+    /// The shared log cannot be reached. Writes are possible again, without a restart, as soon as it can.
+    SharedLog(String),
     /// The thread that writes has ended. The store must be opened again.
     Failure(String),
 }
 
 impl ReadOnlyCause {
-    /// A word for monitors: `damage`, `disk` or `failure`.
+    /// A word for monitors: `damage`, `disk`, `log` or `failure`.
     pub fn name(&self) -> &'static str {
         match self {
             ReadOnlyCause::Damage(_) => "damage",
             ReadOnlyCause::Disk(_) => "disk",
+            ReadOnlyCause::SharedLog(_) => "log",
             ReadOnlyCause::Failure(_) => "failure",
         }
     }
 
     /// The cause as a sentence for people, without a full stop.
     pub fn message(&self) -> &str {
-        let (ReadOnlyCause::Damage(message) | ReadOnlyCause::Disk(message) | ReadOnlyCause::Failure(message)) =
-            self;
+        let (ReadOnlyCause::Damage(message)
+        | ReadOnlyCause::Disk(message)
+        | ReadOnlyCause::SharedLog(message)
+        | ReadOnlyCause::Failure(message)) = self;
         message
     }
 
@@ -40,12 +45,22 @@ impl ReadOnlyCause {
             ReadOnlyCause::Disk(_) => {
                 "make room, or check the disk: writing resumes without a restart; everything acknowledged is safe"
             }
+            ReadOnlyCause::SharedLog(_) => {
+                "try again in a few seconds: writes are taken again without a restart once the shared log answers"
+            }
             ReadOnlyCause::Failure(_) => "start again; everything acknowledged is safe",
         }
     }
 
     /// The error of a write.
     pub(super) fn error(&self) -> Error {
-        Error::new(Code::ReadOnly, format!("the store takes no writes: {}", self.message())).hint(self.hint())
+        let code =
+            if matches!(self, ReadOnlyCause::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
+        Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())
+    }
+
+    /// Whether the committer can bring the store back to taking writes.
+    pub(super) fn may_end(&self) -> bool {
+        matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::SharedLog(_))
     }
 }

@@ -9,6 +9,7 @@ use super::lock::Lock;
 use super::log::Log;
 use super::overlay::Overlay;
 use super::recovery::Recovery;
+use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
 use super::views::Views;
 use parking_lot::{Mutex, ReentrantMutex};
@@ -31,6 +32,9 @@ pub(super) struct Shared {
     pub(super) writer: Writer,
     pub(super) commits: Arc<CommitQueue>,
     pub(super) committer: Option<JoinHandle<()>>,
+    pub(super) shared_log: Option<Arc<SharedLogCopy>>,
+    /// The thread that waits for records of the shared log.
+    pub(super) watcher: Option<JoinHandle<()>>,
     pub(super) engine: Arc<LazyEngine>,
     pub(super) log: Arc<Log>,
     pub(super) index_workers: Arc<IndexWorkers>,
@@ -100,9 +104,9 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.commits.close();
-        if let Some(committer) = self.committer.take() {
-            // The thread catches its own panics.
-            let _ = committer.join();
+        for thread in self.committer.take().into_iter().chain(self.watcher.take()) {
+            // The threads catch their own panics.
+            let _ = thread.join();
         }
         self.index_workers.finish();
         if self.damage.is_some() {

@@ -9,6 +9,10 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+mod memory_log;
+
+pub use memory_log::{LogFault, MemoryLog, MemoryLogWriter};
+
 use super::Store;
 use super::follower::Follower;
 use super::log::Limits;

@@ -32,6 +32,7 @@ mod opening;
 mod past;
 mod power_cut;
 mod read_only;
+mod shared_log;
 mod tenants;
 mod transactions;
 mod verify;

@@ -48,6 +48,7 @@ mod tests {
     fn a_daemon_with_other_settings_or_release_is_a_warning() {
         let config = Config::defaults().unwrap();
         let status = DaemonStatus {
+            shared_log: None,
             page: None,
             pid: 7,
             version: env!("CARGO_PKG_VERSION").into(),

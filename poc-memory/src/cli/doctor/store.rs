@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
-use crate::ops::{self, plural};
+use crate::ops::{self, SharedLogOutput, plural};
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
@@ -24,7 +24,7 @@ pub(super) fn check(
     let mut findings = check_quarantine(&paths.store().join("quarantine"));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
-        None if !Store::exists(&paths.store()) => {
+        None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
             findings.push(CheckResult::new(CHECK, CheckState::Note, "it is made with the first note"));
             return (findings, None);
         }
@@ -98,6 +98,10 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     };
     let mut findings =
         vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
+    let shared_log = counts.get("shared_log").cloned();
+    if let Some(log) = shared_log.and_then(|log| serde_json::from_value::<SharedLogOutput>(log).ok()) {
+        findings.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
+    }
     findings.extend(degraded.filter_map(Value::as_str).map(|problem| {
         match freshness::read_only_hint(problem) {
             Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),

@@ -32,6 +32,9 @@ impl Op for DaemonStatusRequest {
         };
         line("running", format!("since {}, pid {}, version {}", status.started, status.pid, status.version));
         line("store", status.store.clone());
+        if let Some(log) = &status.shared_log {
+            line("log", log.line());
+        }
         line("socket", status.socket.clone());
         if let Some(address) = &status.rest {
             line("rest", address.clone());
@@ -85,6 +88,7 @@ mod tests {
             version: "0.1.0".into(),
             started: at("2026-11-21T08:00:00Z"),
             store: "/m/store".into(),
+            shared_log: None,
             socket: "/m/daemon.sock".into(),
             rest: Some("http://127.0.0.1:9977".into()),
             mcp: Some("http://127.0.0.1:9977/mcp".into()),

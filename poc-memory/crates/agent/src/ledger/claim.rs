@@ -8,7 +8,7 @@ use super::state::{self, AgentState};
 use super::status::{Reason, Status};
 use super::trigger::{Trigger, TriggerKind};
 use super::{Occurrence, Run};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::Tx;
@@ -21,8 +21,13 @@ pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
 }
 
 /// Like [`claim`], for a trigger.
-pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
+pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
+    if !memory.config.daemon.runs_agents {
+        return Err(Error::new(Code::Rejected, "this daemon runs no agents")
+            .hint("run it on the daemon whose `runs-agents` in `[daemon]` is true"));
+    }
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
+        let mut row = row.clone();
         reservation::book_orphaned(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
@@ -39,9 +44,10 @@ pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run>
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));
         }
         put_slot(tx, &state, &row)?;
-        put(tx, state, &row)
+        put(tx, state, &row)?;
+        Ok(row)
     });
-    committed.map(|_| row)
+    committed.map(|done| done.value)
 }
 
 /// Outcome of an occurrence that was not run.

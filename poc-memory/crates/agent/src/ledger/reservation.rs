@@ -106,7 +106,7 @@ pub fn reserve<T, E>(
     memory: &Memory,
     run: &Run,
     days: &BudgetDays,
-    decide: impl FnOnce(Account) -> std::result::Result<(T, f64), E>,
+    decide: impl Fn(Account) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let account = account_of(tx, &state::get(tx, &run.agent)?, run, days)?;
@@ -121,11 +121,11 @@ pub fn reserve<T, E>(
 }
 
 /// Stores the child process that was started for a call.
-pub fn record_child_process(memory: &Memory, run: &Run, program: ChildProcess) -> Result<()> {
+pub fn record_child_process(memory: &Memory, run: &Run, program: &ChildProcess) -> Result<()> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<BudgetReservation>(&run.key())?;
         let reservation = kept.unwrap_or_else(|| BudgetReservation::of(memory, run));
-        tx.put(&run.key(), &BudgetReservation { program: Some(program), ..reservation })
+        tx.put(&run.key(), &BudgetReservation { program: Some(program.clone()), ..reservation })
     });
     committed.map(|_| ())
 }

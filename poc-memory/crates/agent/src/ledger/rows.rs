@@ -104,10 +104,11 @@ pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result
     Ok(own.map(|run| run.started))
 }
 
-/// The row with its current status. This process has exclusive access to the store, so a row that another
-/// process left running is interrupted even if that is not stored yet.
+/// The row with its current status. Only this process runs agents, unless the settings say that it runs none, so a row
+/// that another process left running is interrupted even if that is not stored yet.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
-    if row.status != Status::Running || row.boot == memory.boot {
+    let is_known = row.status != Status::Running || row.boot == memory.boot;
+    if is_known || !memory.config.daemon.runs_agents {
         return row;
     }
     Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
@@ -293,7 +294,7 @@ pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
 /// Marks a run whose actions were undone as reverted. Returns its row.
 pub(crate) fn set_reverted(memory: &Memory, run: &Run, message: String) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
-        let row = Run { status: Status::Reverted, message: Some(message), ..get(tx, run)? };
+        let row = Run { status: Status::Reverted, message: Some(message.clone()), ..get(tx, run)? };
         put_reviewed(tx, &row)?;
         Ok(row)
     })?;

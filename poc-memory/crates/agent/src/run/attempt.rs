@@ -6,6 +6,7 @@ use super::end::RunEnd;
 use super::transcript::{self, Exchange};
 use crate::action;
 use crate::apply;
+use crate::child_process::ChildProcess;
 use crate::judge::Judge;
 use crate::ledger::{self, Reason, Run, Status};
 use crate::model::Request;
@@ -109,8 +110,8 @@ impl RunAttempt<'_> {
         let mut corrections: Vec<(String, String)> = Vec::new();
         let mut cursor = ModelCursor::default();
         let claimed = row.clone();
-        let on_child_process = |program| {
-            if let Err(error) = ledger::record_child_process(self.memory, &claimed, program) {
+        let on_child_process = |program: ChildProcess| {
+            if let Err(error) = ledger::record_child_process(self.memory, &claimed, &program) {
                 tracing::warn!(agent = definition.name, "its child process could not be recorded: {error}");
             }
         };

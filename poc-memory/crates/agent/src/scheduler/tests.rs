@@ -109,7 +109,7 @@ fn a_slot_is_polled_again_after_a_failed_ledger_read() {
     world.poll("2026-11-21T00:00:00Z");
     let write = |memory: &Memory, bytes: Option<Vec<u8>>| {
         let cause = memory.cause("test", "test");
-        memory.store.transact(cause, |tx| tx.put_raw(Table::AgentStates, b"daily", bytes)).unwrap();
+        memory.store.transact(cause, |tx| tx.put_raw(Table::AgentStates, b"daily", bytes.clone())).unwrap();
     };
     write(&world.memory, Some(b"no record at all".to_vec()));
     assert_eq!(world.poll("2026-11-21T03:30:00Z"), Some(vec![]));

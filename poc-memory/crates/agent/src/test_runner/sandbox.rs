@@ -50,7 +50,8 @@ impl Sandbox {
             Error::unavailable(format!("the temporary folder of the test cannot be created: {error}"))
         })?;
         let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
-        let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, rng)?;
+        let config = Config { store: config.store.local(), ..config.clone() };
+        let memory = Memory::open(Paths::in_folder(folder.path()), config, clock, rng)?;
         if !fixture.keys.is_empty() {
             import_fixture(&memory, fixture, now)?;
         }

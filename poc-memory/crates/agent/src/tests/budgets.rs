@@ -273,7 +273,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
     for by_claim in [false, true] {
         let mut child = start();
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
-        ledger::record_child_process(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
+        ledger::record_child_process(&world.memory, &row, &ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing is booked while its process is alive.
         ledger::interrupt_others(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());

@@ -23,8 +23,8 @@ fn vector(memory: &TestMemory, parts: &[i8]) -> Vec<f32> {
     vector
 }
 
-fn put(memory: &TestMemory, build: impl FnOnce(&mut Tx) -> poc_graph::error::Result<()>) {
-    memory.store.transact(memory.cause("manual", "test"), build).unwrap();
+fn put<T>(memory: &TestMemory, build: impl Fn(&mut Tx) -> poc_graph::error::Result<T>) -> T {
+    memory.store.transact(memory.cause("manual", "test"), build).unwrap().value
 }
 
 fn put_node(memory: &TestMemory, node: &Node, parts: &[i8], weight: f64, days: i64) {
@@ -33,7 +33,7 @@ fn put_node(memory: &TestMemory, node: &Node, parts: &[i8], weight: f64, days: i
     put(memory, |tx| {
         tx.put_node(node)?;
         tx.put_activity(node.id, &Activity::born(touched, weight))?;
-        tx.put_vectors(node.id, memory.embedder.name(), &[vector])
+        tx.put_vectors(node.id, memory.embedder.name(), std::slice::from_ref(&vector))
     });
 }
 
@@ -204,14 +204,7 @@ fn retired_and_quarantined_notes_are_not_recalled() {
 fn reinforcement_has_a_refractory_period_and_is_dampened() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1], 25.0, 0);
-    let bump = |delta: f64| {
-        let mut bumped = None;
-        put(&memory, |tx| {
-            bumped = Some(weight::bump(tx, id(1), delta, &memory.config, memory.now())?);
-            Ok(())
-        });
-        bumped.unwrap()
-    };
+    let bump = |delta: f64| put(&memory, |tx| weight::bump(tx, id(1), delta, &memory.config, memory.now()));
     // Creating a note is not a judgement.
     let first = bump(1.0);
     assert_eq!(
@@ -261,11 +254,8 @@ fn a_mark_fades_linearly_with_age() {
         put_node(&memory, &Node { created: hours(age), ..testing::node(number) }, &[1], 50.0, 0);
     }
     put(&memory, |tx| weight::bump(tx, id(2), 0.0, &memory.config, now).map(drop));
-    let mut marked = mark::MarkReport::default();
-    put(&memory, |tx| {
-        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Visibility::of_person(now))?;
-        Ok(())
-    });
+    let marked =
+        put(&memory, |tx| mark::mark(tx, hours(4.0), 8.0, &memory.config, Visibility::of_person(now)));
     assert_eq!((marked.affected, marked.skipped), (3, 1));
     // At half the cap, half of a gain is left.
     assert_eq!(
@@ -277,10 +267,8 @@ fn a_mark_fades_linearly_with_age() {
     boundless.reinforce.delta = 10.0;
     // If there are too many, only the newest are marked.
     memory.clock.advance(Span::HOUR);
-    put(&memory, |tx| {
-        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Visibility::of_person(memory.now()))?;
-        Ok(())
-    });
+    let visibility = Visibility::of_person(memory.now());
+    let marked = put(&memory, |tx| mark::mark(tx, hours(24.0), 1.0, &memory.config, visibility));
     assert_eq!((marked.affected, marked.skipped), (4, 0));
     assert_eq!(weight(&memory, 5), 50.0);
     let refused = |since, strength| {

@@ -8,7 +8,7 @@ use poc_graph::time::Span;
 use poc_graph::{State, VisitOutcome};
 use poc_store::Tx;
 
-fn change<T>(memory: &TestMemory, act: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> T {
+fn change<T>(memory: &TestMemory, act: impl Fn(&mut Tx<'_>) -> Result<T>) -> T {
     memory.store.transact(memory.cause("manual", "test"), act).unwrap().value
 }
 

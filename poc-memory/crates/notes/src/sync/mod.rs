@@ -154,7 +154,7 @@ impl Sync<'_> {
                 self.local,
                 &self.from,
                 rest,
-                |tx| match point {
+                |tx| match &point {
                     Some(point) => point.put(tx, self.tenant),
                     None => Ok(()),
                 },
@@ -179,7 +179,7 @@ impl Sync<'_> {
         memory: &Memory,
         actor: &str,
         items: &'i [T],
-        first: impl FnOnce(&mut Tx<'_>) -> Result<()>,
+        first: impl Fn(&mut Tx<'_>) -> Result<()>,
         each: impl Fn(&mut Tx<'_>, &T) -> Result<()>,
     ) -> Result<&'i [T]> {
         let done = memory.store.transact(memory.cause(actor, OP), |tx| {

@@ -2,6 +2,7 @@
 
 use super::binding::{VaultFile, put_file};
 use super::names::{self, NameChange, NameOwners};
+use super::report::FileProblem;
 use super::sync::VaultSync;
 use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
@@ -13,6 +14,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Most notes of one transaction.
 const CHUNK: usize = 1000;
+
+/// What the second step of an exchange of names did.
+#[derive(Default)]
+struct AssignedNames {
+    /// The names that files got, by path.
+    given: Vec<(String, String)>,
+    warnings: Vec<FileProblem>,
+}
 
 impl VaultSync<'_> {
     /// Deletes the records of files whose notes were deleted for good.
@@ -95,32 +104,36 @@ impl VaultSync<'_> {
         let mut moving = Vec::new();
         let mut given: Vec<(String, String)> = Vec::new();
         let mut warnings = Vec::new();
-        let mut revived = 0;
         let has_one_chunk = changes.len() <= CHUNK;
         for chunk in changes.chunks(CHUNK) {
             let cause = self.cause("vault rename");
             let now = cause.at;
-            self.memory.store.transact(cause, |tx| {
+            let done = self.memory.store.transact(cause, |tx| {
+                let (mut revived, mut moving) = (0, Vec::with_capacity(chunk.len()));
                 for change in chunk {
                     revived += u64::from(revive(tx, change, now)?);
                     moving.push(names::release(tx, change)?);
                 }
-                if has_one_chunk {
-                    self.assign(tx, chunk, &moving, (&owners, &mut warnings, &mut given))?;
-                }
-                Ok(())
+                let assigned = has_one_chunk.then(|| self.assign(tx, chunk, &moving, &owners));
+                Ok((revived, moving, assigned.transpose()?))
             })?;
+            let (count, released, assigned) = done.value;
+            self.report.revived += count;
+            moving.extend(released);
+            if let Some(assigned) = assigned {
+                given.extend(assigned.given);
+                warnings.extend(assigned.warnings);
+            }
         }
         if !has_one_chunk {
             for (chunk, moving) in changes.chunks(CHUNK).zip(moving.chunks(CHUNK)) {
                 let cause = self.cause("vault rename");
-                self.memory.store.transact(cause, |tx| {
-                    self.assign(tx, chunk, moving, (&owners, &mut warnings, &mut given))
-                })?;
+                let done = self.memory.store.transact(cause, |tx| self.assign(tx, chunk, moving, &owners))?;
+                given.extend(done.value.given);
+                warnings.extend(done.value.warnings);
             }
         }
         self.report.warnings.extend(warnings);
-        self.report.revived += revived;
         let given: HashMap<String, String> = given.into_iter().collect();
         self.record_moves(&given);
         self.names.extend(given);
@@ -133,15 +146,12 @@ impl VaultSync<'_> {
         tx: &mut Tx<'_>,
         changes: &[NameChange],
         moving: &[Option<names::MovingNote>],
-        (owners, warnings, given): (
-            &NameOwners<'_>,
-            &mut Vec<super::report::FileProblem>,
-            &mut Vec<(String, String)>,
-        ),
-    ) -> Result<()> {
+        owners: &NameOwners<'_>,
+    ) -> Result<AssignedNames> {
+        let mut assigned = AssignedNames::default();
         for (change, moving) in changes.iter().zip(moving) {
             let Some(moving) = moving else { continue };
-            let names = names::assign(tx, change, moving, owners, warnings)?;
+            let names = names::assign(tx, change, moving, owners, &mut assigned.warnings)?;
             if let Some(node) = change.node {
                 for (path, name) in &names {
                     if let Some(record) = self.moved_record(path, name, node, change.is_own) {
@@ -149,7 +159,7 @@ impl VaultSync<'_> {
                     }
                 }
             }
-            given.extend(names);
+            assigned.given.extend(names);
         }
         let nodes: HashSet<NodeId> = changes.iter().filter_map(|change| change.node).collect();
         for (path, record) in self.lost_records() {
@@ -160,7 +170,7 @@ impl VaultSync<'_> {
                 frame.map_or(Ok(()), |frame| frame.delete(tx, record.node))?;
             }
         }
-        Ok(())
+        Ok(assigned)
     }
 
     /// The record of a file that was recognised, before it is read.

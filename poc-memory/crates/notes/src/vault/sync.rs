@@ -274,11 +274,11 @@ impl VaultSync<'_> {
 
     /// Takes over notes that an earlier import of the folder made.
     fn adopt(&mut self) -> Result<()> {
-        let mut groups = std::mem::take(&mut self.plan.groups);
-        let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
         let cause = self.cause("vault sync");
         // Nothing is written: a transaction reads notes and frames as one state.
-        self.memory.store.transact(cause, |tx| {
+        let adopted = self.memory.store.transact(cause, |tx| {
+            let mut groups = self.plan.groups.clone();
+            let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
             for group in groups.iter_mut().filter(|group| group.node.is_none()) {
                 for path in &group.paths {
                     let name = self.wanted.get(path).map(|name| tx.find_key(name)).transpose()?.flatten();
@@ -291,9 +291,9 @@ impl VaultSync<'_> {
                     }
                 }
             }
-            Ok(())
+            Ok(groups)
         })?;
-        self.plan.groups = groups;
+        self.plan.groups = adopted.value;
         Ok(())
     }
 

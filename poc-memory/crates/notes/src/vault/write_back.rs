@@ -114,9 +114,9 @@ impl VaultSync<'_> {
             put_file(tx, &vault, path, Some(&record))?;
             // The note takes nothing from the rewritten file, so the frame keeps what an import set before.
             let before = MarkdownFrame::all(tx, node)?.into_iter().find(|frame| frame.path == path);
-            if let (Some(frame), Some(node)) = (frame, tx.node(node)?) {
+            if let (Some(frame), Some(node)) = (&frame, tx.node(node)?) {
                 let imported = before.map_or_else(|| Properties::of(&node), |before| before.imported);
-                MarkdownFrame { imported, ..frame }.put(tx, node.id)?;
+                MarkdownFrame { imported, ..frame.clone() }.put(tx, node.id)?;
             }
             Ok(())
         })?;

@@ -114,8 +114,14 @@ impl Log {
         if let Some(base) = self.base() {
             return Ok(Some(base.origin));
         }
-        let first = self.read_payload(1)?;
-        Ok(first.and_then(|payload| blake3::hash(&payload).as_bytes().first_chunk().copied()))
+        Ok(self.read_payload(1)?.map(|payload| Log::origin_of(&payload)))
+    }
+
+    /// What [`Log::origin`] is for a log that begins with an encoded transaction.
+    pub(crate) fn origin_of(first: &[u8]) -> [u8; 16] {
+        let mut origin = [0; 16];
+        origin.iter_mut().zip(blake3::hash(first).as_bytes()).for_each(|(to, from)| *to = *from);
+        origin
     }
 
     /// The last transaction such that it and every one before it were made before a time, and the greatest of their

@@ -141,6 +141,8 @@ impl DamagedStore<'_> {
             )),
             writer: WriterState::shared(seq, views),
             committer: None,
+            shared_log: None,
+            watcher: None,
             engine,
             log,
             index_workers,

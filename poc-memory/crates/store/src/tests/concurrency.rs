@@ -122,7 +122,8 @@ fn a_transaction_too_large_for_a_record_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let body = "x".repeat(65 << 20);
-    let error = store.transact(cause(), |tx| tx.put_node(&Node { body, ..node(1) })).unwrap_err();
+    let error =
+        store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(1) })).unwrap_err();
     insta::assert_snapshot!(error, @"one transaction would write 65 MiB, at most 64 MiB are possible");
     assert_eq!(put(&store, 2).seq, 1);
 }

@@ -178,7 +178,7 @@ fn history_and_past_transactions_come_from_the_log() {
     let store = open_in(&folder, parts()).unwrap();
     for version in 1..=200 {
         let body = format!("version {version}");
-        store.transact(cause(), |tx| tx.put_node(&Node { version, body, ..node(1) })).unwrap();
+        store.transact(cause(), |tx| tx.put_node(&Node { version, body: body.clone(), ..node(1) })).unwrap();
     }
     let check = |store: &Store| {
         let history = store.history(node(1).id).unwrap();

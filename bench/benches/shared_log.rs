@@ -1,0 +1,179 @@
+//! Writes to a shared log in PostgreSQL, beside bare inserts of as many bytes into a table of the same server.
+//!
+//! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
+//! `INSERT` of as many rows as the store's groups have on average, on one connection. Then: from a commit of one store to
+//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows.
+//!
+//! `cargo bench -p poc-bench --bench shared_log [-- WRITES]`
+
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a bench"
+)]
+
+use poc_bench::measure::{Measurement, Report, median, percentile, timed};
+use poc_graph::testing::node;
+use poc_graph::time::Timestamp;
+use poc_postgres::testing::TestServer;
+use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
+use poc_store::{Cause, Store};
+use postgres::fallible_iterator::FallibleIterator;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Notes of the log that a new store reads, and clients that write them.
+const FOLLOWED: u64 = 20_000;
+const CLIENTS: u64 = 32;
+/// Rounds of the measurement of visibility.
+const ROUNDS: u64 = 300;
+
+fn main() {
+    let Some(server) = TestServer::start_with(true) else { return };
+    let named = std::env::args().skip(1).find_map(|argument| argument.parse().ok());
+    let writes: u64 = named.unwrap_or(2000);
+    let mut report = Report::new("shared_log");
+    for stores in [1, 2, 4] {
+        for clients in [1, 8, 32] {
+            if clients >= stores {
+                appends(&mut report, &server, stores, clients, writes);
+            }
+        }
+    }
+    visibility(&mut report, &server);
+    report.save();
+}
+
+fn location(server: &TestServer, name: &str) -> LogLocation {
+    let settings = LogSettings {
+        address: server.address(),
+        store: name.into(),
+        password: None,
+        ca_file: None,
+        connect_timeout: PATIENCE,
+        timeout: PATIENCE,
+        poll: Duration::from_secs(1),
+    };
+    LogLocation::new(settings).unwrap()
+}
+
+/// Stores over the log of a name.
+fn open(server: &TestServer, name: &str, count: usize) -> Vec<(TempDir, Store)> {
+    init(&location(server, name)).unwrap();
+    let one = |number: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let log = PostgresLog::new(location(server, name), [number as u8; 16], number.to_string());
+        let store = Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log)).unwrap();
+        (folder, store)
+    };
+    (0..count).map(one).collect()
+}
+
+fn put(store: &Store, number: u64) -> u64 {
+    let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "bench".into() };
+    store.transact(cause, |tx| tx.put_node(&node(number))).unwrap().seq
+}
+
+fn appends(report: &mut Report, server: &TestServer, stores: usize, clients: usize, writes: u64) {
+    let name = format!("appends-{stores}-{clients}");
+    let all = open(server, &name, stores);
+    let (next, slow) = (AtomicU64::new(1), Mutex::new(Vec::new()));
+    let (seconds, ()) = timed(|| {
+        std::thread::scope(|scope| {
+            for client in 0..clients {
+                let (next, slow, store) = (&next, &slow, &all[client % stores].1);
+                scope.spawn(move || {
+                    let mut own = Vec::new();
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number > writes {
+                            break;
+                        }
+                        own.push(timed(|| put(store, number)).0);
+                    }
+                    slow.lock().unwrap().extend(own);
+                });
+            }
+        });
+    });
+    let bytes = all[0].1.sizes().unwrap().0 / writes;
+    let group = (clients / stores).max(1);
+    let peer = inserts(server, &name, writes, group, bytes as usize);
+    let conflicts: u64 = all.iter().map(|(_, store)| store.shared_log().unwrap().conflicts).sum();
+    let p99 = percentile(slow.into_inner().unwrap(), 0.99) * 1e3;
+    let work = format!("{clients} clients over {stores} stores");
+    let note =
+        format!("p99 {p99:.1} ms, {conflicts} conflicts, peer in groups of {group}, {bytes} bytes each");
+    let line = Measurement::amount(work, writes as usize, writes as f64 / seconds, "writes/s");
+    report.add(line.beside("INSERT", Some(peer)).note(note));
+}
+
+/// Rows a second that bare inserts of groups of rows commit.
+fn inserts(server: &TestServer, name: &str, rows: u64, group: usize, bytes: usize) -> f64 {
+    let mut client = server.address().parse::<postgres::Config>().unwrap().connect(postgres::NoTls).unwrap();
+    let table = format!("bare_{}", name.replace('-', "_"));
+    client
+        .batch_execute(&format!("CREATE TABLE {table} (id INT8 PRIMARY KEY, payload BYTEA NOT NULL)"))
+        .unwrap();
+    let insert = client
+        .prepare(&format!(
+            "INSERT INTO {table} SELECT $1 + n, p FROM unnest($2::BYTEA[]) WITH ORDINALITY AS r (p, n)"
+        ))
+        .unwrap();
+    let payload = vec![7u8; bytes];
+    let payloads: Vec<&[u8]> = vec![payload.as_slice(); group];
+    let groups = rows as usize / group;
+    let (seconds, ()) = timed(|| {
+        for number in 0..groups {
+            client.execute(&insert, &[&((number * group) as i64), &payloads]).unwrap();
+        }
+    });
+    (groups * group) as f64 / seconds
+}
+
+fn visibility(report: &mut Report, server: &TestServer) {
+    let all = open(server, "visibility", 2);
+    let (writer, reader) = (&all[0].1, &all[1].1);
+    let mut seen = Vec::new();
+    for number in 1..=ROUNDS {
+        let seq = put(writer, number);
+        // From the acknowledgement on.
+        seen.push(timed(|| assert!(reader.wait_published(seq, PATIENCE))).0);
+    }
+    let mut pair: Vec<postgres::Client> = (0..2)
+        .map(|_| server.address().parse::<postgres::Config>().unwrap().connect(postgres::NoTls).unwrap())
+        .collect();
+    pair[0].batch_execute("LISTEN bench").unwrap();
+    let mut notified = Vec::new();
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        pair[1].batch_execute("NOTIFY bench").unwrap();
+        pair[0].notifications().timeout_iter(PATIENCE).next().unwrap().unwrap();
+        notified.push(started.elapsed().as_secs_f64());
+    }
+    let p99 = percentile(seen.clone(), 0.99) * 1e3;
+    let line =
+        Measurement::amount("from a commit to visible in another", ROUNDS as usize, median(seen) * 1e3, "ms");
+    report.add(line.beside("NOTIFY", Some(median(notified) * 1e3)).note(format!("p99 {p99:.1} ms")));
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let own = client * FOLLOWED / CLIENTS..(client + 1) * FOLLOWED / CLIENTS;
+            scope.spawn(move || own.for_each(|number| assert!(put(writer, 1000 + number) > 0)));
+        }
+    });
+    let (seconds, fresh) = timed(|| open(server, "visibility", 1));
+    let changes = fresh[0].1.last_seq();
+    report.add(Measurement::amount(
+        "a new store reads the log",
+        changes as usize,
+        changes as f64 / seconds,
+        "changes/s",
+    ));
+}

@@ -1,0 +1,47 @@
+//! Errors of the database as the store reports them.
+
+use crate::location::LogLocation;
+use poc_graph::error::{Code, Error};
+use postgres::error::SqlState;
+use std::error::Error as _;
+
+/// Classes of SQLSTATE after which the same may succeed soon: connection, resources, operator intervention (a restart or a
+/// timeout), and system errors.
+const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
+
+/// The error for a failed call. Its text has no password: the client does not put one into its errors.
+pub(crate) fn failure(location: &LogLocation, error: &postgres::Error) -> Error {
+    let Some(database) = error.as_db_error() else {
+        // The reason is in the source: a refused connection, a host without an address.
+        let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        return Error::unavailable(format!("log unreachable: `{location}`: {error}{reason}"));
+    };
+    let state = database.code();
+    let message = format!("log unreachable: `{location}`: {}", database.message());
+    if TRANSIENT.iter().any(|class| state.code().starts_with(class))
+        || *state == SqlState::READ_ONLY_SQL_TRANSACTION
+    {
+        return Error::unavailable(message);
+    }
+    match *state {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            Error::new(Code::InvalidConfig, message)
+                .hint("set the variable of `password-env`, or `password-file`, in `[store]`")
+        }
+        SqlState::UNDEFINED_DATABASE => Error::new(Code::InvalidConfig, message)
+            .hint("create the database, then run `poc-memory store init`"),
+        SqlState::UNDEFINED_TABLE => {
+            Error::new(Code::InvalidConfig, message).hint("make the tables with `poc-memory store init`")
+        }
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            Error::new(Code::InvalidConfig, message).hint("the role needs SELECT, INSERT, UPDATE and DELETE")
+        }
+        _ => Error::internal(message),
+    }
+}
+
+/// The error for a store that the database does not have.
+pub(crate) fn no_store(location: &LogLocation) -> Error {
+    Error::config(format!("the database `{location}` has no store `{}`", location.store()))
+        .hint("add it with `poc-memory store init`")
+}

@@ -1,0 +1,145 @@
+//! A log in PostgreSQL that several stores share.
+//!
+//! One database holds the logs of many stores by name. A store is a row with the number of its last record, its head,
+//! and the records are rows of one table that only grows. An append is one statement: it moves the head if that is the
+//! expected one, and inserts the records. Numbers of a sequence would not do: they become visible out of order, and a
+//! reader would skip what commits late.
+//!
+//! Databases that speak the protocol of PostgreSQL and have no `LISTEN` are asked for their head at intervals.
+
+mod append;
+mod error;
+mod listener;
+mod location;
+mod schema;
+mod session;
+#[doc(hidden)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use location::{LogLocation, LogSettings};
+pub use schema::{Initialized, init};
+
+use error::failure;
+use listener::Listener;
+use parking_lot::Mutex;
+use poc_graph::error::{Code, Result};
+use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+use session::Session;
+use std::time::Duration;
+
+/// Bytes of records after which no more are read at once.
+const READ_BYTES: i64 = 8 << 20;
+
+/// The log of one store in a database, as one writer sees it. It has two connections, which it makes when it needs them:
+/// one to read and append, one to wait.
+pub struct PostgresLog {
+    location: LogLocation,
+    writer: WriterId,
+    /// The name by which other writers see this one.
+    name: String,
+    session: Mutex<Option<Session>>,
+    listener: Mutex<Option<Listener>>,
+}
+
+impl PostgresLog {
+    /// The log at a place, for a writer with a new random id and a name. Does not connect.
+    pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
+        PostgresLog { location, writer, name, session: Mutex::default(), listener: Mutex::default() }
+    }
+
+    /// Runs work with the connection, which is made if there is none. After a failure the next call makes another.
+    fn with<T>(&self, work: impl FnOnce(&mut Session) -> Result<T, postgres::Error>) -> Result<T> {
+        let mut kept = self.session.lock();
+        let mut session = match kept.take() {
+            Some(session) if !session.client.is_closed() => session,
+            _ => Session::open(&self.location)?,
+        };
+        match work(&mut session) {
+            Ok(done) => {
+                *kept = Some(session);
+                Ok(done)
+            }
+            Err(error) => {
+                let failure = failure(&self.location, &error);
+                if failure.code != Code::Unavailable {
+                    *kept = Some(session);
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl SharedLog for PostgresLog {
+    fn address(&self) -> String {
+        self.location.to_string()
+    }
+
+    fn writer(&self) -> WriterId {
+        self.writer
+    }
+
+    fn head(&self) -> Result<u64> {
+        self.with(|session| session.head())
+    }
+
+    fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
+        self.with(|session| append::append(session, &self.writer, records, expected))
+    }
+
+    fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
+        self.with(|session| {
+            let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
+            let rows = session.client.query(&session.read, &[&session.store, &after, &limit, &READ_BYTES])?;
+            let record = |row: &postgres::Row| {
+                let writer: &[u8] = row.try_get(1)?;
+                Ok(SharedRecord {
+                    seq: row.try_get::<_, i64>(0)? as u64,
+                    writer: writer.try_into().unwrap_or_default(),
+                    writer_seq: row.try_get::<_, i64>(2)? as u64,
+                    payload: row.try_get(3)?,
+                })
+            };
+            rows.iter().map(record).collect()
+        })
+    }
+
+    fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
+        let mut kept = self.listener.lock();
+        let mut listener = match kept.take() {
+            Some(listener) if !listener.is_closed() => listener,
+            _ => Listener::open(&self.location)?,
+        };
+        let head = listener.wait(after, timeout, &self.writer, &self.name);
+        let head = head.map_err(|error| failure(&self.location, &error))?;
+        *kept = Some(listener);
+        Ok(head)
+    }
+
+    fn lease(&self, duration: Duration) -> Result<bool> {
+        self.with(|session| append::lease(session, &self.writer, duration))
+    }
+
+    fn peers(&self) -> Result<Vec<Peer>> {
+        self.with(|session| {
+            let writer = self.writer.as_slice();
+            let rows = session.client.query(
+                "SELECT name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
+                 WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
+                &[&session.store, &writer],
+            )?;
+            let peer = |row: &postgres::Row| {
+                let seen = row.try_get::<_, f64>(2)?;
+                Ok(Peer {
+                    name: row.try_get(0)?,
+                    head: row.try_get::<_, i64>(1)? as u64,
+                    seen: Duration::try_from_secs_f64(seen).unwrap_or_default(),
+                })
+            };
+            rows.iter().map(peer).collect()
+        })
+    }
+}

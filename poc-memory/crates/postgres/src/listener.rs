@@ -1,0 +1,84 @@
+//! A connection that waits for records, and by which other writers see this one.
+
+use crate::error::{failure, no_store};
+use crate::location::LogLocation;
+use crate::session::{channel, head, store};
+use poc_graph::error::Result;
+use poc_store::WriterId;
+use postgres::Client;
+use postgres::fallible_iterator::FallibleIterator;
+use std::time::{Duration, Instant};
+
+/// How often other writers are told that this one lives.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+pub(crate) struct Listener {
+    client: Client,
+    store: i64,
+    /// The greatest known head.
+    head: u64,
+    /// How often the database is asked for the head, because a notification may be lost or there are none.
+    poll: Duration,
+    asked: Option<Instant>,
+    announced: Option<Instant>,
+}
+
+impl Listener {
+    pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
+        let mut client = location.connect()?;
+        let of = |error: postgres::Error| failure(location, &error);
+        let store = store(&mut client, location.store()).map_err(of)?.ok_or_else(|| no_store(location))?;
+        if let Err(error) = client.batch_execute(&format!("LISTEN {}", channel(store))) {
+            tracing::debug!("the database has no notifications and is asked instead: {error}");
+        }
+        // Rows of writers that are gone.
+        client
+            .execute(
+                "DELETE FROM poc_memory_writer WHERE store = $1 AND seen < now() - INTERVAL '1 day'",
+                &[&store],
+            )
+            .map_err(of)?;
+        let poll = location.poll();
+        Ok(Listener { client, store, head: 0, poll, asked: None, announced: None })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Waits until there is a record after `after`, but not longer than `timeout`, and returns the greatest known head.
+    pub(crate) fn wait(
+        &mut self,
+        after: u64,
+        timeout: Duration,
+        writer: &WriterId,
+        name: &str,
+    ) -> Result<u64, postgres::Error> {
+        let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
+        if is_due(self.announced, HEARTBEAT) {
+            self.announce(after, writer, name)?;
+            self.announced = Some(Instant::now());
+        }
+        if is_due(self.asked, self.poll) {
+            self.head = self.head.max(head(&mut self.client, self.store)?);
+            self.asked = Some(Instant::now());
+        }
+        let mut wait = timeout.min(self.poll);
+        while self.head <= after {
+            let Some(notification) = self.client.notifications().timeout_iter(wait).next()? else { break };
+            // Those that have come as well.
+            wait = Duration::ZERO;
+            self.head = self.head.max(notification.payload().parse().unwrap_or(0));
+        }
+        Ok(self.head)
+    }
+
+    fn announce(&mut self, head: u64, writer: &WriterId, name: &str) -> Result<(), postgres::Error> {
+        self.client.execute(
+            "INSERT INTO poc_memory_writer (store, writer, name, head, seen) VALUES ($1, $2, $3, $4, now()) \
+             ON CONFLICT (store, writer) DO UPDATE SET head = excluded.head, seen = excluded.seen",
+            &[&self.store, &writer.as_slice(), &name, &(head as i64)],
+        )?;
+        Ok(())
+    }
+}

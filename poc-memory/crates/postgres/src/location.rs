@@ -1,0 +1,114 @@
+//! Where a log is, and how it is reached.
+
+use crate::error::failure;
+use crate::tls;
+use poc_graph::error::{Error, Result};
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What names a log and says how to reach it.
+#[derive(Clone)]
+pub struct LogSettings {
+    /// `postgres://USER@HOST:PORT/DATABASE`, without a password.
+    pub address: String,
+    /// The name of the store in the database.
+    pub store: String,
+    /// The password, if one is needed.
+    pub password: Option<String>,
+    /// Certificates of authorities in PEM format; `None` for the public ones.
+    pub ca_file: Option<PathBuf>,
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// How long a statement may take.
+    pub timeout: Duration,
+    /// How often the database is asked for news that were not notified.
+    pub poll: Duration,
+}
+
+/// The place of a log. It is shown without the password.
+#[derive(Clone)]
+pub struct LogLocation {
+    config: Config,
+    shown: String,
+    settings: LogSettings,
+}
+
+impl LogLocation {
+    /// Checks settings. Does not connect.
+    ///
+    /// Without `sslmode` in the address, TLS is required unless the server is this machine.
+    ///
+    /// # Errors
+    /// `invalid_config` when the address is malformed or contains a password.
+    pub fn new(settings: LogSettings) -> Result<LogLocation> {
+        let malformed = |why: &str| {
+            Error::config(format!("the address of the log {why}"))
+                .hint("`log` in `[store]` is `postgres://USER@HOST:PORT/DATABASE`")
+        };
+        let address = settings.address.trim();
+        if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
+            return Err(malformed("begins with neither `postgres://` nor `postgresql://`"));
+        }
+        let mut config: Config = address
+            .parse()
+            .map_err(|error: postgres::Error| malformed(&format!("cannot be read: {error}")))?;
+        if config.get_password().is_some() {
+            return Err(malformed("contains a password").hint(
+                "put the password into the variable that `password-env` names, or into a file that `password-file` names",
+            ));
+        }
+        if config.get_hosts().is_empty() {
+            return Err(malformed("names no host"));
+        }
+        let is_local = |host: &Host| match host {
+            Host::Tcp(name) => ["localhost", "127.0.0.1", "::1"].contains(&name.as_str()),
+            Host::Unix(_) => true,
+        };
+        if !address.contains("sslmode=") {
+            let is_local = config.get_hosts().iter().all(is_local);
+            config.ssl_mode(if is_local { SslMode::Prefer } else { SslMode::Require });
+        }
+        if let Some(password) = &settings.password {
+            config.password(password);
+        }
+        config.application_name("poc-memory");
+        config.connect_timeout(settings.connect_timeout);
+        config.tcp_user_timeout(settings.timeout);
+        config.keepalives_idle(settings.timeout);
+        let shown = format!("{}#{}", address.split('?').next().unwrap_or(address), settings.store);
+        Ok(LogLocation { config, shown, settings })
+    }
+
+    /// The name of the store.
+    pub(crate) fn store(&self) -> &str {
+        &self.settings.store
+    }
+
+    pub(crate) fn poll(&self) -> Duration {
+        self.settings.poll
+    }
+
+    pub(crate) fn connect(&self) -> Result<Client> {
+        let tls = tls::connector(self.settings.ca_file.as_deref())?;
+        let of = |error: postgres::Error| failure(self, &error);
+        let mut client = self.config.connect(tls).map_err(of)?;
+        let timeout = format!("SET statement_timeout = {}", self.settings.timeout.as_millis());
+        client.batch_execute(&timeout).map_err(of)?;
+        Ok(client)
+    }
+}
+
+impl fmt::Display for LogLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for LogLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LogLocation").field(&self.shown).finish()
+    }
+}

@@ -1,0 +1,95 @@
+//! The tables, which are made and changed in versions.
+
+use crate::error::failure;
+use crate::location::LogLocation;
+use crate::session;
+use poc_graph::error::{Error, Result};
+use postgres::Client;
+use postgres::error::SqlState;
+
+/// What brings the schema from one version to the next. A release never changes a line of it, but adds some.
+const MIGRATIONS: &[&str] = &["\
+    CREATE TABLE poc_memory_store ( \
+      id INT8 NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, head INT8 NOT NULL, \
+      lease_writer BYTEA, lease_until TIMESTAMPTZ); \
+    CREATE TABLE poc_memory_log ( \
+      store INT8 NOT NULL, seq INT8 NOT NULL, writer BYTEA NOT NULL, writer_seq INT8 NOT NULL, \
+      payload BYTEA NOT NULL, PRIMARY KEY (store, seq), UNIQUE (store, writer, writer_seq)); \
+    CREATE TABLE poc_memory_writer ( \
+      store INT8 NOT NULL, writer BYTEA NOT NULL, name TEXT NOT NULL, head INT8 NOT NULL, \
+      seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (store, writer));"];
+
+/// What [`init`] found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initialized {
+    /// The version of the schema before; 0 when there was none.
+    pub from: i64,
+    /// The version of the schema now.
+    pub to: i64,
+    /// Whether the store is new.
+    pub is_new: bool,
+    /// The number of its last record.
+    pub head: u64,
+}
+
+/// Makes the tables or brings them to the version of this release, and adds the store if it is missing. Changes nothing
+/// if that was done before.
+///
+/// # Errors
+/// `unavailable` when the database is not reached, `conflict` when a newer release made the tables.
+pub fn init(location: &LogLocation) -> Result<Initialized> {
+    let mut client = location.connect()?;
+    let from = version(&mut client, location)?;
+    let of = |error: postgres::Error| failure(location, &error);
+    let mut transaction = client.transaction().map_err(of)?;
+    let made = "CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)";
+    transaction.batch_execute(made).map_err(of)?;
+    for (version, migration) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
+        transaction.batch_execute(migration).map_err(of)?;
+        transaction
+            .execute("INSERT INTO poc_memory_schema (version) VALUES ($1)", &[&version])
+            .map_err(of)?;
+    }
+    let added = transaction
+        .execute(
+            "INSERT INTO poc_memory_store (id, name, head) \
+             SELECT coalesce(max(id), 0) + 1, $1, 0 FROM poc_memory_store \
+             HAVING NOT EXISTS (SELECT 1 FROM poc_memory_store WHERE name = $1)",
+            &[&location.store()],
+        )
+        .map_err(of)?;
+    transaction.commit().map_err(of)?;
+    let store = session::store(&mut client, location.store()).map_err(of)?.unwrap_or_default();
+    let head = session::head(&mut client, store).map_err(of)?;
+    Ok(Initialized { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
+}
+
+/// Fails when the schema is missing, old or newer than this release.
+pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
+    match version(client, location)? {
+        0 => Err(Error::config(format!("the database `{location}` has no memory yet"))
+            .hint("make one with `poc-memory store init`")),
+        version if version < MIGRATIONS.len() as i64 => {
+            Err(Error::config(format!("the database `{location}` is of an earlier release"))
+                .hint("bring it to this one with `poc-memory store init`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The version of the schema; 0 when there is none.
+fn version(client: &mut Client, location: &LogLocation) -> Result<i64> {
+    let found = client.query_one("SELECT coalesce(max(version), 0)::INT8 FROM poc_memory_schema", &[]);
+    let version = match found.and_then(|row| row.try_get::<_, i64>(0)) {
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => 0,
+        found => found.map_err(|error| failure(location, &error))?,
+    };
+    let newest = MIGRATIONS.len() as i64;
+    if version > newest {
+        let message = format!(
+            "the database `{location}` has schema {version}, this release knows schemas up to {newest}"
+        );
+        return Err(Error::conflict(message).hint("use the release that made it, or a newer one"));
+    }
+    Ok(version)
+}

@@ -1,0 +1,191 @@
+//! The log in a real server. Skipped where none is installed.
+
+use super::testing::TestServer;
+use super::*;
+use poc_graph::error::Code;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+fn settings(server: &TestServer, store: &str) -> LogSettings {
+    LogSettings {
+        address: server.address(),
+        store: store.into(),
+        password: None,
+        ca_file: None,
+        connect_timeout: Duration::from_secs(10),
+        timeout: Duration::from_secs(10),
+        poll: Duration::from_millis(500),
+    }
+}
+
+fn location(server: &TestServer, store: &str) -> LogLocation {
+    LogLocation::new(settings(server, store)).unwrap()
+}
+
+fn log(server: &TestServer, writer: u8) -> PostgresLog {
+    PostgresLog::new(location(server, "a"), [writer; 16], format!("writer {writer}"))
+}
+
+/// Appends one record with a number of the writer as its payload.
+fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
+    let payload = number.to_le_bytes();
+    log.append(&[NewSharedRecord { writer_seq: number, payload: &payload }], expected).unwrap()
+}
+
+const WAIT: Duration = Duration::from_secs(20);
+
+#[test]
+fn the_schema_is_made_once_and_a_newer_one_is_refused() {
+    let Some(server) = TestServer::start() else { return };
+    let missing = log(&server, 1).head().unwrap_err();
+    assert_eq!(missing.code, Code::InvalidConfig);
+    assert!(missing.hint.unwrap().contains("store init"));
+    let made = init(&location(&server, "a")).unwrap();
+    assert_eq!(made, Initialized { from: 0, to: 1, is_new: true, head: 0 });
+    append(&log(&server, 1), 1, 0);
+    let again = init(&location(&server, "a")).unwrap();
+    assert_eq!(again, Initialized { from: 1, to: 1, is_new: false, head: 1 });
+    assert_eq!(init(&location(&server, "b")).unwrap(), Initialized { is_new: true, head: 0, ..again });
+    let other = PostgresLog::new(location(&server, "c"), [1; 16], String::new());
+    assert!(other.head().unwrap_err().message.contains("no store `c`"));
+    server.execute("INSERT INTO poc_memory_schema (version) VALUES (9)");
+    let newer = init(&location(&server, "a")).unwrap_err();
+    assert_eq!(newer.code, Code::Conflict);
+    assert_eq!(log(&server, 2).head().unwrap_err().code, Code::Conflict);
+}
+
+#[test]
+fn only_the_expected_head_is_appended_to() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    init(&location(&server, "b")).unwrap();
+    let (first, second) = (log(&server, 1), log(&server, 2));
+    assert_eq!(append(&first, 1, 0), AppendOutcome::Appended);
+    assert_eq!(append(&second, 1, 0), AppendOutcome::Conflict);
+    assert_eq!(append(&second, 1, 2), AppendOutcome::Conflict);
+    let payloads: Vec<Vec<u8>> = (2u64..=4).map(|number| number.to_le_bytes().to_vec()).collect();
+    let records: Vec<NewSharedRecord<'_>> =
+        (2..).zip(&payloads).map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload }).collect();
+    assert_eq!(second.append(&records, 1).unwrap(), AppendOutcome::Appended);
+    // The retry of an append whose answer was lost.
+    assert_eq!(second.append(&records, 1).unwrap(), AppendOutcome::Conflict);
+    assert_eq!(second.append(&records, 4).unwrap(), AppendOutcome::Conflict, "no number is used twice");
+    assert_eq!(first.head().unwrap(), 4);
+    let read = first.read(1, 2).unwrap();
+    assert_eq!(
+        read.iter().map(|record| (record.seq, record.writer_seq)).collect::<Vec<_>>(),
+        [(2, 2), (3, 3)]
+    );
+    assert_eq!((read[0].writer, &read[0].payload), ([2; 16], &payloads[0]));
+    assert_eq!(first.read(4, 10).unwrap(), []);
+    let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
+    assert_eq!(other.read(0, 10).unwrap(), [], "another store of the database");
+}
+
+#[test]
+fn a_page_ends_after_its_bytes_and_has_at_least_one_record() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let log = log(&server, 1);
+    let payload = vec![7; 5 << 20];
+    for number in 1..=4 {
+        log.append(&[NewSharedRecord { writer_seq: number, payload: &payload }], number - 1).unwrap();
+    }
+    let count = |after| log.read(after, 100).unwrap().len();
+    assert_eq!([count(0), count(2), count(3), count(4)], [2, 2, 1, 0]);
+}
+
+#[test]
+fn a_lease_lets_one_writer_append() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second) = (log(&server, 1), log(&server, 2));
+    assert!(first.lease(Duration::from_secs(60)).unwrap());
+    assert!(!second.lease(Duration::from_secs(60)).unwrap());
+    assert_eq!(append(&second, 1, 0), AppendOutcome::Leased);
+    assert_eq!(append(&first, 1, 0), AppendOutcome::Appended);
+    assert_eq!(append(&second, 2, 1), AppendOutcome::Appended, "an append ends the lease");
+    assert!(second.lease(Duration::from_nanos(1)).unwrap());
+    assert_eq!(append(&first, 2, 2), AppendOutcome::Appended, "a lease ends by the clock of the database");
+}
+
+#[test]
+fn who_waits_is_woken_and_seen() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
+    let waits = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "waits".into());
+    assert_eq!(waits.wait(0, Duration::ZERO).unwrap(), 0);
+    let writes = log(&server, 2);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| waits.wait(0, WAIT).unwrap());
+        append(&writes, 1, 0);
+        assert_eq!(waiting.join().unwrap(), 1);
+    });
+    let peers = writes.peers().unwrap();
+    assert_eq!(peers.iter().map(|peer| (peer.name.as_str(), peer.head)).collect::<Vec<_>>(), [("waits", 0)]);
+}
+
+#[test]
+fn writers_that_compete_leave_no_gap_and_lose_nothing() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let logs: Vec<Arc<PostgresLog>> = (1..=4).map(|writer| Arc::new(log(&server, writer))).collect();
+    std::thread::scope(|scope| {
+        for log in &logs {
+            scope.spawn(|| {
+                for number in 1..=50 {
+                    while append(log, number, log.head().unwrap()) != AppendOutcome::Appended {}
+                }
+            });
+        }
+    });
+    let records = logs[0].read(0, 1000).unwrap();
+    assert_eq!(records.iter().map(|record| record.seq).collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
+    let own: BTreeSet<_> = records.iter().map(|record| (record.writer, record.writer_seq)).collect();
+    assert_eq!(own.len(), 200);
+}
+
+#[test]
+fn a_server_that_crashes_is_reached_again() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let log = log(&server, 1);
+    append(&log, 1, 0);
+    log.wait(0, Duration::ZERO).unwrap();
+    server.crash();
+    for failed in [log.head().map(drop), log.wait(1, Duration::ZERO).map(drop)] {
+        let error = failed.unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(error.message.starts_with("log unreachable: `postgres://"), "{error}");
+    }
+    server.resume();
+    assert_eq!(log.head().unwrap(), 1);
+    assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+    assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
+}
+
+#[test]
+fn no_message_has_a_password() {
+    let settings = |address: &str| LogSettings {
+        address: address.into(),
+        store: "a".into(),
+        password: Some("hunter2".into()),
+        ca_file: None,
+        connect_timeout: Duration::from_millis(200),
+        timeout: Duration::from_millis(200),
+        poll: Duration::from_secs(1),
+    };
+    let refused = LogLocation::new(settings("postgres://me:hunter2@127.0.0.1/db")).unwrap_err();
+    assert_eq!(refused.code, Code::InvalidConfig);
+    assert!(!refused.line().contains("hunter2"));
+    for wrong in ["mysql://me@127.0.0.1/db", "postgres://me@/db", "postgres://me@h/db?port=x"] {
+        assert_eq!(LogLocation::new(settings(wrong)).unwrap_err().code, Code::InvalidConfig, "{wrong}");
+    }
+    let location = LogLocation::new(settings("postgres://me@127.0.0.1:1/db?options=x")).unwrap();
+    assert_eq!(location.to_string(), "postgres://me@127.0.0.1:1/db#a");
+    assert!(!format!("{location:?}").contains("hunter2"));
+    let error = PostgresLog::new(location, [1; 16], String::new()).head().unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(!error.line().contains("hunter2"), "{error}");
+}

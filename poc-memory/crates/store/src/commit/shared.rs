@@ -1,0 +1,192 @@
+//! Commits to a shared log and follows it.
+//!
+//! Transactions are appended to the shared log with the head that they were built on. When another writer was faster,
+//! everything that is queued is taken back, what came between is applied, and the writers build again.
+
+use super::{CommitQueue, Committer, PendingTxn, ReadOnlyCause, Rejection, take_back};
+use crate::delta::deltas;
+use crate::engine::{Engine, Mark, changes};
+use crate::records::TenantRecords;
+use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
+use crate::views::Views;
+use poc_graph::View;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often in a row a writer loses before it asks for a lease on the head.
+const LOSSES_BEFORE_LEASE: usize = 3;
+
+/// How long to wait for news at once. Closing the store waits as long.
+const WATCH: Duration = Duration::from_millis(100);
+
+impl Committer {
+    pub(super) fn commit_shared(
+        &mut self,
+        copy: &SharedLogCopy,
+        mut batch: Vec<PendingTxn>,
+    ) -> Result<(), String> {
+        while !batch.is_empty() {
+            let mut rest = batch.split_off(shared_log_copy::part(&batch));
+            match copy.append(&batch) {
+                Ok(true) => {}
+                Ok(false) => {
+                    batch.append(&mut rest);
+                    return self.give_way(copy, batch);
+                }
+                Err(error) => {
+                    let cause = ReadOnlyCause::SharedLog(error.message);
+                    let mut error = cause.error();
+                    error.message += "; it is not known whether this write was made";
+                    self.refuse(cause, rest);
+                    let rejection = Rejection::Failed(error);
+                    batch.iter().for_each(|pending| pending.outcome.0.set(Err(rejection.clone())));
+                    return Ok(());
+                }
+            }
+            self.lost_appends = 0;
+            if let Err(cause) = self.append(&batch) {
+                self.refuse(cause, rest);
+                // The shared log has them. They become visible here when the disk takes them.
+                batch.iter().for_each(|pending| pending.outcome.0.set(Ok(())));
+                return Ok(());
+            }
+            self.apply(batch)?;
+            batch = rest;
+            if let Some(cause) = self.commits.read_only() {
+                self.refuse(cause, batch);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what other writers have appended, and lets the transactions be built again.
+    fn give_way(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTxn>) -> Result<(), String> {
+        self.lost_appends += 1;
+        let taken = {
+            let writer = self.writer.lock();
+            take_back(&self.commits, &writer, batch)
+        };
+        if self.lost_appends >= LOSSES_BEFORE_LEASE {
+            copy.lease();
+        }
+        let cause = self.follow()?;
+        if let Some(cause) = cause {
+            self.refuse(cause, Vec::new());
+        }
+        reject(&taken);
+        Ok(())
+    }
+
+    /// Follows after the watcher has reported news.
+    pub(super) fn follow_news(&mut self) -> Result<(), String> {
+        self.commits.queue.lock().has_news = false;
+        let before = self.commits.read_only();
+        if matches!(before, None | Some(ReadOnlyCause::SharedLog(_))) {
+            match self.follow()? {
+                None if before.is_some() => {
+                    tracing::info!("the store takes writes again");
+                    let attempts_made = self.commits.writability.lock().attempts_made;
+                    self.commits.end_attempt(attempts_made, None);
+                }
+                None => {}
+                // Said once.
+                Some(ReadOnlyCause::SharedLog(_)) if before.is_some() => {}
+                Some(cause) => self.refuse(cause, Vec::new()),
+            }
+        }
+        // With the lock, which the watcher holds until it waits.
+        let _queue = self.commits.queue.lock();
+        self.commits.followed.notify_all();
+        Ok(())
+    }
+
+    /// Applies everything that the shared log has and the store lacks. Returns why the store can take no writes, if that
+    /// fails.
+    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyCause>, String> {
+        let Some(copy) = self.shared_log.clone() else { return Ok(None) };
+        let mut taken = Vec::new();
+        let cause = loop {
+            match copy.missing() {
+                Ok(records) if records.is_empty() => break None,
+                Ok(records) => {
+                    if let Some(cause) = self.apply_copied(&records, &mut taken)? {
+                        break Some(cause);
+                    }
+                }
+                Err(error) => break Some(ReadOnlyCause::SharedLog(error.message)),
+            }
+        };
+        reject(&taken);
+        Ok(cause)
+    }
+
+    fn apply_copied(
+        &mut self,
+        records: &[CopiedRecord],
+        taken: &mut Vec<PendingTxn>,
+    ) -> Result<Option<ReadOnlyCause>, String> {
+        let appended = shared_log_copy::append(&mut self.appender.lock(), records);
+        if let Err(error) = appended {
+            return Ok(Some(self.disk_cause(&error)));
+        }
+        let mut unwritten = None;
+        {
+            // Whoever builds a transaction must not see records that are newer than its view.
+            let writer = self.writer.lock();
+            let (mut seq, mut views) = self.commits.views();
+            for CopiedRecord { txn, checksum, .. } in records {
+                seq = txn.seq;
+                let changes = changes(txn).map_err(|error| error.message)?;
+                if let Err(error) = self.engine.apply(changes.into(), Mark { seq, checksum: *checksum }) {
+                    unwritten = Some(error);
+                }
+                let own = TenantRecords { engine: self.engine.as_ref(), tenant: txn.tenant };
+                let deltas = deltas(&txn.writes, &self.embedder, &own).map_err(|error| error.message)?;
+                let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
+                Arc::make_mut(view).apply(seq, &deltas);
+                self.index_workers.apply(seq, txn.tenant, &deltas);
+            }
+            self.commits.publish_views(seq, views);
+            taken.append(&mut take_back(&self.commits, &writer, Vec::new()));
+        }
+        if let Some(error) = unwritten {
+            self.records_unwritten(&error);
+        }
+        Ok(None)
+    }
+}
+
+/// Lets transactions be built again.
+fn reject(taken: &[PendingTxn]) {
+    taken.iter().for_each(|pending| pending.outcome.0.set(Err(Rejection::Outdated)));
+}
+
+impl CommitQueue {
+    fn publish_views(&self, seq: u64, views: Views) {
+        // The old views are freed after the lock is released.
+        let _replaced = {
+            let mut published = self.published.write();
+            published.seq = seq;
+            std::mem::replace(&mut published.views, views)
+        };
+        self.announce(seq);
+    }
+
+    /// Reports news of a shared log to the committer until the store is closed. After a failure it waits for `pause`.
+    pub(crate) fn watch(&self, copy: &SharedLogCopy, pause: Duration) {
+        while !self.queue.lock().closed {
+            let news = copy.wait(WATCH);
+            if matches!(news, Ok(false)) {
+                continue;
+            }
+            let mut queue = self.queue.lock();
+            queue.has_news = true;
+            self.work.notify_one();
+            self.followed.wait_while_for(&mut queue, |queue| queue.has_news && !queue.closed, pause);
+            if news.is_err() || copy.is_behind() {
+                self.followed.wait_while_for(&mut queue, |queue| !queue.closed, pause);
+            }
+        }
+    }
+}

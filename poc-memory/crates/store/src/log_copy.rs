@@ -1,0 +1,86 @@
+//! Copies the log of a store's folder to a shared log.
+
+use super::log::{self, Log, frame};
+use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog};
+use poc_graph::error::{Error, Result};
+use std::path::Path;
+
+/// Records and bytes that are appended at once.
+const PART_RECORDS: usize = 1000;
+const PART_BYTES: usize = 8 << 20;
+
+/// Copies the log in the folder of a store to a shared log, record for record, and returns the number of the last one.
+/// The folder may be in use, and does not change. What the shared log has of it already is not copied again.
+///
+/// # Errors
+/// `conflict` when the shared log has another memory or others write to it, `invalid_argument` when the log is damaged or
+/// its beginning was dropped by a compaction.
+pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
+    log::check_format(&directory.join("log"))?;
+    let mut copied = to.head()?;
+    let (mut number, mut is_checked) = (1, false);
+    loop {
+        // What was written meanwhile is part of the next look.
+        let (log, cut) = log::inspect(&directory.join("log"), false)?;
+        if cut.is_some_and(|cut| cut.precedes_sound_records().unwrap_or(true)) {
+            return Err(Error::invalid("the log is damaged").hint("repair it first: `poc-memory repair`"));
+        }
+        if let Some(base) = log.base() {
+            let message = format!("the history up to change {} was dropped by a compaction", base.seq);
+            return Err(Error::invalid(message)
+                .hint("a log is copied whole; `export` and `import` move the notes without their history"));
+        }
+        if !is_checked {
+            check(&log, to, copied)?;
+            is_checked = true;
+        }
+        let last = log.last();
+        if copied >= last {
+            return Ok(copied);
+        }
+        while copied < last {
+            let payloads = part(&log, copied)?;
+            let records: Vec<NewSharedRecord<'_>> = (number..)
+                .zip(&payloads)
+                .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
+                .collect();
+            if to.append(&records, copied)? != AppendOutcome::Appended {
+                return Err(Error::conflict(format!("others write to `{}`", to.address()))
+                    .hint("copy into a store that nothing uses"));
+            }
+            number += records.len() as u64;
+            copied += records.len() as u64;
+            progress(copied, last);
+        }
+    }
+}
+
+/// Fails when the shared log has records that the log does not have.
+fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
+    if head == 0 {
+        return Ok(());
+    }
+    let of_shared = shared.read(head - 1, 1)?.into_iter().next();
+    let own = log.read(head)?.map(|(_, checksum)| checksum);
+    if of_shared.is_some_and(|record| Some(frame(head, &record.payload).1) == own) {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("`{}` has another memory with {head} changes", shared.address()))
+        .hint("use another name of the store"))
+}
+
+/// The next records after a number.
+fn part(log: &Log, after: u64) -> Result<Vec<Vec<u8>>> {
+    let (mut payloads, mut bytes) = (Vec::new(), 0);
+    let mut next = after + 1;
+    while next <= log.last() && payloads.len() < PART_RECORDS && bytes < PART_BYTES {
+        let end = log.last().min(next + 63);
+        log.replay_payloads(next, end, &mut |seq, payload, _| {
+            bytes += payload.len();
+            payloads.push(payload);
+            next = seq + 1;
+            Ok(true)
+        })?;
+    }
+    Ok(payloads)
+}

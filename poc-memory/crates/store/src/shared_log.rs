@@ -1,0 +1,86 @@
+//! The interface of a log that several stores share.
+//!
+//! With a shared log, the folder of a store is a cache: its own log is a copy of the shared one, record for record. A
+//! transaction is appended to the shared log first, with the head that it was built on, and then to the copy.
+
+use poc_graph::error::Result;
+use std::time::Duration;
+
+/// Identifies a writer of a shared log: one opening of one store.
+pub type WriterId = [u8; 16];
+
+/// A record to append.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSharedRecord<'a> {
+    /// The writer's own number for it, ascending, and never used twice by a writer.
+    pub writer_seq: u64,
+    /// The encoded transaction. It contains its number in the log.
+    pub payload: &'a [u8],
+}
+
+/// A record of a shared log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedRecord {
+    /// Its number, from 1 without gaps.
+    pub seq: u64,
+    /// Who wrote it.
+    pub writer: WriterId,
+    /// The writer's own number for it.
+    pub writer_seq: u64,
+    /// The encoded transaction.
+    pub payload: Vec<u8>,
+}
+
+/// The outcome of an attempt to append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendOutcome {
+    /// All records are durable, and no other writer's record is between them.
+    Appended,
+    /// Nothing was written: the head is another than expected, or one of the records is already in the log.
+    Conflict,
+    /// Nothing was written: another writer has a lease on the head. The head may still be the expected one.
+    Leased,
+}
+
+/// Another writer or reader of a shared log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name: the host and the process.
+    pub name: String,
+    /// The last record that it had when it was seen.
+    pub head: u64,
+    /// How long ago it was seen, by the clock of the log.
+    pub seen: Duration,
+}
+
+/// A log that several stores share, as one of its writers sees it.
+///
+/// Calls block. An error with the code `unavailable` means that the log could not be reached or did not answer in time;
+/// whether an append was done is then unknown. Errors of other kinds need a person.
+pub trait SharedLog: Send + Sync {
+    /// Where it is, for people, without a password.
+    fn address(&self) -> String;
+
+    /// The id of this writer.
+    fn writer(&self) -> WriterId;
+
+    /// The number of its last record; 0 when it has none.
+    fn head(&self) -> Result<u64>;
+
+    /// Appends records as numbers `expected + 1` and following, all or none, if its last record is `expected`.
+    fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome>;
+
+    /// The records after `after`, in order and without gaps: at least one if there is one, and then at most `limit` and
+    /// about 8 MiB.
+    fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>>;
+
+    /// Waits until it has a record after `after`, but not longer than `timeout`. Returns the last head it knows of.
+    fn wait(&self, after: u64, timeout: Duration) -> Result<u64>;
+
+    /// Asks that for `duration` only this writer may append, until it does. Returns whether it was granted; otherwise
+    /// another writer has a lease.
+    fn lease(&self, duration: Duration) -> Result<bool>;
+
+    /// The others that were seen lately.
+    fn peers(&self) -> Result<Vec<Peer>>;
+}

@@ -1,0 +1,240 @@
+//! The copy of a shared log in the folder of a store.
+
+use super::commit::PendingTxn;
+use super::log::{Appender, Log, frame};
+use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog, SharedRecord};
+use super::txn::Txn;
+use poc_graph::error::{Code, Error, Result};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Bytes of a record of the local log before its payload.
+const FRAME: usize = 16;
+/// The most records that are read or appended at once.
+const PART_RECORDS: usize = 1000;
+/// Bytes of records after which no more are appended at once.
+const PART_BYTES: usize = 8 << 20;
+/// How often an append is tried when the shared log does not answer.
+const ATTEMPTS: usize = 3;
+/// How long a lease on the head lasts if its holder does not append.
+const LEASE: Duration = Duration::from_secs(2);
+/// How long to wait for the holder of a lease from one attempt to the next, and how often.
+const LEASE_WAIT: Duration = Duration::from_millis(50);
+const LEASE_WAITS: usize = 100;
+
+/// A record of the shared log as the local log has it.
+pub(super) struct CopiedRecord {
+    pub(super) txn: Arc<Txn>,
+    /// With its frame.
+    pub(super) bytes: Vec<u8>,
+    pub(super) checksum: u32,
+}
+
+/// Why the copy cannot be brought to the end of the shared log.
+pub(super) enum CopyError {
+    /// The shared log cannot be read, or is not the one that was copied.
+    Log(Error),
+    /// The local log cannot be written.
+    Disk(io::Error),
+}
+
+/// A shared log with what a store knows of it.
+pub(super) struct SharedLogCopy {
+    shared: Arc<dyn SharedLog>,
+    log: Arc<Log>,
+    // The number that the next record of this writer gets.
+    next_number: AtomicU64,
+    // The greatest known head.
+    head: AtomicU64,
+    conflicts: AtomicU64,
+    // Whether the local log was found to be a copy of the shared one, since that was last unreachable: a database that takes
+    // the place of another one may have lost records.
+    is_checked: AtomicBool,
+}
+
+impl SharedLogCopy {
+    pub(super) fn new(shared: Arc<dyn SharedLog>, log: Arc<Log>) -> SharedLogCopy {
+        let head = AtomicU64::new(log.last());
+        let (next_number, conflicts) = (AtomicU64::new(1), AtomicU64::default());
+        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked: AtomicBool::default() }
+    }
+
+    pub(super) fn shared(&self) -> &dyn SharedLog {
+        self.shared.as_ref()
+    }
+
+    /// The greatest head that is known.
+    pub(super) fn head(&self) -> u64 {
+        self.head.load(Ordering::Relaxed).max(self.log.last())
+    }
+
+    /// How many appends found another head than expected.
+    pub(super) fn conflicts(&self) -> u64 {
+        self.conflicts.load(Ordering::Relaxed)
+    }
+
+    /// The last record that the copy has.
+    pub(super) fn last(&self) -> u64 {
+        self.log.last()
+    }
+
+    /// Whether a record is known that the copy lacks.
+    pub(super) fn is_behind(&self) -> bool {
+        self.head.load(Ordering::Relaxed) > self.log.last()
+    }
+
+    /// Waits for records that the copy lacks. Returns whether there are any.
+    pub(super) fn wait(&self, timeout: Duration) -> Result<bool> {
+        let head = self.checked(self.shared.wait(self.log.last(), timeout))?;
+        self.head.fetch_max(head, Ordering::Relaxed);
+        Ok(head > self.log.last())
+    }
+
+    /// Asks for a lease on the head.
+    pub(super) fn lease(&self) {
+        // Without it, this writer may lose again; the error of a log that is gone is met by what follows.
+        let _ = self.shared.lease(LEASE);
+    }
+
+    /// Brings the local log to the end of the shared one.
+    pub(super) fn catch_up(&self, appender: &mut Appender) -> Result<(), CopyError> {
+        loop {
+            let records = self.missing().map_err(CopyError::Log)?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            append(appender, &records).map_err(CopyError::Disk)?;
+        }
+    }
+
+    /// Some of the records that the local log lacks; none if it has all.
+    pub(super) fn missing(&self) -> Result<Vec<CopiedRecord>> {
+        self.check()?;
+        let last = self.log.last();
+        let records = self.checked(self.shared.read(last, PART_RECORDS))?;
+        let copied: Vec<CopiedRecord> =
+            (last + 1..).zip(records).map(|(seq, record)| self.copied(seq, record)).collect::<Result<_>>()?;
+        self.head.fetch_max(last + copied.len() as u64, Ordering::Relaxed);
+        Ok(copied)
+    }
+
+    fn copied(&self, seq: u64, record: SharedRecord) -> Result<CopiedRecord> {
+        let damaged = |why: String| {
+            Error::internal(format!("change {seq} of the shared log `{}` {why}", self.shared.address()))
+        };
+        if record.seq != seq {
+            return Err(damaged(format!("is missing; the next one is {}", record.seq)));
+        }
+        let txn = Txn::decode(&record.payload).map_err(|error| damaged(format!("is damaged: {error}")))?;
+        if txn.seq != seq {
+            return Err(damaged(format!("contains change {}", txn.seq)));
+        }
+        let (bytes, checksum) = frame(seq, &record.payload);
+        Ok(CopiedRecord { txn: Arc::new(txn), bytes, checksum })
+    }
+
+    /// The result of a call. After a failure, the copy is compared again.
+    fn checked<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|_| self.is_checked.store(false, Ordering::Relaxed))
+    }
+
+    /// Fails when the local log is not a copy of the shared one.
+    fn check(&self) -> Result<()> {
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let last = self.log.last();
+        if let (Some((_, checksum)), Some(origin)) = (self.log.read(last)?, self.log.origin()?) {
+            let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
+            let is_same = of_shared.is_some_and(|record| frame(last, &record.payload).1 == checksum);
+            let first = self.shared.read(0, 1)?.into_iter().next();
+            let has_origin = first.is_some_and(|record| Log::origin_of(&record.payload) == origin);
+            if !is_same || !has_origin {
+                let message = format!(
+                    "the store's folder has another memory than the shared log `{}`: it differs at or before change {last}",
+                    self.shared.address()
+                );
+                return Err(Error::conflict(message).hint(
+                    "use another profile or another name of the store; a folder that is only a copy can be deleted",
+                ));
+            }
+        }
+        self.is_checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Appends transactions, the first of a batch, to the shared log, all or none. Returns whether they are in it;
+    /// otherwise the head is another than they were built on.
+    ///
+    /// # Errors
+    /// When it does not answer. Whether they are in it is then unknown.
+    pub(super) fn append(&self, batch: &[PendingTxn]) -> Result<bool> {
+        let Some(first) = batch.first() else { return Ok(true) };
+        let expected = first.txn.seq - 1;
+        let number = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        let payloads = batch.iter().map(|pending| pending.record.get(FRAME..).unwrap_or_default());
+        let records: Vec<NewSharedRecord<'_>> = (number..)
+            .zip(payloads)
+            .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
+            .collect();
+        let (mut attempts, mut waits) = (0, 0);
+        loop {
+            let failure = match self.check().and_then(|()| self.shared.append(&records, expected)) {
+                Ok(AppendOutcome::Appended) => return Ok(true),
+                Ok(AppendOutcome::Leased) if waits < LEASE_WAITS => {
+                    waits += 1;
+                    // The holder's record is what is waited for.
+                    self.shared.wait(expected, LEASE_WAIT).err()
+                }
+                // An attempt whose answer was lost may have been successful.
+                Ok(_) => match self.next_is_own(expected, number) {
+                    Ok(Some(true)) => return Ok(true),
+                    Ok(Some(false)) => {
+                        self.conflicts.fetch_add(1, Ordering::Relaxed);
+                        return Ok(false);
+                    }
+                    // It ends before the copy does, unless a lease has ended just now.
+                    Ok(None) => {
+                        self.is_checked.store(false, Ordering::Relaxed);
+                        self.check().err().or_else(|| Some(Error::unavailable("the head is not known")))
+                    }
+                    Err(error) => Some(error),
+                },
+                Err(error) => Some(error),
+            };
+            let Some(error) = failure else { continue };
+            self.is_checked.store(false, Ordering::Relaxed);
+            attempts += 1;
+            if error.code != Code::Unavailable || attempts == ATTEMPTS {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Whether the record after `expected` has this writer's `number`; `None` if there is no record.
+    fn next_is_own(&self, expected: u64, number: u64) -> Result<Option<bool>> {
+        let found = self.shared.read(expected, 1)?;
+        let writer = self.shared.writer();
+        Ok(found.first().map(|record| record.writer == writer && record.writer_seq == number))
+    }
+}
+
+/// How many transactions at the beginning of a batch are appended at once.
+pub(super) fn part(batch: &[PendingTxn]) -> usize {
+    let mut bytes = 0;
+    let fits = |pending: &&PendingTxn| {
+        let fits = bytes < PART_BYTES;
+        bytes += pending.record.len();
+        fits
+    };
+    batch.iter().take(PART_RECORDS).take_while(fits).count()
+}
+
+/// Appends records of the shared log to the local log.
+pub(super) fn append(appender: &mut Appender, records: &[CopiedRecord]) -> io::Result<()> {
+    let records: Vec<(u64, &[u8])> =
+        records.iter().map(|record| (record.txn.seq, record.bytes.as_slice())).collect();
+    appender.append(&records)
+}

@@ -1,0 +1,359 @@
+//! Several stores over one shared log: every acknowledged write is there once, and all stores become equal.
+
+use super::*;
+use crate::testing::{LogFault, MemoryLog, MemoryLogWriter};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A store over a shared log, in a folder that outlives it.
+struct Daemon {
+    folder: TempDir,
+    log: Arc<MemoryLog>,
+    faults: Arc<Faults>,
+    writer: Arc<MemoryLogWriter>,
+    store: Option<Store>,
+}
+
+impl Daemon {
+    fn new(log: &Arc<MemoryLog>) -> Daemon {
+        let mut daemon = Daemon {
+            folder: tempfile::tempdir().unwrap(),
+            log: log.clone(),
+            faults: Arc::default(),
+            writer: log.writer(),
+            store: None,
+        };
+        daemon.open().unwrap();
+        daemon
+    }
+
+    fn open(&mut self) -> Result<()> {
+        self.open_with(Vec::new())
+    }
+
+    /// Opens the store with faults of the first calls to its log.
+    fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
+        self.store = None;
+        self.writer = self.log.writer();
+        self.writer.plan(faults);
+        let parts = Parts {
+            disk: Arc::new(FaultyDisk(self.faults.clone())),
+            pause: Duration::from_millis(1),
+            shared_log: Some(self.writer.clone()),
+            ..in_memory()
+        };
+        self.store = Some(open_in(&self.folder, parts)?);
+        Ok(())
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    fn catch_up(&self, log: &MemoryLog) {
+        self.writer.silence(false);
+        assert!(self.store().wait_published(log.records().len() as u64, PATIENCE));
+    }
+}
+
+fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
+    (0..count).map(|_| Daemon::new(log)).collect()
+}
+
+/// How many nodes a store has, by a counter that every creation increments.
+fn count(store: &Store) -> u64 {
+    read_count(store.raw(Table::Meta, b"count").unwrap())
+}
+
+fn read_count(bytes: Option<Vec<u8>>) -> u64 {
+    bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
+/// Creates a node and counts it.
+fn put_and_count(store: &Store, number: u64) -> Result<u64> {
+    let done = store.transact(cause(), |tx| {
+        tx.put_node(&node(number))?;
+        let count = 1 + read_count(tx.get_raw(Table::Meta, b"count")?);
+        tx.put_raw(Table::Meta, b"count", Some(count.to_le_bytes().to_vec()))?;
+        Ok(count)
+    })?;
+    Ok(done.value)
+}
+
+#[test]
+fn what_one_store_writes_another_reads() {
+    let log = Arc::new(MemoryLog::default());
+    let [a, b]: [Daemon; 2] = daemons(&log, 2).try_into().ok().unwrap();
+    put(a.store(), 1);
+    b.catch_up(&log);
+    assert_eq!(numbers(b.store()), [1]);
+    put(b.store(), 2);
+    a.catch_up(&log);
+    assert_eq!(contents(a.store()), contents(b.store()));
+    assert_eq!(a.store().checksum(2).unwrap(), b.store().checksum(2).unwrap());
+    assert_eq!(a.store().txn(2).unwrap(), b.store().txn(2).unwrap());
+}
+
+#[test]
+fn a_transaction_on_an_old_head_is_built_again() {
+    let log = Arc::new(MemoryLog::default());
+    let all = daemons(&log, 2);
+    all.iter().for_each(|daemon| daemon.writer.silence(true));
+    for round in 0..20u64 {
+        for (at, daemon) in all.iter().enumerate() {
+            let number = 1 + round * 2 + at as u64;
+            assert_eq!(put_and_count(daemon.store(), number).unwrap(), number);
+        }
+    }
+    assert!(all[0].store().shared_log().unwrap().conflicts >= 19);
+    all.iter().for_each(|daemon| daemon.catch_up(&log));
+    assert_eq!(numbers(all[0].store()), (1..=40).collect::<Vec<_>>());
+    assert_eq!(contents(all[0].store()), contents(all[1].store()));
+}
+
+#[test]
+fn many_threads_of_many_stores_count_every_write_once() {
+    let log = Arc::new(MemoryLog::default());
+    let all = daemons(&log, 3);
+    std::thread::scope(|scope| {
+        for (at, daemon) in all.iter().enumerate() {
+            for thread in 0..3u64 {
+                let first = 1 + (at as u64 * 3 + thread) * 20;
+                scope.spawn(move || {
+                    (first..first + 20)
+                        .for_each(|number| assert!(put_and_count(daemon.store(), number).is_ok()));
+                });
+            }
+        }
+    });
+    all.iter().for_each(|daemon| daemon.catch_up(&log));
+    for daemon in &all {
+        assert_eq!(count(daemon.store()), 180);
+        assert_eq!(numbers(daemon.store()), (1..=180).collect::<Vec<_>>());
+        assert_eq!(contents(daemon.store()), contents(all[0].store()));
+        assert_eq!(count_by_view(daemon.store()), count_by_view(all[0].store()));
+    }
+    // Every writer gets its turn.
+    let records = log.records();
+    assert!(all.iter().all(|daemon| records.iter().any(|record| record.writer == daemon.writer.writer())));
+}
+
+fn count_by_view(store: &Store) -> crate::testing::Counts {
+    crate::testing::counts_of_view(&store.view())
+}
+
+#[test]
+fn a_log_that_is_not_reached_stops_writes_and_not_reads() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    daemon.writer.plan(vec![Some(LogFault::Unreachable); 2000]);
+    let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    insta::assert_snapshot!(error.line(), @"the store takes no writes: the log is not reached; it is not known whether this write was made; try again in a few seconds: writes are taken again without a restart once the shared log answers");
+    assert_eq!(daemon.store().read_only().unwrap().name(), "log");
+    assert_eq!(numbers(daemon.store()), [1]);
+    daemon.writer.plan(Vec::new());
+    while daemon.store().read_only().is_some() {
+        std::thread::yield_now();
+    }
+    put(daemon.store(), 3);
+    assert_eq!(numbers(daemon.store()), [1, 3]);
+    assert_eq!(log.records().len(), 2);
+}
+
+#[test]
+fn a_copy_opens_without_its_log_and_an_empty_folder_does_not() {
+    let log = Arc::new(MemoryLog::default());
+    let mut daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    daemon.open_with(vec![Some(LogFault::Unreachable); 2000]).unwrap();
+    assert_eq!(numbers(daemon.store()), [1]);
+    assert_eq!(
+        daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err().code,
+        Code::Unavailable
+    );
+    daemon.store = None;
+    daemon.folder = tempfile::tempdir().unwrap();
+    let unreachable = vec![Some(LogFault::Unreachable); 2000];
+    assert_eq!(daemon.open_with(unreachable).unwrap_err().code, Code::Unavailable);
+    daemon.open().unwrap();
+    assert_eq!(numbers(daemon.store()), [1], "a new folder is filled from the log");
+}
+
+#[test]
+fn a_folder_with_another_memory_is_refused_and_unchanged() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    let mut other = Daemon::new(&Arc::new(MemoryLog::default()));
+    put(other.store(), 2);
+    for more in [false, true] {
+        if more {
+            other.open().unwrap();
+            put(other.store(), 3);
+        }
+        other.store = None;
+        let before = fs::read(&segment_files(&other.folder)[0]).unwrap();
+        let own = std::mem::replace(&mut other.log, log.clone());
+        let error = other.open().unwrap_err();
+        assert_eq!(error.code, Code::Conflict);
+        assert!(error.message.contains("another memory"), "{error}");
+        assert_eq!(fs::read(&segment_files(&other.folder)[0]).unwrap(), before);
+        other.log = own;
+    }
+    assert_eq!(log.records().len(), 1);
+}
+
+#[test]
+fn a_log_that_has_lost_records_is_another_memory() {
+    for others_write in [false, true] {
+        let log = Arc::new(MemoryLog::default());
+        let daemon = Daemon::new(&log);
+        put(daemon.store(), 1);
+        put(daemon.store(), 2);
+        daemon.writer.silence(true);
+        log.forget_after(1);
+        if others_write {
+            let other = Daemon::new(&log);
+            put(other.store(), 3);
+            put(other.store(), 4);
+        }
+        // The connection ended with the log that was replaced.
+        daemon.writer.plan(vec![Some(LogFault::Unreachable)]);
+        let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(5))).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(error.message.contains("another memory"), "{error}");
+        assert_eq!(numbers(daemon.store()), [1, 2]);
+        assert_eq!(log.records().len(), if others_write { 3 } else { 1 });
+    }
+}
+
+#[test]
+fn a_write_whose_copy_fails_is_there_and_becomes_visible() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    daemon.faults.fail_syncs.store(true, Ordering::SeqCst);
+    put(daemon.store(), 2);
+    assert_eq!(daemon.store().read_only().unwrap().name(), "disk");
+    assert_eq!(
+        daemon.store().transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code,
+        Code::ReadOnly
+    );
+    daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
+    daemon.catch_up(&log);
+    assert_eq!(put(daemon.store(), 4).seq, 3);
+    assert_eq!(numbers(daemon.store()), [1, 2, 4]);
+}
+
+#[test]
+fn tenants_are_followed() {
+    let log = Arc::new(MemoryLog::default());
+    let all = daemons(&log, 2);
+    let tuple = Tuple::new([("user", "ada")]).unwrap();
+    for (number, daemon) in (1..).zip(&all) {
+        let tenant = daemon.store().for_tenant(&tuple);
+        tenant.transact(cause(), |tx| tx.put_node(&Node { tenant: tx.tenant(), ..node(number) })).unwrap();
+        all.iter().for_each(|daemon| daemon.catch_up(&log));
+    }
+    for daemon in &all {
+        assert_eq!(numbers(&daemon.store().for_tenant(&tuple)), [1, 2]);
+        assert_eq!(daemon.store().tenants().unwrap().len(), 2);
+        assert!(numbers(daemon.store()).is_empty());
+    }
+}
+
+/// One step of a history.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A store writes while the next calls of its log have faults.
+    Write(usize, Vec<Option<LogFault>>),
+    /// A store opens again, perhaps without the last bytes of its copy, as after a crash between the two appends.
+    Reopen(usize, bool),
+    /// A store hears of records only when it writes, or at once again.
+    Silence(usize, bool),
+    /// The disk of a store fails syncs, or does not any more.
+    FailSyncs(usize, bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fault = prop_oneof![
+        3 => Just(None), 1 => Just(Some(LogFault::AnswerLost)), 1 => Just(Some(LogFault::Unreachable)),
+    ];
+    let daemon = 0usize..3;
+    prop_oneof![
+        8 => (daemon.clone(), proptest::collection::vec(fault, 0..8)).prop_map(|(at, faults)| Step::Write(at, faults)),
+        1 => (daemon.clone(), any::<bool>()).prop_map(|(at, cut)| Step::Reopen(at, cut)),
+        1 => (daemon.clone(), any::<bool>()).prop_map(|(at, silent)| Step::Silence(at, silent)),
+        1 => (daemon, any::<bool>()).prop_map(|(at, fails)| Step::FailSyncs(at, fails)),
+    ]
+}
+
+/// Cuts the last bytes of the local log off.
+fn tear(folder: &TempDir) {
+    if let Some(last) = segment_files(folder).last() {
+        let length = fs::metadata(last).unwrap().len();
+        if length > 40 {
+            fs::OpenOptions::new().write(true).open(last).unwrap().set_len(length - 10).unwrap();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_acknowledged_write_is_there_once(steps in proptest::collection::vec(step(), 1..40)) {
+        let log = Arc::new(MemoryLog::default());
+        let mut all = daemons(&log, 3);
+        let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());
+        for (number, step) in (2u64..).zip(steps) {
+            match step {
+                Step::Write(at, faults) => {
+                    all[at].writer.plan(faults);
+                    match put_and_count(all[at].store(), number) {
+                        Ok(_) => acknowledged.push(number),
+                        Err(error) => {
+                            prop_assert!([Code::Unavailable, Code::ReadOnly].contains(&error.code), "{}", error);
+                            unknown.push(number);
+                        }
+                    }
+                    all[at].writer.plan(Vec::new());
+                }
+                Step::Reopen(at, cut) => {
+                    all[at].faults.fail_syncs.store(false, Ordering::SeqCst);
+                    all[at].store = None;
+                    if cut {
+                        tear(&all[at].folder);
+                    }
+                    all[at].open().unwrap();
+                }
+                Step::Silence(at, silent) => all[at].writer.silence(silent),
+                Step::FailSyncs(at, fails) => all[at].faults.fail_syncs.store(fails, Ordering::SeqCst),
+            }
+        }
+        for daemon in &all {
+            daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
+            daemon.catch_up(&log);
+        }
+        let first = numbers(all[0].store());
+        for number in &acknowledged {
+            prop_assert!(first.contains(number), "{} was acknowledged and is lost", number);
+        }
+        prop_assert!(first.iter().all(|number| acknowledged.contains(number) || unknown.contains(number)));
+        prop_assert_eq!(count(all[0].store()), first.len() as u64, "nothing is applied twice");
+        for daemon in &all {
+            prop_assert_eq!(contents(daemon.store()), contents(all[0].store()));
+            prop_assert_eq!(count_by_view(daemon.store()), count_by_view(all[0].store()));
+        }
+        // What the copies make of the log after they are opened again.
+        for daemon in &mut all {
+            let before = contents(daemon.store());
+            daemon.open().unwrap();
+            prop_assert_eq!(&before, &contents(daemon.store()));
+        }
+    }
+}

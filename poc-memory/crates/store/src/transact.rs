@@ -1,0 +1,108 @@
+//! Builds transactions.
+
+use super::commit::{Outcome, OutcomeSender, PendingTxn, Rejection};
+use super::log::{self, MAX_RECORD};
+use super::shared::Shared;
+use super::tenants::TenantRow;
+use super::tx::Tx;
+use super::txn::{Cause, Txn};
+use super::{Store, delta};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Tuple, View};
+use std::sync::Arc;
+
+/// How often a transaction is built on a head that another writer of the shared log then moves. A writer that loses
+/// gets a lease on the head long before.
+const MOST_ATTEMPTS: usize = 100;
+
+/// The result of a committed transaction.
+#[derive(Debug)]
+pub struct Committed<T> {
+    /// Its sequence number; when it wrote nothing, that of the last transaction built before it.
+    pub seq: u64,
+    /// What the closure returned.
+    pub value: T,
+}
+
+/// A transaction that was built, and its outcome unless it is known to be durable.
+struct Built<T> {
+    committed: Committed<T>,
+    outcome: Option<Arc<Outcome>>,
+}
+
+impl Store {
+    /// Builds one transaction and waits until it is durable and visible to readers.
+    ///
+    /// The closure sees every transaction built before it; when it fails, nothing is written. Closures
+    /// run one at a time, so do slow work before the call.
+    ///
+    /// The closure is called again, on the newer state, when another writer of the shared log was faster. It therefore
+    /// changes nothing outside of the transaction, which its type ensures: what it finds out, it returns.
+    ///
+    /// # Errors
+    /// Whatever the closure returns. `read_only` when the disk fails the write, or when the store is damaged; nothing is
+    /// written then. `unavailable` when the shared log does not answer. `internal` when it is called inside the closure
+    /// of another transaction of the same store.
+    pub fn transact<T>(&self, cause: Cause, build: impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
+        for _ in 0..MOST_ATTEMPTS {
+            let built = self.build(cause.clone(), &build)?;
+            // Even when nothing was written, because the closure may have read data that is not durable yet.
+            match built.outcome.map_or(Ok(()), |outcome| outcome.wait()) {
+                Ok(()) => return Ok(built.committed),
+                Err(Rejection::Outdated) => {}
+                Err(Rejection::Failed(error)) => return Err(error),
+            }
+        }
+        Err(Error::unavailable("others write to the shared log all the time").hint("try again"))
+    }
+
+    fn build<T>(&self, cause: Cause, build: &impl Fn(&mut Tx) -> Result<T>) -> Result<Built<T>> {
+        let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
+        if !self.shared.writer.is_owned_by_current_thread() {
+            commits.resume()?;
+        }
+        let lock = self.shared.writer.lock();
+        let mut writer = lock
+            .try_borrow_mut()
+            .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
+        commits.check_writable()?;
+        writer.overlay.advance(commits.published_seq());
+        let known = writer.views.get(&self.tenant).cloned();
+        let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
+        let last = writer.seq;
+        let mut tx = Tx::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
+        let value = build(&mut tx)?;
+        if !tx.changes() {
+            let committed = Committed { seq: last, value };
+            return Ok(Built { committed, outcome: writer.last.clone() });
+        }
+        if known.is_none() {
+            tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
+        }
+        let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
+        let writes = tx.into_writes();
+        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
+        let payload = txn.encode()?;
+        if payload.len() > MAX_RECORD {
+            return Err(Error::invalid(format!(
+                "one transaction would write {} MiB, at most {} MiB are possible",
+                payload.len() >> 20,
+                MAX_RECORD >> 20
+            ))
+            .hint("split it into several"));
+        }
+        let mut view = View::clone(&view);
+        view.apply(txn.seq, &deltas);
+        let (record, checksum) = log::frame(txn.seq, &payload);
+        let (txn, view) = (Arc::new(txn), Arc::new(view));
+        writer.overlay.add(txn.clone());
+        writer.views.insert(self.tenant, view.clone());
+        let seq = txn.seq;
+        writer.seq = seq;
+        let (sender, outcome) = OutcomeSender::new();
+        writer.last = Some(outcome.clone());
+        // The writer lock is held, so that transactions reach the log in order.
+        commits.submit(PendingTxn { txn, record, checksum, deltas, view, outcome: sender });
+        Ok(Built { committed: Committed { seq, value }, outcome: Some(outcome) })
+    }
+}

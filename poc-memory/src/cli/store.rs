@@ -1,0 +1,157 @@
+//! `store init` and `store copy`: the log in a database.
+
+use super::local::LocalCommand;
+use super::progress;
+use super::session::Session;
+use crate::dispatch;
+use crate::ops::{Progress, plural};
+use poc_config::StoreConfig;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
+use poc_store::{SharedLog, Store, copy_log};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Make the tables of a shared log in a database, and add this memory to it
+///
+/// The database and the role must exist. The tables are made, or brought to the version of this release; what is there is
+/// kept. One database can hold many memories: `name` in `[store]` names this one.
+#[derive(Debug, clap::Args)]
+pub(super) struct StoreInit {
+    /// The database instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`
+    #[arg(long, value_name = "ADDRESS")]
+    log: Option<String>,
+    /// The name of the memory in it instead of `name` in `[store]`
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// What `store init` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct StoreInitOutput {
+    /// The database and the name of the memory, without the password.
+    address: String,
+    /// The version of the tables before; 0 when there were none.
+    from_version: i64,
+    to_version: i64,
+    /// Whether the memory is new in the database.
+    new: bool,
+    /// The number of its last change.
+    head: u64,
+}
+
+impl LocalCommand for StoreInit {
+    const NAME: &'static str = "store init";
+    type Output = StoreInitOutput;
+
+    fn run(self, session: &Session) -> Result<StoreInitOutput> {
+        let settings = settings(session, self.log, self.name)?;
+        if settings.log.is_empty() {
+            return Err(Error::invalid("no database is named")
+                .hint("give `--log postgres://USER@HOST:PORT/DATABASE`, or set `log` in `[store]`")
+                .field("log"));
+        }
+        let done = dispatch::init_log(&settings)?;
+        let (from_version, to_version) = done.versions;
+        let (address, new, head) = (done.address, done.is_new, done.head);
+        Ok(StoreInitOutput { address, from_version, to_version, new, head })
+    }
+
+    fn show(done: &StoreInitOutput) -> String {
+        let tables = match done.from_version {
+            0 => "tables made".to_owned(),
+            from if from == done.to_version => "tables are up to date".to_owned(),
+            from => format!("tables brought from version {from} to {}", done.to_version),
+        };
+        let memory = if done.new { "the memory is new" } else { "the memory was there" };
+        format!("{}: {tables}, {memory}, {}\n", done.address, plural(done.head, "change"))
+    }
+}
+
+/// Copy a memory with its history to a database or back
+///
+/// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does not change.
+/// Copying again continues where it ended. A folder is the home of a memory, as in `POC_MEMORY_HOME`.
+#[derive(Debug, clap::Args)]
+pub(super) struct StoreCopy {
+    /// A folder, or `postgres://USER@HOST:PORT/DATABASE`
+    #[arg(long)]
+    from: String,
+    /// A database if the source is a folder, and a folder if it is a database
+    #[arg(long)]
+    to: String,
+    /// The name of the memory in the database instead of `name` in `[store]`
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// What `store copy` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct StoreCopyOutput {
+    from: String,
+    to: String,
+    /// The number of the last change.
+    head: u64,
+}
+
+impl LocalCommand for StoreCopy {
+    const NAME: &'static str = "store copy";
+    type Output = StoreCopyOutput;
+
+    fn run(self, session: &Session) -> Result<StoreCopyOutput> {
+        let StoreCopy { from, to, name } = self;
+        match (is_database(&from), is_database(&to)) {
+            (false, true) => {
+                let log = log(&settings(session, Some(to), name)?)?;
+                let folder = store_folder(&from);
+                if !Store::exists(&folder) {
+                    return Err(Error::not_found(format!("`{}` has no memory", folder.display()))
+                        .hint("give the home folder of a memory")
+                        .field("from"));
+                }
+                let bar = progress::Bar::new(&session.globals);
+                let head = copy_log(&folder, log.as_ref(), &|done, total| {
+                    bar.show(&Progress { what: "changes".into(), done, total: Some(total) });
+                })?;
+                bar.clear();
+                Ok(StoreCopyOutput { from, to: log.address(), head })
+            }
+            (true, false) => {
+                let log = log(&settings(session, Some(from), name)?)?;
+                let paths = Paths::in_folder(Path::new(&to));
+                paths.create()?;
+                let from = log.address();
+                let store = Store::open_shared(&paths.store(), "", Vec::new(), log)?;
+                store.checkpoint()?;
+                Ok(StoreCopyOutput { from, to, head: store.last_seq() })
+            }
+            _ => Err(Error::invalid("one of `--from` and `--to` is a database, the other a folder")
+                .hint("to copy a folder, use `backup` and `restore`")
+                .field("to")),
+        }
+    }
+
+    fn show(done: &StoreCopyOutput) -> String {
+        let changes = plural(done.head, "change");
+        format!("copied {changes} from {} to {}\n", done.from, done.to)
+    }
+}
+
+fn is_database(place: &str) -> bool {
+    place.starts_with("postgres://") || place.starts_with("postgresql://")
+}
+
+fn store_folder(home: &str) -> PathBuf {
+    Paths::in_folder(Path::new(home)).store()
+}
+
+/// The section `[store]` with what the command line says.
+fn settings(session: &Session, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
+    let own = session.config()?.store;
+    Ok(StoreConfig { log: log.unwrap_or(own.log), name: name.unwrap_or(own.name), ..own })
+}
+
+fn log(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
+    dispatch::shared_log(settings)?.ok_or_else(|| Error::internal("no database is named"))
+}

@@ -1,0 +1,115 @@
+//! Opens a memory with the log that its settings name.
+
+use poc_config::paths::Paths;
+use poc_config::{Config, StoreConfig};
+use poc_graph::error::{Error, Result};
+use poc_graph::rng::SystemRng;
+use poc_graph::time::SystemClock;
+use poc_notes::Memory;
+use poc_store::SharedLog;
+use std::sync::Arc;
+
+/// Opens the memory of a profile, and creates it if it does not exist.
+pub fn open_memory(paths: Paths, config: Config) -> Result<Memory> {
+    let (clock, rng) = (Arc::new(SystemClock), Arc::new(SystemRng));
+    match shared_log(&config.store)? {
+        Some(log) => Memory::open_shared(paths, config, clock, rng, log),
+        None => Memory::open(paths, config, clock, rng),
+    }
+}
+
+/// The shared log that settings name, for a new writer; `None` if they name none. Does not connect.
+///
+/// # Errors
+/// `invalid_config` when an address or a password is malformed, or when this program has no support for databases.
+pub fn shared_log(settings: &StoreConfig) -> Result<Option<Arc<dyn SharedLog>>> {
+    if settings.log.is_empty() {
+        return Ok(None);
+    }
+    log_of(settings).map(Some)
+}
+
+#[cfg(feature = "postgres")]
+fn log_of(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
+    use poc_graph::rng::Rng as _;
+
+    let mut writer = [0; 16];
+    let (first, last) = writer.split_at_mut(8);
+    first.copy_from_slice(&SystemRng.next_u64().to_le_bytes());
+    last.copy_from_slice(&SystemRng.next_u64().to_le_bytes());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = if host.trim().is_empty() { "unknown host" } else { host.trim() };
+    let name = format!("{host}, process {}", std::process::id());
+    Ok(Arc::new(poc_postgres::PostgresLog::new(location(settings)?, writer, name)))
+}
+
+/// The place of the log that settings name, with the password.
+///
+/// # Errors
+/// `invalid_config` when the address is malformed or the file of the password cannot be read.
+#[cfg(feature = "postgres")]
+fn location(settings: &StoreConfig) -> Result<poc_postgres::LogLocation> {
+    let path = |file: &str| (!file.is_empty()).then(|| std::path::PathBuf::from(file));
+    let password = match path(&settings.password_file) {
+        Some(file) => {
+            let unreadable = |error: std::io::Error| {
+                Error::config(format!("`{}` cannot be read: {error}", file.display()))
+                    .hint("give a file with the password")
+                    .field("store.password-file")
+            };
+            Some(std::fs::read_to_string(&file).map_err(unreadable)?.trim_end().to_owned())
+        }
+        None => std::env::var(&settings.password_env).ok(),
+    };
+    poc_postgres::LogLocation::new(poc_postgres::LogSettings {
+        address: settings.log.clone(),
+        store: settings.name.clone(),
+        password: password.filter(|password| !password.is_empty()),
+        ca_file: path(&settings.ca_file),
+        connect_timeout: settings.connect_timeout.std(),
+        timeout: settings.timeout.std(),
+        poll: settings.poll.std(),
+    })
+    .map_err(|error| error.field("store.log"))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn log_of(_: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
+    Err(Error::config("this program was built without the feature `postgres`")
+        .hint("leave `log` in `[store]` empty, or build with `--features postgres`")
+        .field("store.log"))
+}
+
+/// What `store init` did.
+#[derive(Debug)]
+pub struct LogInit {
+    /// Where the log is, without a password.
+    pub address: String,
+    /// The versions of the tables before and now; 0 when there were none.
+    pub versions: (i64, i64),
+    /// Whether the memory is new in the database.
+    pub is_new: bool,
+    /// The number of its last change.
+    pub head: u64,
+}
+
+/// Makes the tables of the database that settings name, and adds the memory to it.
+///
+/// # Errors
+/// `invalid_config` when the settings name no database, besides those of the database.
+#[cfg(feature = "postgres")]
+pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
+    let location = location(settings)?;
+    let done = poc_postgres::init(&location)?;
+    let versions = (done.from, done.to);
+    Ok(LogInit { address: location.to_string(), versions, is_new: done.is_new, head: done.head })
+}
+
+/// The same without support for databases.
+///
+/// # Errors
+/// Always `invalid_config`.
+#[cfg(not(feature = "postgres"))]
+pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
+    log_of(settings).map(|log| LogInit { address: log.address(), versions: (0, 0), is_new: false, head: 0 })
+}

@@ -1,0 +1,206 @@
+//! Several daemons over one log in a real PostgreSQL server. Skipped where none is installed.
+
+use crate::support::World;
+use crate::support::world::WAIT_LIMIT;
+use poc_postgres::testing::TestServer;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// A home whose memory is in a database.
+fn world(server: &TestServer) -> World {
+    let world = World::new();
+    let settings = format!(
+        "[store]\nlog = \"{}\"\nconnect-timeout = \"5s\"\n[daemon]\nruns-agents = false\n",
+        server.address()
+    );
+    world.write("config.toml", &settings);
+    world
+}
+
+/// Homes over one log, each with a running daemon.
+fn daemons(server: &TestServer, count: usize) -> Vec<World> {
+    let mut worlds: Vec<World> = (0..count).map(|_| world(server)).collect();
+    worlds[0].json(&["store", "init"]);
+    worlds.iter_mut().for_each(World::start_daemon);
+    worlds
+}
+
+fn insert(world: &World, key: &str) -> i32 {
+    world.run(&["insert", "--key", key, "--title", key, "--body", &format!("About the harbour {key}")]).status
+}
+
+/// Waits until all daemons show the same state, and returns the export of it.
+fn settled_export(worlds: &[World]) -> String {
+    let heads: Vec<u64> = worlds
+        .iter()
+        .map(|world| {
+            world.until(WAIT_LIMIT, &["stats"], |stats| {
+                stats["degraded"].as_array().unwrap().is_empty() && stats["shared_log"]["behind"] == 0
+            })["shared_log"]["head"]
+                .as_u64()
+                .unwrap()
+        })
+        .collect();
+    let head = heads.iter().max().unwrap();
+    for world in worlds {
+        world.until(WAIT_LIMIT, &["stats"], |stats| stats["as_of"]["seq"].as_u64() >= Some(*head));
+    }
+    let exports: Vec<String> = worlds.iter().map(|world| world.run(&["export"]).stdout).collect();
+    assert!(exports.iter().all(|export| *export == exports[0]), "the daemons differ");
+    exports[0].clone()
+}
+
+/// The keys of the notes in an export.
+fn keys(export: &str) -> Vec<String> {
+    let lines = export.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter_map(|line| Some(line["key"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn daemons_over_one_log_lose_no_acknowledged_write() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds = daemons(&server, 3);
+    let (acknowledged, tried) = (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
+    for round in 0..4 {
+        for world in &worlds {
+            world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+        }
+        std::thread::scope(|scope| {
+            for (at, world) in worlds.iter().enumerate() {
+                let (acknowledged, tried) = (&acknowledged, &tried);
+                scope.spawn(move || {
+                    for number in 0..6 {
+                        let key = format!("note-{round}-{at}-{number}");
+                        tried.lock().unwrap().insert(key.clone());
+                        if insert(world, &key) == 0 {
+                            acknowledged.lock().unwrap().insert(key);
+                        }
+                    }
+                });
+            }
+            if round == 1 {
+                worlds[1].signal_daemon("-9");
+            }
+            if round == 2 {
+                server.crash();
+                server.resume();
+            }
+        });
+        if round == 1 {
+            worlds[1].wait_for_daemon();
+            worlds[1].start_daemon();
+        }
+    }
+    let export = settled_export(&worlds);
+    let (acknowledged, tried) = (acknowledged.into_inner().unwrap(), tried.into_inner().unwrap());
+    let found = keys(&export);
+    let found_once: BTreeSet<String> = found.iter().cloned().collect();
+    assert_eq!(found.len(), found_once.len(), "a note is there twice");
+    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    assert!(found_once.is_subset(&tried));
+    // At least those of the rounds in which nothing fails.
+    assert!(acknowledged.len() >= 36, "only {} writes were acknowledged", acknowledged.len());
+    let status = worlds[0].json(&["daemon", "status"]);
+    assert!(status["shared_log"]["others"].as_array().unwrap().len() >= 2, "{status:#}");
+    // A change of one daemon is there when another is asked for it.
+    assert_eq!(insert(&worlds[1], "own"), 0);
+    let seq = worlds[1].json(&["search", "own"])["as_of"]["seq"].to_string();
+    assert_eq!(worlds[2].json(&["--min-seq", &seq, "get", "own"])["key"], "own");
+    let export = worlds[2].run(&["--min-seq", &seq, "export"]).stdout;
+    worlds[0].stop_daemon();
+    worlds[0].start_daemon();
+    // A new machine gets everything, and so does a folder that is opened without a daemon.
+    worlds.push(world(&server));
+    assert_eq!(worlds[3].run(&["export"]).stdout, export);
+    let kept = worlds[0].json(&["history", "note-0-0-0"]);
+    assert_eq!(worlds[3].json(&["history", "note-0-0-0"])["changes"], kept["changes"]);
+}
+
+#[test]
+fn of_two_changes_of_one_version_one_is_made() {
+    let Some(server) = TestServer::start() else { return };
+    let worlds = daemons(&server, 2);
+    assert_eq!(insert(&worlds[0], "shared"), 0);
+    for _ in 0..5 {
+        settled_export(&worlds);
+        let version = worlds[0].json(&["get", "shared"])["version"].as_u64().unwrap();
+        let change = |at: usize| {
+            let (body, version) = (format!("By {at} after {version}"), version.to_string());
+            worlds[at].run(&[
+                "insert",
+                "--update",
+                "--key",
+                "shared",
+                "--body",
+                &body,
+                "--if-version",
+                &version,
+            ])
+        };
+        let results = std::thread::scope(|scope| {
+            let running: Vec<_> = (0..2).map(|at| scope.spawn(move || change(at))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let made = results.iter().filter(|ran| ran.status == 0).count();
+        assert_eq!(made, 1, "{results:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_is_cut_off_reads_and_recovers() {
+    let Some(server) = TestServer::start() else { return };
+    let worlds = daemons(&server, 1);
+    let world = &worlds[0];
+    assert_eq!(insert(world, "pier"), 0);
+    server.crash();
+    let error =
+        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 5);
+    assert_eq!(error["error"]["code"], "unavailable", "{error:#}");
+    assert!(error["error"]["hint"].as_str().unwrap().contains("try again"), "{error:#}");
+    let answer = world.json(&["search", "harbour"]);
+    assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
+    let degraded = answer["degraded"][0].as_str().unwrap();
+    assert!(degraded.contains("log unreachable"), "{degraded}");
+    server.resume();
+    world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    assert_eq!(insert(world, "mole"), 0);
+    // A command finds out what it needs: nobody has to choose between two memories.
+    let other = World::new();
+    insert(&other, "elsewhere");
+    std::fs::copy(world.home().join("config.toml"), other.home().join("config.toml")).unwrap();
+    let error = other.json_with_status(&["stats"], 1);
+    assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+}
+
+#[test]
+fn a_memory_moves_into_a_database_and_back_with_its_history() {
+    let Some(server) = TestServer::start() else { return };
+    let mut files = World::new();
+    files.start_daemon();
+    for number in 0..5 {
+        insert(&files, &format!("note-{number}"));
+    }
+    assert_eq!(files.run(&["insert", "--update", "--key", "note-3", "--body", "Changed"]).status, 0);
+    files.run(&["delete", "note-4"]);
+    let (export, history) = (files.run(&["export"]).stdout, files.json(&["history", "note-3"]));
+    let shared = world(&server);
+    shared.json(&["store", "init"]);
+    let home = files.home().to_str().unwrap();
+    let copied = shared.json(&["store", "copy", "--from", home, "--to", &server.address()]);
+    let again = shared.json(&["store", "copy", "--from", home, "--to", &server.address()]);
+    assert_eq!(copied, again);
+    assert_eq!(copied["head"], files.json(&["stats"])["as_of"]["seq"]);
+    assert_eq!(shared.run(&["export"]).stdout, export);
+    assert_eq!(shared.json(&["history", "note-3"])["changes"], history["changes"]);
+    assert_eq!(insert(&shared, "note-6"), 0);
+    let export = shared.run(&["export"]).stdout;
+    let back = World::new();
+    shared.json(&["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()]);
+    assert_eq!(back.run(&["export"]).stdout, export);
+    assert_eq!(insert(&back, "note-7"), 0);
+    // The files have gone on: the database has something else now.
+    insert(&files, "note-8");
+    let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
+    assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+}
