@@ -83,6 +83,25 @@ fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
 }
 
 #[test]
+fn an_instruction_that_was_given_before_gets_no_notes_but_a_question_does() {
+    let memory = memory(HookScope::Person);
+    for (key, title, answer) in [("0", "run the tests", "All pass."), ("1", "which port is free?", "7443.")] {
+        note(&memory, key, &format!("User: {title}\n\nClaude: {answer}"), &[OWN], |draft| {
+            draft.title = Some(title.into());
+            draft.node_type = Some("episodic".into());
+        });
+    }
+    let found = |prompt| {
+        let found = relevant(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        (found.notes.len(), found.is_repeated)
+    };
+    assert_eq!(found("Run the tests "), (0, true));
+    assert_eq!(found("which port is free?").1, false);
+    assert!(found("which port is free?").0 >= 1);
+    assert!(found("run the tests of the port, which pass?").0 >= 1);
+}
+
+#[test]
 fn of_a_long_note_the_passage_that_was_found_is_shown() {
     let memory = memory(HookScope::Person);
     let filler = "Nothing of interest happens in this sentence. ".repeat(120);
