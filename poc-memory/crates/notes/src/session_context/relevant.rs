@@ -7,6 +7,7 @@ use crate::{Memory, parts};
 use poc_config::HookGate;
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, NodeType, Visibility};
+use poc_index::MentionIndex;
 use poc_rank::gate::Verdict;
 
 /// A hit is shown beside the best one if it has at least this share of the score of the first.
@@ -58,7 +59,8 @@ pub fn relevant(
         HookGate::Weak => Verdict::Weak,
     };
     let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
-    let Some(best) = best.filter(|_| verdict >= least) else { return Ok(relevant) };
+    let passes = |best: &Node| verdict >= least || verdict == Verdict::Weak && is_named(memory, &text, best);
+    let Some(best) = best.filter(passes) else { return Ok(relevant) };
     if repeats(&best, prompt) {
         relevant.is_repeated = true;
         return Ok(relevant);
@@ -85,6 +87,19 @@ pub fn relevant(
     }
     relevant.all_known &= relevant.notes.is_empty();
     Ok(relevant)
+}
+
+/// Whether a prompt names an identifier with a number, such as `INC-4021`, and a note has it and all other numbers of the
+/// prompt. The gate is less sure of such a note if the prompt says much besides.
+fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
+    let known = MentionIndex::folded_words(&note.text());
+    let mut numbers = MentionIndex::names_and_numbers(prompt)
+        .into_iter()
+        .filter(|word| word.chars().any(|c| c.is_ascii_digit()))
+        .peekable();
+    numbers.peek().is_some()
+        && numbers.all(|number| known.contains(&number))
+        && memory.text.query_terms(prompt).nodes_with_names().any(|id| id == note.id)
 }
 
 /// Whether a note is the turn of a session that began with the same words, and these are no question. Who gives an
