@@ -80,6 +80,7 @@ const SESSION: &[&[&str]] = &[
     &["explore", "journal", "--keyword", "storage"],
     &["classify", "page splits"],
     &["view"],
+    &["view", "--plane"],
     &["view", "-p", "match:journal", "--limit", "2", "--max-edges", "1", "--at", "0s"],
     &["view", "--limit", "0"],
     &["pipeline", "list"],

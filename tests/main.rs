@@ -25,6 +25,7 @@ mod eval;
 mod full_disk;
 mod hooks;
 mod kill;
+mod made_up_sessions;
 mod mcp;
 mod models;
 mod names;

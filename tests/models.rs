@@ -63,6 +63,14 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
     assert_eq!(inspected["calls"][0]["model"], "second", "{inspected:#}");
     assert_eq!(inspected["calls"][0]["estimated"], false, "{inspected:#}");
     assert!(inspected["replies"][0]["text"].as_str().unwrap().contains("I saw [key]"), "{inspected:#}");
+    let listed = world.json(&["agent", "list"]);
+    let asker = listed["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "asker").unwrap();
+    let cost: f64 =
+        inspected["calls"].as_array().unwrap().iter().filter_map(|call| call["cost"].as_f64()).sum();
+    for field in ["usd_today", "usd_total"] {
+        let spent = asker[field].as_f64().unwrap();
+        assert!(cost > 0.0 && (spent - cost).abs() < 1e-9, "{field}: {spent}, not {cost}: {asker:#}");
+    }
     for said in [ran.stdout, ran.stderr, world.run(&["agent", "inspect", id]).stdout] {
         assert!(!said.contains(KEY), "{said}");
     }

@@ -7,6 +7,14 @@ export const scope = document.documentElement.dataset.scope;
 export const mayWrite = scope !== "read-only";
 export const mayDecide = scope === "person";
 
+/** A text as a word of a shell. */
+export const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The command line of this memory: with its profile, and with the tenant that this session is about. */
+const { profile, tenant } = document.documentElement.dataset;
+export const program = ["poc-memory", profile !== "default" && `--profile ${quoted(profile)}`, ...tenant.split("\n").filter(Boolean).map((pair) => `--tenant ${quoted(pair)}`)]
+  .filter(Boolean).join(" ");
+
 const csrf = document.documentElement.dataset.csrf;
 
 /** An error of an op, or of the way to it. `code` is `offline` when there was no answer. */

@@ -28,6 +28,9 @@ export function count(number, noun, plural = noun + "s") {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }
 
+/** An amount in US dollars; less than a cent with four digits. */
+export const dollars = (amount) => `$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
+
 /** Text with its backticks as code elements. */
 export function marked(text) {
   return String(text).split("`").map((part, at) => (at % 2 ? h("code", {}, h("bdi", {}, part)) : part));

@@ -2,6 +2,7 @@
 
 import { ApiError, mayDecide, mayWrite, read, scope } from "./api.js";
 import { h, marked } from "./dom.js";
+import { onReadOnly } from "./live.js";
 
 /** Asks again this often while the daemon does not answer. */
 const RETRY = 2000;
@@ -121,7 +122,12 @@ class PageTools extends HTMLElement {
       h("input", { type: "hidden", name: "csrf", value: document.documentElement.dataset.csrf }),
       h("button", { class: "plain" }, "Sign out"));
     const badge = mayDecide ? null : h("span", { class: "badge", title: scopeHint() }, mayWrite ? "token" : "read-only");
-    this.replaceChildren(...[search, badge, theme, leave].filter(Boolean));
+    const store = h("span", { class: "badge bad", role: "status", hidden: true }, "store is read-only");
+    onReadOnly((reason) => {
+      store.hidden = reason === null;
+      store.title = reason ?? "";
+    });
+    this.replaceChildren(...[search, store, badge, theme, leave].filter(Boolean));
     onKeys({ "/": () => (document.querySelector("main [name=q]") ?? field).focus() });
   }
 }

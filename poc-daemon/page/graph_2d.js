@@ -9,8 +9,11 @@ const SMALL = 1.6;
 const BANDS = [[0, 0.4, 0.28], [0.4, 0.7, 0.42], [0.7, Infinity, 0.6]];
 
 export class Renderer2D {
-  /** The most notes that are drawn one by one, how far groups are apart in pixels, and edges drawn at rest and while moving. */
-  limits = { most: 12000, apart: 9, edges: 40000, moving: 6000 };
+  /**
+   * The most notes that are drawn one by one, how far groups are apart in pixels and how many there are, edges drawn at rest, and edges drawn
+   * while the view moves, which change with the time that frames take, but not below the fewest.
+   */
+  limits = { most: 12000, apart: 9, groups: 3000, edges: 40000, moving: 3000, fewest: 300 };
 
   constructor(canvas) {
     this.context = canvas.getContext("2d", { alpha: false });

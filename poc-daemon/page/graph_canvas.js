@@ -6,21 +6,30 @@
 import { Renderer2D } from "./graph_2d.js";
 import { RendererGL } from "./graph_gl.js";
 import { Layers, radiusOf } from "./graph_layers.js";
+import { Labels } from "./graph_labels.js";
 import { h } from "./dom.js";
 
-/** Labels drawn at most, and those drawn however small the nodes are. */
+/** Labels drawn at most, those drawn however small the nodes are, and nodes in view for which there may be room for one. */
 const LABELS = 60;
 const ALWAYS = 12;
+const TRIED = 300;
 
 const ZOOM = 1.25;
 
 /** A view that has not moved for this long, in milliseconds, is painted with all its edges. */
 const REST = 140;
 
+/** Frames that are further apart than the first are slow, and closer than the second fast, in milliseconds. */
+const SLOW = 26;
+const FAST = 19;
+
+/** Frames that are further apart than this do not belong to one movement, in milliseconds. */
+const LONGEST = 1000;
+
 export class GraphCanvas {
   /** `renderer`: `webgl2` also without a graphics card, `2d`, or what suits the machine. */
   constructor(place, { label, renderer, onhover, onselect }) {
-    Object.assign(this, { place, renderer, onhover, onselect, nodes: [], edges: [], palette: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1, frames: 0 });
+    Object.assign(this, { place, renderer, onhover, onselect, nodes: [], edges: [], palette: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1, frames: 0, labels: new Labels() });
     this.canvas = h("canvas", { class: "graph-top", tabindex: "0", role: "img", "aria-label": label });
     place.prepend(this.canvas);
     this.context = this.canvas.getContext("2d");
@@ -116,7 +125,19 @@ export class GraphCanvas {
     this.painter.draw(layer, { width, height, ratio: devicePixelRatio || 1, scale: this.scale, dx, dy, palette: this.palette,
       ground: color("--ground"), line: color("--line-strong"), moving: this.moving });
     this.frames += 1;
+    this.pace();
     this.paintTop(dx, dy, color);
+  }
+
+  /** Draws fewer edges while the view moves if frames take long, and more if they do not. */
+  pace() {
+    const { limits } = this.painter;
+    const [now, before] = [performance.now(), this.paintedAt];
+    this.paintedAt = now;
+    if (!this.moving || !(now - before < LONGEST)) return;
+    this.gap = 0.8 * (this.gap ?? SLOW) + 0.2 * (now - before);
+    if (this.gap > SLOW) limits.moving = Math.max(limits.fewest, Math.round(0.8 * limits.moving));
+    else if (this.gap < FAST) limits.moving = Math.min(limits.edges, Math.round(1.1 * limits.moving));
   }
 
   /** What is in focus, and the labels. */
@@ -149,30 +170,24 @@ export class GraphCanvas {
       }
       [labelled, source] = [[focus, ...near], notes];
     }
-    context.font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
-    context.textBaseline = "middle";
-    context.lineWidth = 3;
-    context.lineJoin = "round";
     const [ground, text, quiet] = [color("--ground"), color("--text"), color("--quiet")];
+    const font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
     const taken = [];
-    let drawn = 0;
+    let tried = 0;
     for (const item of labelled) {
-      if (drawn >= LABELS) break;
+      if (taken.length >= LABELS || tried >= TRIED) break;
       const [x, y] = at(source, item);
       if (x < 0 || y < 0 || x > width || y > height) continue;
+      tried += 1;
       const radius = radiusOf(source, item, scale);
-      if (focus < 0 && radius < 4 && drawn >= ALWAYS) break;
+      if (focus < 0 && radius < 4 && taken.length >= ALWAYS) break;
       const label = this.labelOf(source, item);
-      const length = context.measureText(label).width + 6;
+      const length = this.labels.width(label, font);
       const left = x + radius + 3;
       const box = [left + length > width ? x - radius - 3 - length : left, y - 8, length, 16];
       if (item !== focus && taken.some((other) => overlap(box, other))) continue;
       taken.push(box);
-      drawn += 1;
-      context.strokeStyle = ground;
-      context.strokeText(label, box[0] + 3, y);
-      context.fillStyle = item === focus ? text : quiet;
-      context.fillText(label, box[0] + 3, y);
+      this.labels.draw(context, label, box[0], y, { font, ground, ratio, text: item === focus ? text : quiet });
     }
   }
 

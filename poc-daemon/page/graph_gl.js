@@ -44,7 +44,7 @@ function rendererOf(gl) {
 }
 
 export class RendererGL {
-  limits = { most: 150000, apart: 6, edges: 400000, moving: 400000 };
+  limits = { most: 150000, apart: 6, groups: 50000, edges: 400000, moving: 400000, fewest: 400000 };
 
   /** With `software`, WebGL2 without a graphics card is used, too; it is slower than a 2-D canvas. */
   constructor(canvas, software = false) {

@@ -80,10 +80,20 @@ export class Layers {
     this.groups = new Map();
   }
 
-  /** The layer for a scale, in pixels for a unit: notes while there are at most `most` in the box, else groups at least `apart` pixels wide. */
-  at(scale, box, { most, apart }) {
+  /**
+   * The layer for a scale, in pixels for a unit: notes while there are at most `most` in the box, else groups at least
+   * `apart` pixels wide, of which at most `groups` are in the box.
+   */
+  at(scale, box, { most, apart, groups }) {
     if (this.notes.count <= most || this.notes.countIn(box) <= most) return this.notes;
-    const level = Math.max(0, Math.ceil(Math.log2(apart / (CELL * scale))));
+    let level = Math.max(0, Math.ceil(Math.log2(apart / (CELL * scale))));
+    // Groups of a few cells are always few enough.
+    while (this.level(level).countIn(box) > groups) level += 1;
+    return this.level(level);
+  }
+
+  /** The groups of a level, whose cells are twice as wide as those of the one before. */
+  level(level) {
     if (!this.groups.has(level)) this.groups.set(level, this.grouped(CELL * 2 ** level));
     return this.groups.get(level);
   }

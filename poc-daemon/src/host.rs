@@ -2,13 +2,14 @@
 
 use crate::problems::{self, Problems};
 use crate::serve::rest::{self, MCP_PATH};
-use crate::sessions::SessionScope;
+use crate::sessions::{SessionGrant, SessionScope};
 use crate::shared::Shared;
 use crate::watch;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
 use poc_agent::{Catalog, CatalogChange, ledger, scheduler};
+use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink, SharedLogOutput};
 use poc_notes::Memory;
@@ -88,14 +89,15 @@ impl Daemon for Shared {
         }
     }
 
-    fn page_link(&self, read_only: bool) -> Result<PageLink> {
+    fn page_link(&self, read_only: bool, tenant: &Tuple) -> Result<PageLink> {
         let mut address = rest::listen_for_page(self)?;
         // A server that listens everywhere is reached by the name of this machine.
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
         let scope = if read_only { SessionScope::ReadOnly } else { SessionScope::Person };
-        let (code, expires) = self.sessions.code(scope, self.memory.now())?;
+        let grant = SessionGrant { scope, tenant: tenant.clone() };
+        let (code, expires) = self.sessions.code(grant, self.memory.now())?;
         Ok(PageLink { url: format!("http://{address}{}{code}", rest::SIGN_IN_PATH), expires })
     }
 

@@ -5,6 +5,7 @@
 
 use blake3::Hash;
 use parking_lot::Mutex;
+use poc_graph::Tuple;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -37,10 +38,20 @@ pub(crate) enum SessionScope {
     Person,
 }
 
+/// What a browser is signed in to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SessionGrant {
+    pub(crate) scope: SessionScope,
+    /// Whose notes it sees.
+    pub(crate) tenant: Tuple,
+}
+
 /// A session that a request belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) scope: SessionScope,
+    /// Whose notes it sees.
+    pub(crate) tenant: Tuple,
     /// Requests that write carry it in a header, which no foreign page can read or set.
     pub(crate) csrf_token: String,
 }
@@ -58,7 +69,7 @@ struct State {
 }
 
 struct Code {
-    scope: SessionScope,
+    grant: SessionGrant,
     expires: Timestamp,
 }
 
@@ -74,6 +85,8 @@ struct StoredSessions {
 #[derive(Serialize, Deserialize)]
 struct StoredSession {
     scope: SessionScope,
+    #[serde(default)]
+    tenant: Tuple,
     /// The value of `Host` that the browser used. The session is valid for no other.
     host: String,
     expires: Timestamp,
@@ -122,7 +135,7 @@ impl Sessions {
     ///
     /// # Errors
     /// `internal` when the operating system gives no random numbers.
-    pub(crate) fn code(&self, scope: SessionScope, now: Timestamp) -> Result<(String, Timestamp)> {
+    pub(crate) fn code(&self, grant: SessionGrant, now: Timestamp) -> Result<(String, Timestamp)> {
         let code = secret()?;
         let expires = now.plus(CODE_LIFETIME);
         let codes = &mut self.state.lock().codes;
@@ -132,14 +145,14 @@ impl Sessions {
         {
             codes.remove(&first);
         }
-        codes.insert(hash(&code), Code { scope, expires });
+        codes.insert(hash(&code), Code { grant, expires });
         Ok((code, expires))
     }
 
-    /// The scope of a code, which is used up by this.
-    pub(crate) fn redeem(&self, code: &str, now: Timestamp) -> Option<SessionScope> {
+    /// What a code signs in to. It is used up by this.
+    pub(crate) fn redeem(&self, code: &str, now: Timestamp) -> Option<SessionGrant> {
         let code = self.state.lock().codes.remove(&hash(code))?;
-        (code.expires > now).then_some(code.scope)
+        (code.expires > now).then_some(code.grant)
     }
 
     /// Starts a session for a browser that uses the server under the name `host`, and returns its secret.
@@ -148,7 +161,7 @@ impl Sessions {
     /// `internal` without random numbers, `unavailable` when the file cannot be written.
     pub(crate) fn open(
         &self,
-        scope: SessionScope,
+        grant: SessionGrant,
         host: &str,
         now: Timestamp,
         lifetime: Span,
@@ -162,7 +175,9 @@ impl Sessions {
         {
             sessions.remove(&first);
         }
-        let session = StoredSession { scope, host: host.to_ascii_lowercase(), expires: now.plus(lifetime) };
+        let SessionGrant { scope, tenant } = grant;
+        let (host, expires) = (host.to_ascii_lowercase(), now.plus(lifetime));
+        let session = StoredSession { scope, tenant, host, expires };
         sessions.insert(hash(&secret), session);
         save(&self.path, &state.stored)?;
         Ok(secret)
@@ -173,8 +188,11 @@ impl Sessions {
         // Looked up by its hash: how long that takes reveals nothing about the secret.
         let state = self.state.lock();
         let stored = state.stored.sessions.get(&hash(secret))?;
-        (stored.expires > now && stored.host.eq_ignore_ascii_case(host))
-            .then(|| Session { scope: stored.scope, csrf_token: csrf_token(secret) })
+        (stored.expires > now && stored.host.eq_ignore_ascii_case(host)).then(|| Session {
+            scope: stored.scope,
+            tenant: stored.tenant.clone(),
+            csrf_token: csrf_token(secret),
+        })
     }
 
     /// Ends a session.
@@ -246,23 +264,27 @@ mod tests {
         (folder, sessions)
     }
 
+    fn grant(scope: SessionScope) -> SessionGrant {
+        SessionGrant { scope, tenant: Tuple::new([("user", "ann")]).unwrap() }
+    }
+
     #[test]
     fn a_code_works_once_and_for_a_minute() {
         let (_folder, sessions) = sessions();
-        let (code, expires) = sessions.code(SessionScope::Person, NOW).unwrap();
+        let (code, expires) = sessions.code(grant(SessionScope::Person), NOW).unwrap();
         assert_eq!(expires, NOW.plus(Span::MINUTE));
         assert_eq!(sessions.redeem("", NOW), None);
         assert_eq!(sessions.redeem(&code[1..], NOW), None);
-        assert_eq!(sessions.redeem(&code, NOW), Some(SessionScope::Person));
+        assert_eq!(sessions.redeem(&code, NOW), Some(grant(SessionScope::Person)));
         assert_eq!(sessions.redeem(&code, NOW), None);
-        let (late, expires) = sessions.code(SessionScope::ReadOnly, NOW).unwrap();
+        let (late, expires) = sessions.code(grant(SessionScope::ReadOnly), NOW).unwrap();
         assert_eq!(sessions.redeem(&late, expires), None);
     }
 
     #[test]
     fn a_session_is_bound_to_its_host_and_ends() {
         let (folder, sessions) = sessions();
-        let secret = sessions.open(SessionScope::Full, "LocalHost:9977", NOW, Span::HOUR).unwrap();
+        let secret = sessions.open(grant(SessionScope::Full), "LocalHost:9977", NOW, Span::HOUR).unwrap();
         let find = |host, now| sessions.find(&secret, host, now).map(|session| session.scope);
         assert_eq!(find("localhost:9977", NOW), Some(SessionScope::Full));
         assert_eq!(find(HOST, NOW), None);
@@ -278,12 +300,13 @@ mod tests {
     fn sessions_survive_a_restart_and_the_file_has_no_secret() {
         let (folder, sessions) = sessions();
         sessions.set_address(HOST.parse().unwrap());
-        let secret = sessions.open(SessionScope::Person, HOST, NOW, Span::HOUR).unwrap();
+        let secret = sessions.open(grant(SessionScope::Person), HOST, NOW, Span::HOUR).unwrap();
         let found = sessions.find(&secret, HOST, NOW).unwrap();
         let path = folder.path().join("sessions.json");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&secret) && !text.contains(&found.csrf_token), "{text}");
+        assert_eq!(found.tenant.to_string(), "user=ann");
         let again = Sessions::load(path.clone());
         assert_eq!(again.find(&secret, HOST, NOW), Some(found));
         assert_eq!(again.address(NOW), Some(HOST.parse().unwrap()));
@@ -297,11 +320,11 @@ mod tests {
         let (_folder, sessions) = sessions();
         let at = |second: usize| NOW.plus(Span(second as i64));
         let codes: Vec<String> =
-            (0..=MAX_CODES).map(|n| sessions.code(SessionScope::Person, at(n)).unwrap().0).collect();
+            (0..=MAX_CODES).map(|n| sessions.code(grant(SessionScope::Person), at(n)).unwrap().0).collect();
         assert_eq!(sessions.redeem(&codes[0], NOW), None);
-        assert_eq!(sessions.redeem(&codes[1], NOW), Some(SessionScope::Person));
+        assert_eq!(sessions.redeem(&codes[1], NOW), Some(grant(SessionScope::Person)));
         let secrets: Vec<String> = (0..=MAX_SESSIONS)
-            .map(|n| sessions.open(SessionScope::Person, HOST, at(n), Span::HOUR).unwrap())
+            .map(|n| sessions.open(grant(SessionScope::Person), HOST, at(n), Span::HOUR).unwrap())
             .collect();
         assert_eq!(sessions.find(&secrets[0], HOST, NOW), None);
         assert!(sessions.find(&secrets[1], HOST, NOW).is_some());

@@ -9,9 +9,12 @@ here=$PWD/tests/conformance place=$PWD/target/conformance/assistants
 bin=$(realpath "${BIN:-target/release}")
 mkdir -p "$place"
 if [ ! -e "$place/node_modules/.bin/claude" ] || [ ! -e "$place/node_modules/.bin/codex" ]; then
-    # The binaries come as packages for each platform; scripts are not run.
+    # The binaries come as packages for each platform; scripts of packages are not run, except the one that puts the binary
+    # of Claude Code in its place.
     npm install --prefix "$place" --ignore-scripts --no-audit --no-fund --loglevel=error \
         "@anthropic-ai/claude-code@${CLAUDE_CODE_VERSION:-latest}" "@openai/codex@${CODEX_VERSION:-latest}" >/dev/null
+    placing=$place/node_modules/@anthropic-ai/claude-code/install.cjs
+    [ ! -e "$placing" ] || node "$placing"
 fi
 
 if [ -z "${ALONE:-}" ] && unshare --user --map-root-user --net true 2>/dev/null; then

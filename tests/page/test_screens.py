@@ -94,7 +94,7 @@ def test_reduced_motion_and_a_read_only_session(reading):
     watched = reading.open("--read-only", reduced_motion="reduce")
     page = watched.page
     ready(page)
-    assert page.inner_text(".badge") == "read-only"
+    assert page.locator(".badge:visible").all_inner_texts() == ["read-only"]
     page.goto(reading.path(NOTE))
     ready(page)
     assert page.locator("button", has_text="Edit").count() == 0

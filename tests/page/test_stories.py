@@ -1,11 +1,26 @@
 """What a person does on the page, and what becomes of it in the memory."""
 
+import http.server
 import os
 import random
+import threading
 import time
 
 import pytest
-from conftest import ready
+from conftest import Browser, World, ready
+
+
+class EmptyPage(http.server.BaseHTTPRequestHandler):
+    """A page of another program on this machine."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!DOCTYPE html><title>Other</title>")
+
+    def log_message(self, *given):
+        pass
 
 
 def test_a_note_is_found_understood_and_confirmed(browser):
@@ -174,6 +189,8 @@ def test_agents_run_pause_and_explain(browser):
     page.goto(browser.path("/agents"))
     ready(page)
     assert page.locator("tbody tr").count() == 7
+    costs = page.locator("thead th").all_inner_texts().index("Cost today")
+    assert page.locator(f"tbody td:nth-child({costs + 1})").all_inner_texts() == ["$0.00"] * 7
     page.click("a >> text=separator")
     page.wait_for_url("**/agents/separator")
     ready(page)
@@ -284,6 +301,36 @@ def test_clusters_collapse_when_they_are_far_away(reading):
         return [graph.layer.count, sum, graph.nodes.length, graph.layer.cell > 0];
     }""")
     assert groups[0] < groups[2] == groups[1] and groups[3], groups
+    few = page.evaluate("""() => {
+        const { graph } = document.querySelector('graph-screen');
+        graph.painter.limits = { ...graph.painter.limits, groups: 14 };
+        graph.paint();
+        return [graph.layer.countIn(graph.box()), graph.layer.members.reduce((sum, number) => sum + number, 0)];
+    }""")
+    assert 0 < few[0] <= 14 and few[1] == groups[1], few
+
+
+def test_a_large_graph_shows_its_first_notes_until_all_are_laid_out(reading):
+    page = reading.open().page
+    held = []
+
+    def answer(route):
+        if "limit=10000" in route.request.url:
+            held.append(route)
+        else:
+            # As if the memory had more notes than are laid out at once.
+            route.continue_(url=route.request.url.replace("limit=2000", "limit=5"))
+
+    page.route("**/v1/view?*", answer)
+    page.goto(reading.path("/graph?limit=10000"))
+    page.wait_for_selector(".graph-rest >> text=more notes")
+    page.wait_for_selector(".graph-list button")
+    count = "() => document.querySelector('graph-screen').graph.nodes.length"
+    assert page.evaluate(count) == 5
+    held[0].continue_()
+    page.wait_for_function("() => !document.querySelector('.graph-rest')")
+    page.wait_for_function("() => document.querySelector('graph-screen').graph.nodes.length > 5")
+    assert page.locator(".graph-canvas").count() == 1
 
 
 def test_clicking_at_random_finds_no_error(browser):
@@ -319,3 +366,88 @@ def test_clicking_at_random_finds_no_error(browser):
             page.goto(browser.path("/"))
     # A context with a navigation under way does not always close.
     page.goto("about:blank")
+
+
+def test_a_session_shows_the_notes_of_one_tenant(chromium):
+    world = World()
+    for user, title in [("ann", "Harbour crane"), ("bob", "Lighthouse lamp")]:
+        world.run("--tenant", f"user={user}", "insert", "--key", f"{user}/note", "--title", title, "--body", "It turns at night.")
+    world.start()
+    browser = Browser(chromium, world)
+    try:
+        watched = browser.open("--tenant", "user=ann")
+        page = watched.page
+        assert page.inner_text(".brand").split() == ["poc-memory", "user=ann"]
+        page.goto(browser.path("/search?q=what+turns+at+night"))
+        page.wait_for_selector(".hit")
+        assert page.locator(".hit h2").all_inner_texts() == ["Harbour crane"]
+        command = page.inner_text(".command code")
+        assert command == "poc-memory --tenant 'user=ann' retrieve 'what turns at night'"
+        page.locator(".hit h2 a").click()
+        page.wait_for_url("**/notes/ann/note")
+        ready(page)
+        page.keyboard.press("e")
+        page.fill("textarea[name=body]", "It turns **slowly**.")
+        page.click("dialog button.primary")
+        page.wait_for_selector(".prose strong")
+        assert "slowly" in world.json("--tenant", "user=ann", "get", "ann/note")["body"]
+        # A change of this tenant from elsewhere reaches the open page.
+        world.run("--tenant", "user=ann", "insert", "--key", "ann/note", "--update", "--title", "Harbour crane", "--body", "It was sold.")
+        page.wait_for_selector(".state-line >> text=changed elsewhere")
+        watched.expected = ("status of 404",)
+        page.goto(browser.path("/notes/bob/note"))
+        assert page.inner_text("h1") == "No such note"
+        watched.check()
+    finally:
+        browser.close()
+        world.close()
+
+
+def test_a_read_only_store_is_marked_on_every_screen(chromium):
+    world = World()
+    for number in range(6):
+        world.run("insert", "--key", f"note-{number}", "--title", f"Harbour {number}", "--body", "Ships at anchor")
+    log = world.home / "store" / "log" / "00000000000000000001.log"
+    damaged = bytearray(log.read_bytes())
+    damaged[2000] ^= 0x10
+    log.write_bytes(damaged)
+    world.start()
+    browser = Browser(chromium, world)
+    try:
+        page = browser.open().page
+        for path in ["/", "/search", "/notes/note-5", "/agents", "/graph", "/health"]:
+            page.goto(browser.path(path))
+            page.wait_for_selector(".badge.bad >> text=store is read-only")
+            assert page.get_attribute(".badge.bad", "title").startswith("read-only: log segment")
+    finally:
+        browser.close()
+        world.close()
+
+
+def test_a_page_of_an_allowed_origin_reads_and_writes_with_a_token(chromium):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), EmptyPage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        origin = f"http://127.0.0.1:{server.server_port}"
+        world = World()
+        try:
+            (world.home / "config.toml").write_text(f'[rest]\nenabled = true\naddress = "127.0.0.1:0"\nallowed-origins = ["{origin}"]\n')
+            world.start()
+            rest = world.json("daemon", "status")["rest"]
+            token = (world.home / "token").read_text().strip()
+            context = chromium.new_context()
+            page = context.new_page()
+            ask = """async ([url, token, body]) => {
+                const answer = await fetch(url, { method: body ? "POST" : "GET", body: body && JSON.stringify(body),
+                    headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) } }).catch((error) => error);
+                return answer instanceof Error ? "refused" : [answer.status, (await answer.json()).key, answer.headers.get("etag")];
+            }"""
+            page.goto(origin)
+            assert page.evaluate(ask, [f"{rest}/v1/insert", token, {"key": "a/crane", "title": "Crane"}]) == [201, "a/crane", '"1"']
+            assert page.evaluate(ask, [f"{rest}/v1/nodes/a/crane", token, None]) == [200, "a/crane", '"1"']
+            # The same server under another name is another origin.
+            page.goto(origin.replace("127.0.0.1", "localhost"))
+            assert page.evaluate(ask, [f"{rest}/v1/nodes/a/crane", token, None]) == "refused"
+            context.close()
+        finally:
+            world.close()
+            server.shutdown()

@@ -204,7 +204,9 @@ fn requests_are_counted() {
     http.send("GET /v1/stats", &[("Host", "evil.example")], b"");
     world.json(&["get", "x"]);
     let answered = http.call("GET /metrics", None);
-    assert_eq!(answered.status, 200);
+    assert_eq!((answered.status, answered.header("vary")), (200, Some("Accept")));
+    assert_eq!(answered.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(answered.body.contains("# TYPE poc_memory_op_calls_total counter\n"), "{}", answered.body);
     for line in [
         "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"ok\"} 1",
         "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"not_found\"} 1",

@@ -64,7 +64,14 @@ fn the_matrix_of_hosts_origins_tokens_and_routes() {
                         }
                     }
                     assert_eq!(answered.header("x-content-type-options"), Some("nosniff"), "{context}");
-                    assert!(!answered.head.to_lowercase().contains("access-control"), "{context}");
+                    // Scripts of a page read an answer only if its origin is allowed by name.
+                    let allowed = origin.filter(|origin| *origin == "https://page.example.org");
+                    assert_eq!(
+                        answered.header("access-control-allow-origin"),
+                        allowed.filter(|_| host_ok),
+                        "{context}"
+                    );
+                    assert_eq!(answered.header("access-control-allow-credentials"), None, "{context}");
                     assert!(!answered.body.contains(&http.full) && !answered.body.contains(&http.read));
                 }
             }
@@ -106,6 +113,30 @@ fn requests_from_foreign_pages_are_rejected() {
     }
     let bare = [("Host", http.address.as_str()), ("Authorization", &bearer)];
     assert_eq!(http.send("POST /v1/insert", &bare, b"").status, 415);
+}
+
+#[test]
+fn preflight_requests_of_allowed_origins_are_answered() {
+    let (_world, http) = world("allowed-origins = [\"https://Page.example.org\"]\n");
+    let preflight = |origin: &str| {
+        let headers = [
+            ("Host", http.address.as_str()),
+            ("Origin", origin),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Access-Control-Request-Method", "POST"),
+            ("Access-Control-Request-Headers", "authorization,content-type"),
+        ];
+        http.send("OPTIONS /v1/insert", &headers, b"")
+    };
+    let answered = preflight("https://page.example.org");
+    assert_eq!(answered.status, 200, "{answered:?}");
+    assert_eq!(answered.header("access-control-allow-origin"), Some("https://page.example.org"));
+    assert!(answered.header("access-control-allow-methods").unwrap().contains("POST"), "{answered:?}");
+    let headers = answered.header("access-control-allow-headers").unwrap();
+    assert!(headers.contains("authorization") && headers.contains("content-type"), "{answered:?}");
+    assert_eq!(preflight("https://other.example.org").status, 403);
+    let (_world, http) = world("");
+    assert!(!http.call("GET /v1/stats", None).head.to_lowercase().contains("access-control"));
 }
 
 #[test]

@@ -57,6 +57,8 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ),
         ("GET /v1/nodes/btree", None, vec!["get", "btree"]),
         ("GET /v1/nodes/a%2Fjournal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
+        ("GET /v1/nodes/a/journal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
+        ("GET /v1/nodes/a/journal/backlinks", None, vec!["backlinks", "a/journal"]),
         ("GET /v1/nodes/nothing-like-it", None, vec!["get", "nothing-like-it"]),
         (
             "POST /v1/link",

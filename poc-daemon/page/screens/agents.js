@@ -1,7 +1,7 @@
 // The agents, and one of them in detail.
 
 import { mayDecide, mayWrite, path, read, write } from "../api.js";
-import { count, h, marked } from "../dom.js";
+import { count, dollars, h, marked } from "../dom.js";
 import { diff } from "../diff.js";
 import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
@@ -85,14 +85,15 @@ const list = ({ agents, problems, consolidation }) => [
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
   agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
     h("div", { class: "table" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["Agent", "State", "Schedule", "Next run", "Last run", "Backlog"].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ["Agent", "State", "Schedule", "Next run", "Last run", "Backlog", "Cost today"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, agents.map((agent) => h("tr", {},
         h("td", {}, h("a", { href: `/agents/${encodeURIComponent(agent.name)}` }, h("strong", {}, agent.name)),
           agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)), agent.error && h("p", { class: "problem" }, marked(agent.error))),
         h("td", {}, status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, marked(agent.paused))), h("td", {}, agent.schedule),
         h("td", {}, agent.next ? ago(agent.next) : "–"),
         h("td", {}, agent.last ? [ago(agent.last), " ", status(agent.last_status)] : "never"),
-        h("td", { class: "number" }, agent.stale ?? "–")))))),
+        h("td", { class: "number" }, agent.stale ?? "–"),
+        h("td", { class: "number", title: `${dollars(agent.usd_total)} in all` }, dollars(agent.usd_today))))))),
 ];
 
 function detail(screen, { definition, agent }, explained, runs) {
@@ -139,8 +140,8 @@ const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_a
     would ? "It would run now." : "It would not run now:"),
   obstacles.length > 0 && h("ul", { class: "rows" }, obstacles.map(({ reason, why }) => h("li", {}, h("span", { class: "tag" }, reason), marked(why)))),
   costs && h("p", { class: "quiet" }, `${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, model ${costs.models.map(({ name }) => name).join(", ")}`,
-    `; today $${costs.usd_today.toFixed(2)} of ${costs.max_usd_per_day ? `$${costs.max_usd_per_day}` : "no limit"}`,
-    `, all agents $${costs.usd_today_of_all.toFixed(2)} of $${costs.max_usd_per_day_of_all}.`),
+    `; today ${dollars(costs.usd_today)} of ${costs.max_usd_per_day ? `$${costs.max_usd_per_day}` : "no limit"}`,
+    `, all agents ${dollars(costs.usd_today_of_all)} of $${costs.max_usd_per_day_of_all}.`),
   failures > 0 && h("p", { class: "problem" }, `${count(failures, "failure")} in a row; it pauses after ${pause}.`),
 ];
 

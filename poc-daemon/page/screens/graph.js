@@ -15,6 +15,9 @@ const LIMITS = [500, 2000, 10000, 100000];
 const EDGES = 2;
 const MOST_EDGES = 100000;
 
+/** A layout of more notes takes seconds; so many are shown until it is there. */
+const AT_ONCE = 2000;
+
 /** Colours that differ in hue at the same lightness, for twelve groups; the others are grey. */
 const HUES = [255, 145, 30, 325, 195, 75, 285, 115, 0, 225, 55, 170];
 
@@ -44,11 +47,28 @@ class GraphScreen extends Screen {
   async load() {
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
     const pipeline = around ? `key:"${around.replaceAll('"', '""')}" | spread,max_hops=2,min_activation=0.001` : this.fields.get("pipeline");
-    const limit = this.fields.get("limit") ?? 2000;
-    const ask = (fields) => read("/v1/view", { pipeline, limit, max_edges: Math.min(MOST_EDGES, Math.max(20000, EDGES * limit)), ...fields });
-    const [view, now] = await Promise.all([ask({ at }), at && ask({}).catch(() => ({ nodes: [], edges: [] }))]);
-    if (at) this.compare(view, now);
-    return view;
+    const wanted = Number(this.fields.get("limit") ?? AT_ONCE);
+    const ask = async (limit) => {
+      const of = (time) => read("/v1/view", { pipeline, limit, plane: true, max_edges: Math.min(MOST_EDGES, Math.max(20000, EDGES * limit)), at: time });
+      const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [] }))]);
+      return { view, now };
+    };
+    const first = await ask(Math.min(wanted, AT_ONCE));
+    this.missing = Math.min(wanted, first.view.node_count) - first.view.nodes.length;
+    if (this.missing > 0) this.more(ask(wanted));
+    return first;
+  }
+
+  /** Shows all notes in the place of the first ones when they are there. */
+  async more(asked) {
+    try {
+      const all = await asked;
+      if (!this.isConnected) return;
+      this.missing = 0;
+      this.fill(this.show(all));
+    } catch (error) {
+      this.querySelector(".graph-rest")?.replaceChildren(`The other notes are not shown: ${error.message}`);
+    }
   }
 
   /** What has become of the notes of a past view. */
@@ -63,9 +83,10 @@ class GraphScreen extends Screen {
     this.edgesNow = now.edges.length;
   }
 
-  show(view) {
+  show({ view, now }) {
     this.view = view;
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
+    if (at) this.compare(view, now);
     this.label = `Graph of ${count(view.nodes.length, "note")}. The list has the same notes.`;
     this.tip = h("div", { class: "graph-tip", hidden: true });
     this.side = h("div", { class: "graph-side" });
@@ -82,7 +103,8 @@ class GraphScreen extends Screen {
     const hidden = (name) => this.fields.get(name) && h("input", { type: "hidden", name, value: this.fields.get(name) });
     const head = h("div", { class: "title" }, h("h1", {}, around ? ["Around ", h("bdi", {}, around)] : "Graph"),
       h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}` : ""}, ${count(view.edges.length, "link")}`,
-        at && [" as of ", minute(view.as_of.at)]),
+        at && [" as of ", minute(view.as_of.at)],
+        this.missing > 0 && h("span", { class: "graph-rest", role: "status" }, `. Laying out ${count(this.missing, "more note")}…`)),
       around && h("a", { href: "/graph" }, "The whole memory"),
       h("form", { class: "actions", action: "/graph" }, completing(field, { always: true }), hidden("at"), hidden("renderer"), limits, this.color, this.size));
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),

@@ -1,7 +1,7 @@
 // Whether everything works: the daemon, the indexes, the sizes, the agents' budgets.
 
 import { mayDecide, read } from "../api.js";
-import { count, h, marked } from "../dom.js";
+import { count, dollars, h, marked } from "../dom.js";
 import { Screen } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago, minute } from "../time.js";
@@ -69,13 +69,11 @@ const findings = ({ findings: all }) => h("section", { "aria-labelledby": "check
     h("span", { class: `status ${TONES[state]}` }, state), " ", h("strong", {}, check), " ", h("bdi", {}, marked(message)),
     hint && h("p", { class: "quiet" }, h("bdi", {}, marked(hint)))))));
 
-const money = (amount) => `$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
-
 const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table("Spent today", [
-  ["All agents", `${money(today)} of ${money(most)}`],
+  ["All agents", `${dollars(today)} of ${dollars(most)}`],
   ...spending.map(({ agent, runs, max_runs_per_day: runsMost, usd, max_usd_per_day: usdMost }) => [
     h("a", { href: `/agents/${encodeURIComponent(agent)}` }, agent),
-    `${runs}${runsMost ? ` of ${runsMost}` : ""} ${runs === 1 && !runsMost ? "run" : "runs"}, ${money(usd)}${usdMost ? ` of ${money(usdMost)}` : ""}`]),
+    `${runs}${runsMost ? ` of ${runsMost}` : ""} ${runs === 1 && !runsMost ? "run" : "runs"}, ${dollars(usd)}${usdMost ? ` of ${dollars(usdMost)}` : ""}`]),
 ]);
 
 const models = ({ models: all }) => table("Models", all.map(({ name, provider, missing, prices }) => [name,

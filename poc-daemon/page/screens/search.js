@@ -1,6 +1,6 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
-import { mayWrite, read, write } from "../api.js";
+import { mayWrite, program, quoted, read, write } from "../api.js";
 import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
 import { completing, isPipeline } from "../pipeline_field.js";
@@ -10,8 +10,8 @@ import { ago, day } from "../time.js";
 const SHOWN = 30;
 const EXPLAINED = 100;
 
-/** A pause in typing after which the search starts, in milliseconds. */
-const PAUSE = 60;
+/** A pause in typing after which the search starts, in milliseconds: shorter than between two keys, longer than for a repeated key. */
+const PAUSE = 20;
 
 /** What the shares of a score are called. The others have names that explain themselves. */
 const SIGNALS = { meaning: "meaning", words: "words", mention: "mention", shared: "shared name", link: "link", derived: "a fact of it",
@@ -101,15 +101,15 @@ function questionOf({ q, type, age, keyword, by }, typed) {
       if (!checked.sound) throw Object.assign(new Error("mistakes"), { mistakes: checked.problem });
       return read("/v1/pipeline", { pipeline }, signal);
     };
-    return { pipeline, filtered, command: `poc-memory search -p ${quoted(pipeline)}`, run };
+    return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run };
   }
   if (!q) {
     const pipeline = ["all", ...filters, "sort:timestamp"].join(" | ");
-    return { pipeline, filtered, command: `poc-memory search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: EXPLAINED }, signal) };
+    return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: EXPLAINED }, signal) };
   }
   const ranked = (signal, top_k) => read("/v1/search", { text: q, top_k, explain: true }, signal);
   if (!filtered) {
-    return { question: q, command: `poc-memory retrieve ${quoted(q)}`, run: (signal) => ranked(signal, SHOWN) };
+    return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, SHOWN) };
   }
   const pipeline = [`hybrid,k=256`, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
@@ -118,14 +118,11 @@ function questionOf({ q, type, age, keyword, by }, typed) {
     const byId = new Map(reasons.results.map((hit) => [hit.id, hit]));
     return { ...found, results: found.results.map((hit) => byId.get(hit.id) ?? hit) };
   };
-  return { question: q, filtered, command: `poc-memory search ${quoted(q)} -p ${quoted(pipeline)}`, run };
+  return { question: q, filtered, command: `${program} search ${quoted(q)} -p ${quoted(pipeline)}`, run };
 }
 
 /** A text as an argument of a stage. */
 const word = (text) => (/^[\w./-]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
-
-/** A text as a word of a shell. */
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function hitRow(hit, q, asked, most) {
   const led = hit.linked ?? hit.derived ?? hit.led_by;

@@ -1,7 +1,7 @@
 // What agents did since yesterday, what waits, what failed, and how large the memory is.
 
 import { mayDecide, read } from "../api.js";
-import { count, h, marked } from "../dom.js";
+import { count, dollars, h, marked } from "../dom.js";
 import { Screen, empty } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago, minute } from "../time.js";
@@ -39,7 +39,7 @@ class TodayScreen extends Screen {
         figure("Changes by agents", actions),
         figure("Waiting for you", waiting, null, waiting && "/review"),
         figure("Failures", failures.length, null, null, failures.length && "bad"),
-        figure("Cost", `$${night.cost.toFixed(night.cost && night.cost < 0.01 ? 4 : 2)}`)),
+        figure("Cost", dollars(night.cost))),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
         h("h2", { id: "waiting" }, "Waiting for your decision"),

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// Open the page in the browser: what the memory knows, what its agents did, and what waits for your decision
 ///
 /// Starts the daemon if none runs. The link signs one browser in, once and within a minute. With `--read-only` the
-/// browser may only read.
+/// browser may only read, and with `--tenant` it sees the notes of that tenant.
 #[derive(Debug, clap::Args)]
 pub(super) struct Page {
     /// Print the link instead of opening the browser
@@ -26,13 +26,15 @@ pub(super) struct Page {
 
 impl LocalCommand for Page {
     const NAME: &'static str = "page";
+    const TENANTS: bool = true;
     type Output = PageLink;
 
     fn run(self, session: &Session) -> Result<PageLink> {
         profile::must_exist(session)?;
         daemon::start_and_wait(session)?;
         let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
-        let link = client.call(Self::NAME, json!({ "read_only": self.read_only }), &|_| {})?;
+        let request = session.with_tenant(json!({ "read_only": self.read_only }))?;
+        let link = client.call(Self::NAME, request, &|_| {})?;
         let link: PageLink = serde_json::from_value(link)
             .map_err(|error| Error::internal(format!("the daemon's answer is not understood: {error}")))?;
         // Without a browser, the printed link is what the user needs.

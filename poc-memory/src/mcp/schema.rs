@@ -52,37 +52,14 @@ pub(super) fn strict(schema: Value) -> Map<String, Value> {
     schema
 }
 
-/// Changes for input and output: no unknown formats, and plain enums.
+/// Changes for input and output: no unknown formats.
 fn common(schema: Value) -> Value {
     each(schema, &|object| {
-        named_values(object);
         let own = |format: &Value| format.as_str().is_some_and(|format| OWN_FORMATS.contains(&format));
         if object.get("format").is_some_and(own) {
             object.shift_remove("format");
         }
     })
-}
-
-/// Turns a `oneOf` of described `const` values into one `enum` with one description, because not every client
-/// knows `const`.
-fn named_values(object: &mut Map<String, Value>) {
-    let Some(Value::Array(choices)) = object.get("oneOf") else { return };
-    let text = |choice: &Value, word: &str| choice.get(word).and_then(Value::as_str).map(str::to_owned);
-    let values: Option<Vec<String>> = choices.iter().map(|choice| text(choice, "const")).collect();
-    let Some(values) = values.filter(|values| !values.is_empty()) else { return };
-    let meanings = values.iter().zip(choices).map(|(value, choice)| match text(choice, "description") {
-        Some(meaning) => format!("`{value}`: {}", meaning.trim_end_matches('.')),
-        None => format!("`{value}`"),
-    });
-    let meanings = meanings.collect::<Vec<_>>().join("; ");
-    let about = object
-        .get("description")
-        .and_then(Value::as_str)
-        .map_or(meanings.clone(), |about| format!("{}. {meanings}", about.trim_end_matches('.')));
-    object.shift_remove("oneOf");
-    object.insert("type".into(), "string".into());
-    object.insert("enum".into(), values.into());
-    object.insert("description".into(), about.into());
 }
 
 /// Turns a list of types into an `anyOf` of schemas with one type each.

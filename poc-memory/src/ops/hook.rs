@@ -184,9 +184,10 @@ impl Hook {
         let is_known = |id, version| session.has(id, version);
         let relevant = session_context::relevant(memory, scope, prompt, &is_known)?;
         if relevant.notes.is_empty() {
-            return Ok(HookOutput::silent(match relevant.all_known {
-                true => "nothing new since the last call of this session".to_owned(),
-                false => format!("the gate says {}", relevant.verdict.name()),
+            return Ok(HookOutput::silent(match (relevant.all_known, relevant.is_repeated) {
+                (true, _) => "nothing new since the last call of this session".to_owned(),
+                (_, true) => "the same instruction was given before".to_owned(),
+                _ => format!("the gate says {}", relevant.verdict.name()),
             }));
         }
         let most = memory.config.hooks.prompt_chars;

@@ -5,6 +5,7 @@ use super::shared_log::SharedLogOutput;
 use poc_agent::model::{CancellationToken, ModelRegistry};
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
+use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::vault::VaultStatus;
@@ -50,11 +51,11 @@ pub trait Daemon: Sync {
     /// Its status.
     fn status(&self) -> DaemonStatus;
 
-    /// Makes a link that signs a browser in to the page, and starts to serve the page if it is not served yet.
+    /// Makes a link that signs a browser in to the notes of a tenant on the page, and starts to serve the page if it is not served yet.
     ///
     /// # Errors
     /// `unavailable` when the settings switch the page off or its address cannot be used.
-    fn page_link(&self, read_only: bool) -> Result<PageLink>;
+    fn page_link(&self, read_only: bool, tenant: &Tuple) -> Result<PageLink>;
 
     /// Makes it stop after finishing what runs. Returns immediately.
     fn stop(&self);

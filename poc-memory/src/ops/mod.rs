@@ -80,7 +80,7 @@ pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
 pub(crate) use hook::{Hook, HookEvent, HookOutput};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
-pub(crate) use json_schema::schema;
+pub use json_schema::schema;
 pub(crate) use key_prefix::keys_beginning_with;
 pub(crate) use measures::measures_table;
 pub use page::PageLink;

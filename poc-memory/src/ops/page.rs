@@ -6,7 +6,8 @@ use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Make a link that signs a browser in to the page. It works once and for one minute.
+/// Make a link that signs a browser in to the page. It works once and for one minute. The browser sees the notes of one
+/// tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
@@ -29,11 +30,10 @@ impl Op for Page {
     const NAME: &'static str = "page";
     const ACCESS: Access = Access::Person;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
     type Output = PageLink;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<PageLink> {
-        ctx.host.daemon()?.page_link(self.read_only)
+        ctx.host.daemon()?.page_link(self.read_only, ctx.memory.store.tuple())
     }
 
     fn show(link: &PageLink) -> String {

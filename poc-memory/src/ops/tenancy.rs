@@ -49,6 +49,23 @@ pub(super) fn name(tenant: &Tuple) -> Option<String> {
     (!tenant.is_default()).then(|| tenant.to_string())
 }
 
+/// Adds a tenant to the arguments of a caller that is bound to it. The default tenant is no argument.
+///
+/// # Errors
+/// `invalid_argument` with the field `tenant` when the arguments name a tenant themselves.
+pub fn bind(args: &mut Map<String, Value>, tenant: &Tuple) -> Result<()> {
+    if args.contains_key(FIELD) {
+        return Err(Error::invalid("this caller is bound to one tenant")
+            .hint("leave the tenant out")
+            .field(FIELD));
+    }
+    if !tenant.is_default() {
+        let pairs = tenant.pairs().map(|(key, value)| (key.to_owned(), value.into()));
+        args.insert(FIELD.to_owned(), Value::Object(pairs.collect()));
+    }
+    Ok(())
+}
+
 /// Parses texts of the form `key=value` into the argument.
 ///
 /// # Errors

@@ -37,6 +37,10 @@ pub(crate) struct ViewRequest {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
+    /// Leave out the positions in 3D, which take more than half the time
+    #[arg(long)]
+    #[serde(default)]
+    plane: bool,
 }
 
 /// The layout.
@@ -80,8 +84,9 @@ struct ViewNode {
     modified: Timestamp,
     /// In 2D: x, y.
     position: [f64; 2],
-    /// In 3D: x, y, z.
-    position_3d: [f64; 3],
+    /// In 3D: x, y, z; absent if they were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position_3d: Option<[f64; 3]>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -104,6 +109,7 @@ impl Op for ViewRequest {
         let bounds = LayoutLimits {
             notes: argument::count("limit", self.limit, ("view.limit", config.limit))?,
             edges: argument::count("max_edges", self.max_edges, ("view.max-edges", config.max_edges))?,
+            plane: self.plane,
         };
         argument::check_length(
             self.pipeline.iter().map(String::as_str),
@@ -145,7 +151,7 @@ impl Op for ViewRequest {
 
 fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Result<Vec<ViewNode>> {
     let view = reading.view();
-    let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: &[f64; 3]| {
+    let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: Option<&[f64; 3]>| {
         let id = view.id(ix).zip(view.state(ix));
         let (id, state) = id.ok_or_else(|| Error::internal("a note to draw is not there"))?;
         // A note deleted since the view was taken has no title any more.
@@ -164,11 +170,12 @@ fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Re
             weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
             degree: view.degree(ix),
             position: plane.map(|x| rounded(x, 1e3)),
-            position_3d: space.map(|x| rounded(x, 1e3)),
+            position_3d: space.map(|space| space.map(|x| rounded(x, 1e3))),
         })
     };
     let GraphLayout { nodes, communities, layout, .. } = drawing;
-    let all = nodes.iter().zip(communities).zip(layout.plane.iter().zip(&layout.space));
+    let space = layout.space.iter().map(Some).chain(std::iter::repeat(None));
+    let all = nodes.iter().zip(communities).zip(layout.plane.iter().zip(space));
     all.map(|((&ix, &community), (plane, space))| node(ix, community, plane, space)).collect()
 }
 

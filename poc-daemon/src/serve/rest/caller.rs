@@ -7,6 +7,7 @@ use crate::sessions::{Session, SessionScope};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
+use poc_graph::Tuple;
 use poc_memory::ops::{Access, Actor};
 use subtle::ConstantTimeEq;
 
@@ -14,12 +15,14 @@ use subtle::ConstantTimeEq;
 pub(super) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
 /// The sender of an accepted request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     /// `rest` or `page`.
     pub(super) surface: &'static str,
     pub(super) actor: Actor,
     pub(super) may_write: bool,
+    /// The tenant that a session is about; a program names the tenant in each request.
+    pub(super) tenant: Option<Tuple>,
 }
 
 /// The sender of a request for something with this access.
@@ -41,7 +44,7 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
     }
     let role = rest.tokens.check(headers, access)?;
     let actor = if role == TokenRole::Model { Actor::Model } else { Actor::Person };
-    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read })
+    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read, tenant: None })
 }
 
 fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller, HttpError> {
@@ -68,7 +71,8 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
         ));
     }
     let may_write = session.scope != SessionScope::ReadOnly;
-    Ok(Caller { surface: "page", actor: Actor::Person, may_write })
+    let tenant = Some(session.tenant.clone());
+    Ok(Caller { surface: "page", actor: Actor::Person, may_write, tenant })
 }
 
 /// Refuses a request that writes and does not carry the token of its session.

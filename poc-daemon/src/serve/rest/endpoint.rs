@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use poc_graph::error::Error;
 use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
-use poc_memory::ops::{Method, OpDef, Route};
+use poc_memory::ops::{Method, OpDef, Route, tenancy};
 use serde_json::Value;
 
 /// The fields in the path, or why they cannot be decoded.
@@ -67,6 +67,9 @@ impl Endpoint {
             }
             _ => false,
         };
+        if let (Some(tenant), Value::Object(args), true) = (&caller.tenant, &mut args, self.op.per_tenant) {
+            tenancy::bind(args, tenant)?;
+        }
         match self.call(rest, caller, args).await {
             Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
             Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {
@@ -96,7 +99,7 @@ impl Endpoint {
     /// Runs the op. When the client disconnects or the time is over, the op stops, unless it outlives its caller.
     async fn call(&self, rest: &RestContext, caller: Caller, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let Caller { surface, actor, may_write } = caller;
+        let Caller { surface, actor, may_write, .. } = caller;
         let origin = CallOrigin { surface, actor, may_write };
         let waiting = InterruptOnDrop(Interrupt::default());
         let running = call(rest.shared.clone(), origin, self.op, args, waiting.0.clone(), |_| {});

@@ -3,10 +3,11 @@
 use super::mcp::Mcp;
 use super::origin_guard::OriginGuard;
 use super::token::Tokens;
-use super::{RestContext, routes};
+use super::{RestContext, note_path, routes};
 use crate::shared::Shared;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use poc_graph::error::{Error, Result};
@@ -173,11 +174,13 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpSt
 async fn serve(shared: &Shared, stream: TcpStream, router: Router) {
     // Responses are written in one piece, so delaying small packets gains nothing.
     let _ = stream.set_nodelay(true);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request| router.call(note_path::encode_key(request)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.memory.config.rest.header_timeout.std())
         .max_buf_size(MAX_HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -9,10 +9,13 @@
 mod answer;
 mod body;
 mod caller;
+mod cors;
 mod docs;
 mod endpoint;
 mod listen;
 mod mcp;
+mod metrics_format;
+mod note_path;
 mod openapi;
 mod origin_guard;
 mod page;

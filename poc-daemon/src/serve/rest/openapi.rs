@@ -3,7 +3,7 @@
 mod schemas;
 
 use super::precondition;
-use super::service_resources::{SERVICE_RESOURCES, ServiceResource};
+use super::service_resources::{JSON, SERVICE_RESOURCES, ServiceResource};
 use poc_config::TenantSchema;
 use poc_graph::error::Error;
 use poc_memory::ops::tenancy;
@@ -80,7 +80,7 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
 }
 
 fn error_schema() -> Value {
-    schemars::schema_for!(Error).to_value()
+    ops::schema::<Error>().to_value()
 }
 
 fn insert(paths: &mut Map<String, Value>, path: &str, verb: &str, operation: Value) {
@@ -227,12 +227,15 @@ fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schem
 }
 
 fn resource_operation(resource: &ServiceResource) -> Value {
-    let ServiceResource { path, summary, media_type, is_public } = *resource;
+    let ServiceResource { path, summary, media_types, is_public } = *resource;
     let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
-    let schema =
-        if media_type == "application/json" { json!({"type": "object"}) } else { json!({"type": "string"}) };
+    let kind = |media_type| if media_type == JSON { "object" } else { "string" };
+    let content: Map<String, Value> = media_types
+        .iter()
+        .map(|media_type| ((*media_type).to_owned(), json!({"schema": {"type": kind(*media_type)}})))
+        .collect();
     let responses = json!({
-        "200": {"description": summary, "content": {media_type: {"schema": schema}}},
+        "200": {"description": summary, "content": content},
         "403": {"$ref": "#/components/responses/403"},
     });
     let operation = json!({"operationId": name, "summary": summary});

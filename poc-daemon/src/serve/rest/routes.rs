@@ -3,7 +3,7 @@
 use super::answer::{self, HttpError};
 use super::endpoint::{Endpoint, PathFields};
 use super::mcp::{self, Mcp};
-use super::{RestContext, page, service_routes};
+use super::{RestContext, cors, page, service_routes};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
@@ -78,9 +78,12 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         router = mcp::add(router, rest, mcp);
     }
     let rest = rest.clone();
-    Ok(router
-        .fallback(|request: Request| async move { HttpError::no_route(request.uri().path()) })
-        .layer(middleware::from_fn(move |request, next| guard(rest.clone(), request, next))))
+    router = router.fallback(|request: Request| async move { HttpError::no_route(request.uri().path()) });
+    if let Some(cors) = cors::layer(rest.config()) {
+        // Inside of the guard, which has checked host and origin.
+        router = router.layer(cors);
+    }
+    Ok(router.layer(middleware::from_fn(move |request, next| guard(rest.clone(), request, next))))
 }
 
 /// The middleware of all routes: guards the request, counts the response and adds its headers.

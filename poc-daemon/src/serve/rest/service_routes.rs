@@ -1,12 +1,13 @@
 //! Serves the resources beside the ops: health, metrics, and the OpenAPI document as JSON and as HTML.
 
 use super::answer::{self, HttpError};
-use super::service_resources::{DOCS, HEALTH, METRICS, OPENAPI};
+use super::metrics_format::MetricsFormat;
+use super::service_resources::{DOCS, HEALTH, HTML, JSON, METRICS, OPENAPI};
 use super::{RestContext, caller, docs, openapi};
 use crate::serve::call;
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::header::{CONTENT_SECURITY_POLICY, VARY};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -24,8 +25,8 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>, served: &[(&OpDef, Ro
     router
         .route(HEALTH.path, health(rest))
         .route(METRICS.path, metrics(rest))
-        .route(OPENAPI.path, get_only(move |_| ready(answer::text(OPENAPI.media_type, json.clone()))))
-        .route(DOCS.path, get_only(move |_| ready(restrict(answer::text(DOCS.media_type, html.clone())))))
+        .route(OPENAPI.path, get_only(move |_| ready(answer::text(JSON, json.clone()))))
+        .route(DOCS.path, get_only(move |_| ready(restrict(answer::text(HTML, html.clone())))))
 }
 
 /// Lets the page use its own styles and nothing else: no script, nothing from other servers.
@@ -55,7 +56,7 @@ fn health(rest: &Arc<RestContext>) -> MethodRouter {
     })
 }
 
-/// `GET /metrics` needs a token that may read.
+/// `GET /metrics` needs a token that may read. `Accept` chooses the format.
 fn metrics(rest: &Arc<RestContext>) -> MethodRouter {
     let rest = rest.clone();
     get_only(move |request: Request| {
@@ -72,7 +73,10 @@ async fn read_metrics(rest: &RestContext, head: &Parts) -> Result<Response, Http
         .run(move || shared.metrics.text(&shared.memory, &shared.catalog.load()));
     let text =
         reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
-    Ok(answer::text(METRICS.media_type, text))
+    let format = MetricsFormat::of(&head.headers);
+    let mut response = answer::text(format.media_type(), format.text(text));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    Ok(response)
 }
 
 /// A path that answers `GET` and no other method.

@@ -15,6 +15,8 @@ pub struct LayoutLimits {
     pub notes: usize,
     /// Edges.
     pub edges: usize,
+    /// Whether positions in three dimensions are left out.
+    pub plane: bool,
 }
 
 /// A layout of the graph.
@@ -79,7 +81,7 @@ pub fn lay_out(
             vec![None; nodes.len()]
         }
     };
-    let layout = view.layout(&nodes);
+    let layout = if bounds.plane { view.plane_layout(&nodes) } else { view.layout(&nodes) };
     // An interrupted layout is not finished.
     interrupt::check()?;
     Ok(GraphLayout { layout, nodes, communities, edges, matched, edge_count, degraded })

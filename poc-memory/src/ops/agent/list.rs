@@ -4,8 +4,8 @@ use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
 use poc_agent::ledger::{AgentState, PendingRerun};
-use poc_agent::schedule::local_zone;
-use poc_agent::{CatalogEntry, ledger, scheduler, slot_planner, tenant_rotation};
+use poc_agent::schedule::{day, local_zone};
+use poc_agent::{CatalogEntry, Definition, ledger, scheduler, slot_planner, tenant_rotation};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -63,6 +63,11 @@ pub(super) struct AgentRow {
     pub(super) rerun: Option<String>,
     /// Notes of all tenants that it would process now.
     pub(super) stale: Option<usize>,
+    /// US dollars that its runs of today cost, with what running calls may cost. The day is that of the machine, or of
+    /// the agent's own time zone.
+    pub(super) usd_today: f64,
+    /// US dollars that all its runs cost, as far as known.
+    pub(super) usd_total: f64,
     /// Its model.
     pub(super) model: Option<String>,
     /// What keeps it from running, in one line.
@@ -205,10 +210,23 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
         rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),
         paused: paused.map(|paused| paused.line(name)),
         stale,
+        usd_today: spent_today(memory, definition, &state).1,
+        usd_total: state.totals().cost,
         error: first.or_else(missing),
         model,
         errors: entry.errors.clone(),
     })
+}
+
+/// Number of runs that an agent began today, and their cost in US dollars. The day is that of the machine, or of the
+/// agent's own time zone.
+pub(in crate::ops) fn spent_today(
+    memory: &Memory,
+    definition: Option<&Definition>,
+    state: &AgentState,
+) -> (u32, f64) {
+    let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
+    day(memory.now(), zone).map_or((0, 0.0), |(start, end)| state.spent(start, end))
 }
 
 /// A sentence about a failed run that will be repeated.

@@ -28,6 +28,7 @@ pub(crate) use explain::AgentExplain;
 pub(crate) use history::AgentHistory;
 pub(crate) use inspect::AgentInspect;
 pub(crate) use list::AgentList;
+pub(in crate::ops) use list::spent_today;
 pub(crate) use new::AgentNew;
 pub(crate) use pause::AgentPause;
 pub(crate) use reject::AgentReject;

@@ -1,11 +1,10 @@
 //! `daemon check`
 
 use super::tail;
-use crate::ops::agent::AgentCheck;
+use crate::ops::agent::{AgentCheck, spent_today};
 use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
 use crate::ops::{Access, Ctx, Op, Route, plural};
 use poc_agent::ledger;
-use poc_agent::schedule::{day, local_zone};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::freshness;
 use schemars::JsonSchema;
@@ -136,15 +135,13 @@ impl Op for DaemonCheck {
     }
 }
 
-/// What each agent spent today. The day is that of the machine, or of the agent's own time zone.
+/// What each agent spent today.
 fn spending(ctx: &Ctx<'_>) -> Result<Vec<AgentSpending>> {
     let catalog = ctx.host.catalog()?;
     let mut rows = Vec::new();
     for agent in ledger::agents(ctx.memory)? {
         let definition = catalog.agents.get(&agent).and_then(|entry| entry.definition.as_deref());
-        let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
-        let Some((start, end)) = day(ctx.memory.now(), zone) else { continue };
-        let (runs, usd) = ledger::state(ctx.memory, &agent)?.spent(start, end);
+        let (runs, usd) = spent_today(ctx.memory, definition, &ledger::state(ctx.memory, &agent)?);
         if runs > 0 || usd > 0.0 {
             let budget = definition.map(|definition| definition.budget);
             rows.push(AgentSpending {

@@ -22,6 +22,11 @@ fn view_returns_positions_and_edges() {
     assert_eq!((&answer["node_count"], &answer["past"]), (&json!(3), &Value::Null));
     assert_eq!(answer["graph_version"], answer["as_of"]["seq"]);
 
+    let plane = json(&memory, "view --plane");
+    for (node, both) in plane["nodes"].as_array().unwrap().iter().zip(answer["nodes"].as_array().unwrap()) {
+        assert_eq!((&node["position"], &node["position_3d"]), (&both["position"], &Value::Null));
+    }
+
     let all = json(&memory, "view -p 'all | sort:created asc' -p state:superseded");
     assert_eq!(keys(&all), ["journal"]);
     let both = json(&memory, "view -p 'match:journal | state:superseded'");

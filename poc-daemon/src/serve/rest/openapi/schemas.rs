@@ -21,9 +21,7 @@ impl Schemas {
     /// Adds a schema under a name.
     pub(super) fn add(&mut self, name: &str, schema: Value) {
         let schema = match schema {
-            Value::Object(fields) if fields.contains_key("$defs") => {
-                Value::Object(self.hoist(name, Value::Object(fields)))
-            }
+            schema @ Value::Object(_) => Value::Object(self.hoist(name, schema)),
             schema => schema,
         };
         self.components.insert(name.to_owned(), schema);

@@ -22,7 +22,7 @@ pub(super) const PATH: &str = "/page/";
 pub(super) const STYLES: &[&str] = &["base.css", "parts.css", "screens.css"];
 
 /// The modules that every screen imports. They are loaded in parallel instead of one after the other.
-pub(super) const SHARED_MODULES: &[&str] = &["api.js", "dom.js", "frame.js", "time.js"];
+pub(super) const SHARED_MODULES: &[&str] = &["api.js", "dom.js", "frame.js", "live.js", "time.js"];
 
 /// The names of the files in the folder `page/` of this package, with their contents.
 macro_rules! files {
@@ -41,6 +41,7 @@ const FILES: &[(&str, &[u8])] = files![
     "graph_2d.js"
     "graph_canvas.js"
     "graph_gl.js"
+    "graph_labels.js"
     "graph_layers.js"
     "icon.svg"
     "live.js"

@@ -1,5 +1,5 @@
-//! Tells open pages that the memory has changed, as server-sent events (the section of that name in the HTML standard).
-//! An event says only how far the memory is; what changed, the page asks the ops.
+//! Tells open pages that the memory has changed and whether the store takes writes, as server-sent events (the section of
+//! that name in the HTML standard). An event says only how far the memory is; what changed, the page asks the ops.
 
 use super::super::answer::HttpError;
 use super::super::{RestContext, caller};
@@ -11,6 +11,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper::body::Frame;
+use poc_graph::Tuple;
+use poc_notes::freshness;
+use serde_json::json;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,25 +38,34 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
         "/events",
         get(move |request: Request| async move {
             match caller::session(&rest, request.headers()) {
-                Some(_) => stream(&rest, request.headers()),
+                Some(session) => stream(&rest, request.headers(), session.tenant),
                 None => HttpError::unauthorized("this browser is not signed in").into_response(),
             }
         }),
     )
 }
 
-fn stream(rest: &Arc<RestContext>, headers: &HeaderMap) -> Response {
+fn stream(rest: &Arc<RestContext>, headers: &HeaderMap, tenant: Tuple) -> Response {
     let (events, waiting) = mpsc::channel(WAITING);
-    tokio::spawn(send(rest.clone(), headers.clone(), events));
+    tokio::spawn(send(rest.clone(), headers.clone(), tenant, events));
     ([(CONTENT_TYPE, "text/event-stream")], Body::new(Events(waiting))).into_response()
 }
 
 /// Sends events until the browser or the session has gone, or the daemon stops.
-async fn send(rest: Arc<RestContext>, headers: HeaderMap, events: mpsc::Sender<Bytes>) {
-    let mut known = None;
+async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events: mpsc::Sender<Bytes>) {
+    let store = rest.shared.memory.store.for_tenant(&tenant);
+    let (mut known, mut known_store) = (None, None);
     let mut quiet = 0;
     loop {
-        let seq = rest.shared.memory.store.view().seq;
+        let read_only = freshness::read_only(&rest.shared.memory);
+        if known_store.as_ref() != Some(&read_only) {
+            let event = format!("event: store\ndata: {}\n\n", json!({ "read_only": read_only }));
+            if events.send(event.into()).await.is_err() {
+                return;
+            }
+            known_store = Some(read_only);
+        }
+        let seq = store.view().seq;
         quiet = if known == Some(seq) { quiet + 1 } else { 0 };
         let event = match quiet {
             0 => Some(format!("event: change\ndata: {seq}\n\n")),

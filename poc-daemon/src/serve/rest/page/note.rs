@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
 use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
-use poc_memory::ops::{self, Actor};
+use poc_memory::ops::{self, Actor, tenancy};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -65,7 +65,11 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
     let waiting = InterruptOnDrop(Interrupt::default());
     let interrupt = waiting.0.clone();
-    call::call(rest.shared.clone(), origin, op, json!({ "node": node, "at": at }), interrupt, |_| {}).await
+    let mut args = json!({ "node": node, "at": at });
+    if let Value::Object(args) = &mut args {
+        tenancy::bind(args, &session.tenant)?;
+    }
+    call::call(rest.shared.clone(), origin, op, args, interrupt, |_| {}).await
 }
 
 /// What a browser without the script shows of a note.

@@ -46,15 +46,17 @@ pub(super) fn screen(
         SessionScope::Person => "person",
     };
     let profile = rest.shared.memory.paths.profile();
+    let tenant: Vec<String> = session.tenant.pairs().map(|(key, value)| format!("{key}={value}")).collect();
     let path = screen.paths.first().copied().unwrap_or_default();
     policy::document(html! {
         (DOCTYPE)
-        html lang="en" data-scope=(scope) data-csrf=(session.csrf_token) {
+        html lang="en" data-scope=(scope) data-csrf=(session.csrf_token) data-profile=(profile) data-tenant=(tenant.join("\n")) {
             (head(title, Some(&script)))
             body {
                 a.skip href="#content" { "Skip to content" }
                 header.bar {
-                    a.brand href="/" { "poc-memory" @if profile != "default" { span.profile { (profile) } } }
+                    a.brand href="/" { "poc-memory" @if profile != "default" { span.profile { (profile) } }
+                        @for pair in &tenant { span.profile { bdi { (pair) } } } }
                     nav aria-label="Screens" {
                         @for item in SCREENS {
                             @let item_path = item.paths.first().copied().unwrap_or_default();

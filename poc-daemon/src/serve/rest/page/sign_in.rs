@@ -4,7 +4,7 @@ use super::super::answer::HttpError;
 use super::super::token::TokenRole;
 use super::super::{RestContext, body, caller, session_cookie};
 use super::{assets, policy, shell};
-use crate::sessions::SessionScope;
+use crate::sessions::{SessionGrant, SessionScope};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request};
@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{DOCTYPE, html};
+use poc_graph::Tuple;
 use poc_graph::error::Result;
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
 /// Starts the session of a link.
 fn redeem(rest: &RestContext, headers: &HeaderMap, code: &str) -> Result<Response> {
     match rest.shared.sessions.redeem(code, rest.shared.memory.now()) {
-        Some(scope) => start(rest, headers, scope),
+        Some(grant) => start(rest, headers, grant),
         None => Ok(ask(headers, Some("This link was used already, or is older than a minute."))),
     }
 }
@@ -82,7 +83,7 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
         }
         Err(_) => return Ok(ask(&head.headers, Some("This is not a token of this memory."))),
     };
-    Ok(start(rest, &head.headers, scope)?)
+    Ok(start(rest, &head.headers, SessionGrant { scope, tenant: Tuple::default() })?)
 }
 
 /// Ends a session.
@@ -111,10 +112,10 @@ async fn form_field(rest: &RestContext, body: &mut Body, name: &str) -> Result<S
 
 /// Starts a session and leads to the first screen. A redirect would not do: after a link in another program, the
 /// browser takes the redirected request for one of a foreign page, and sends no cookie.
-fn start(rest: &RestContext, headers: &HeaderMap, scope: SessionScope) -> Result<Response> {
+fn start(rest: &RestContext, headers: &HeaderMap, grant: SessionGrant) -> Result<Response> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let lifetime = rest.shared.memory.config.page.session_lifetime;
-    let secret = rest.shared.sessions.open(scope, host, rest.shared.memory.now(), lifetime)?;
+    let secret = rest.shared.sessions.open(grant, host, rest.shared.memory.now(), lifetime)?;
     let cookie = session_cookie::set(rest, headers, &secret, lifetime)?;
     let mut response = policy::document(html! {
         (DOCTYPE)

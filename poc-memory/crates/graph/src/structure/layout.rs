@@ -37,15 +37,25 @@ impl View {
     /// Lays out the subgraph of these nodes; each node is given once. The result depends neither on the
     /// rest of the graph nor on the order of the nodes.
     pub fn layout(&self, nodes: &[Ix]) -> Layout {
+        let (parts, back) = self.components_of(nodes);
+        Layout { plane: arranged(&parts, &back), space: arranged(&parts, &back) }
+    }
+
+    /// Like [`View::layout`], in two dimensions alone, which takes less than half the time. `space` is empty.
+    pub fn plane_layout(&self, nodes: &[Ix]) -> Layout {
+        let (parts, back) = self.components_of(nodes);
+        Layout { plane: arranged(&parts, &back), space: Vec::new() }
+    }
+
+    /// The components of the subgraph of these nodes, and the place of each node among the given ones by id.
+    fn components_of(&self, nodes: &[Ix]) -> (Vec<Part>, Vec<usize>) {
         let mut order: Vec<(Option<NodeId>, usize)> =
             nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
         order.sort_unstable();
         let ordered: Vec<Ix> = order.iter().filter_map(|&(_, place)| nodes.get(place).copied()).collect();
         let ties = Adjacency::among(self, &ordered);
         let ids: Vec<Option<NodeId>> = order.iter().map(|&(id, _)| id).collect();
-        let parts = parts(&ties, &ids);
-        let back: Vec<usize> = order.iter().map(|&(_, given)| given).collect();
-        Layout { plane: arranged(&parts, &back), space: arranged(&parts, &back) }
+        (parts(&ties, &ids), order.iter().map(|&(_, given)| given).collect())
     }
 }
 
@@ -273,6 +283,7 @@ mod tests {
             prop_assert!(layout.plane.iter().flatten().chain(layout.space.iter().flatten()).all(|x| x.is_finite()));
             prop_assert!(nearest(&layout.plane) > 1e-3, "{}", nearest(&layout.plane));
             let shuffled = view.layout(&order);
+            prop_assert_eq!(&view.plane_layout(&sorted).plane, &layout.plane);
             for (place, &ix) in order.iter().enumerate() {
                 prop_assert_eq!(shuffled.plane[place], layout.plane[ix as usize]);
                 prop_assert_eq!(shuffled.space[place], layout.space[ix as usize]);

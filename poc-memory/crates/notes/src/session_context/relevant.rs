@@ -6,7 +6,8 @@ use crate::known_note::{self, Exclusions, GateQuery, GateResult};
 use crate::{Memory, parts};
 use poc_config::HookGate;
 use poc_graph::error::Result;
-use poc_graph::{Node, NodeId, Visibility};
+use poc_graph::{Node, NodeId, NodeType, Visibility};
+use poc_index::MentionIndex;
 use poc_rank::gate::Verdict;
 
 /// A hit is shown beside the best one if it has at least this share of the score of the first.
@@ -25,6 +26,8 @@ pub struct Relevant {
     pub notes: Vec<ContextNote>,
     /// Whether the gate let notes pass, and `is_known` accepted all of them.
     pub all_known: bool,
+    /// Whether the prompt is an instruction that was given before, and the gate let its earlier turn pass.
+    pub is_repeated: bool,
 }
 
 /// Finds notes on a prompt with the gate of `query` and the settings `[hooks]`. Leaves out notes of which `is_known`
@@ -55,8 +58,13 @@ pub fn relevant(
         HookGate::Strong => Verdict::Strong,
         HookGate::Weak => Verdict::Weak,
     };
-    let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false };
-    let Some(best) = best.filter(|_| verdict >= least) else { return Ok(relevant) };
+    let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
+    let passes = |best: &Node| verdict >= least || verdict == Verdict::Weak && is_named(memory, &text, best);
+    let Some(best) = best.filter(passes) else { return Ok(relevant) };
+    if repeats(&best, prompt) {
+        relevant.is_repeated = true;
+        return Ok(relevant);
+    }
     let first = found.first().map_or(0.0, |hit| hit.score);
     let mut chosen = vec![(best.id, found.iter().find(|hit| hit.id == best.id).and_then(|hit| hit.near))];
     chosen.extend(
@@ -79,6 +87,28 @@ pub fn relevant(
     }
     relevant.all_known &= relevant.notes.is_empty();
     Ok(relevant)
+}
+
+/// Whether a prompt names an identifier with a number, such as `INC-4021`, and a note has it and all other numbers of the
+/// prompt. The gate is less sure of such a note if the prompt says much besides.
+fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
+    let known = MentionIndex::folded_words(&note.text());
+    let mut numbers = MentionIndex::names_and_numbers(prompt)
+        .into_iter()
+        .filter(|word| word.chars().any(|c| c.is_ascii_digit()))
+        .peekable();
+    numbers.peek().is_some()
+        && numbers.all(|number| known.contains(&number))
+        && memory.text.query_terms(prompt).nodes_with_names().any(|id| id == note.id)
+}
+
+/// Whether a note is the turn of a session that began with the same words, and these are no question. Who gives an
+/// instruction again wants it done again; what came of it before is not what they lack.
+fn repeats(note: &Node, prompt: &str) -> bool {
+    const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
+    note.node_type.0 == NodeType::EPISODIC
+        && !prompt.contains(QUESTION_MARKS)
+        && note.title.trim().to_lowercase() == prompt.trim().to_lowercase()
 }
 
 /// The part of a prompt that is looked up.

@@ -83,6 +83,50 @@ fn the_gate_of_query_decides_whether_a_prompt_gets_notes() {
 }
 
 #[test]
+fn an_identifier_leads_to_its_note_where_the_gate_is_not_sure() {
+    let mut config = Config::defaults().unwrap();
+    config.hooks.gate = HookGate::Strong;
+    let memory = TestMemory::with(config);
+    note(&memory, "cause", "EQX-4021 came from this: the certificate had expired.", &[OWN], |_| {});
+    for number in 0..20 {
+        note(
+            &memory,
+            &number.to_string(),
+            &format!("EQX-{} is closed, see the log", 100 + number),
+            &[OWN],
+            |_| {},
+        );
+    }
+    let keys = |prompt: &str| {
+        let found = relevant(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        found.notes.into_iter().map(|note| note.node.key).collect::<Vec<_>>()
+    };
+    let asked = "EQX-4021 is back since this morning, does somebody remember what happened the last time?";
+    assert_eq!(keys(asked).first().map(String::as_str), Some("cause"));
+    assert!(!keys(&asked.replace("4021", "4022")).contains(&"cause".to_owned()));
+    assert!(keys("is something back since this morning?").is_empty());
+}
+
+#[test]
+fn an_instruction_that_was_given_before_gets_no_notes_but_a_question_does() {
+    let memory = memory(HookScope::Person);
+    for (key, title, answer) in [("0", "run the tests", "All pass."), ("1", "which port is free?", "7443.")] {
+        note(&memory, key, &format!("User: {title}\n\nClaude: {answer}"), &[OWN], |draft| {
+            draft.title = Some(title.into());
+            draft.node_type = Some("episodic".into());
+        });
+    }
+    let found = |prompt| {
+        let found = relevant(&memory, session(&[]), prompt, &|_, _| false).unwrap();
+        (found.notes.len(), found.is_repeated)
+    };
+    assert_eq!(found("Run the tests "), (0, true));
+    assert_eq!(found("which port is free?").1, false);
+    assert!(found("which port is free?").0 >= 1);
+    assert!(found("run the tests of the port, which pass?").0 >= 1);
+}
+
+#[test]
 fn of_a_long_note_the_passage_that_was_found_is_shown() {
     let memory = memory(HookScope::Person);
     let filler = "Nothing of interest happens in this sentence. ".repeat(120);

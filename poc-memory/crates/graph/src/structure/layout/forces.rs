@@ -21,6 +21,11 @@ const CROWD: usize = 200;
 
 const STEPS: usize = 80;
 
+/// A component with more nodes gets fewer steps in proportion, but at least [`FEWEST`]: its start positions are close to
+/// the final ones at the scale at which so many nodes can be seen.
+const LARGE: usize = 10_000;
+const FEWEST: usize = 16;
+
 /// The maximum move in the first step; it decreases linearly to 0.
 const FIRST_MOVE: f64 = 0.5;
 
@@ -34,11 +39,12 @@ pub(super) fn relax<const D: usize>(
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
     let degree = |node: usize| ties.row(node as u32).len() as f64;
-    for step in 0..STEPS {
+    let steps = (STEPS * LARGE / places.len().max(LARGE)).max(FEWEST);
+    for step in 0..steps {
         if interrupt::is_requested() {
             break;
         }
-        let most = FIRST_MOVE * (1.0 - step as f64 / STEPS as f64);
+        let most = FIRST_MOVE * (1.0 - step as f64 / steps as f64);
         let grid = Grid::of(places);
         let moves: Vec<[f64; D]> = places
             .iter()
