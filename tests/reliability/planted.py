@@ -14,6 +14,9 @@ VARIABLE = "PLANTED"
 # What breaks a law need not be reduced, nor remembered.
 QUICKLY = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true"}
 
+# With a bug, a test may go on for ever.
+LIMIT = 600.0
+
 
 def catch_planted_bugs(root: Path) -> dict:
     """Applies all patches in `planted/` to a copy, and runs the tests that the first lines of each name:
@@ -74,5 +77,5 @@ def passes(binaries: list, filters: list[str], bug: str) -> bool:
     for binary in binaries:
         names = binary.matching(filters)
         if names:
-            outcomes |= binary.run(names, os.environ | QUICKLY | {VARIABLE: bug})[0]
+            outcomes |= binary.run(names, os.environ | QUICKLY | {VARIABLE: bug}, limit=LIMIT)[0]
     return bool(outcomes) and "FAILED" not in outcomes.values()
