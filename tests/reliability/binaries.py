@@ -22,18 +22,24 @@ class TestBinary:
         """The tests whose names contain one of these parts."""
         return [name for name in self.tests if any(part in name for part in filters)]
 
-    def run(self, names: list[str], environment: dict[str, str], ignored: bool = False) -> tuple[dict[str, str], str]:
-        """Runs tests. Returns the outcome of each, and what was printed."""
+    def run(
+        self, names: list[str], environment: dict[str, str], ignored: bool = False, limit: float | None = None
+    ) -> tuple[dict[str, str], str]:
+        """Runs tests, at most for so many seconds. Returns the outcome of each, and what was printed."""
         options = ["--include-ignored"] if ignored else []
-        ran = subprocess.run(
-            [str(self.path), "--exact", *names, *options],
-            cwd=self.package,
-            env=environment | {"CARGO_MANIFEST_DIR": str(self.package)},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        try:
+            ran = subprocess.run(
+                [str(self.path), "--exact", *names, *options],
+                cwd=self.package,
+                env=environment | {"CARGO_MANIFEST_DIR": str(self.package)},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired:
+            return {name: "FAILED" for name in names}, "the tests did not end in time"
         outcomes = dict(TEST.findall(ran.stdout))
         if ran.returncode != 0 and "FAILED" not in outcomes.values():
             # It ended before it had printed all outcomes.
