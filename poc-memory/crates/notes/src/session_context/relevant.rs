@@ -59,7 +59,7 @@ pub fn relevant(
         HookGate::Weak => Verdict::Weak,
     };
     let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
-    let passes = |best: &Node| verdict >= least || verdict == Verdict::Weak && is_named(memory, &text, best);
+    let passes = |best: &Node| verdict >= least || is_named(memory, &text, best);
     let Some(best) = best.filter(passes) else { return Ok(relevant) };
     if repeats(&best, prompt) {
         relevant.is_repeated = true;
