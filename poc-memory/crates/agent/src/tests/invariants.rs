@@ -387,7 +387,7 @@ impl Rules<'_> {
         let cut_off = run.left_out > 0 || run.actions.iter().any(is_cut);
         for (id, node) in &then.nodes {
             let visited = seen(after, id) != seen(then, id);
-            let due = answered && selected.contains(id) && read.nodes.get(id).is_some_and(whole);
+            let due = answered && selected.contains(id) && read.nodes.get(id).is_some_and(in_text);
             refuse(
                 visited == due || (!visited && cut_off),
                 format!("`{}`: visited {visited}, due {due}, {:?}", node.key, run.status),

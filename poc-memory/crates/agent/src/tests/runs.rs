@@ -248,7 +248,7 @@ fn a_very_long_note_does_not_crowd_out_the_others() {
     let run = world.run(&definition, &model);
     assert_eq!(
         (run.status, run.selected.len(), run.visited.len()),
-        (Status::Noop, 4, 2),
+        (Status::Noop, 4, 4),
         "{:?}",
         run.message
     );

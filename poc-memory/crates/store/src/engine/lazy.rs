@@ -7,12 +7,13 @@ use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long opening an engine again waits for calls that still use the failed one.
+/// How long opening an engine again waits for calls that still use the failed one, and then for that one to close.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where an engine comes from.
@@ -23,6 +24,10 @@ pub(crate) trait EngineSource: Send + Sync {
     /// Makes an engine with the same records that needs nothing from the disk. `why` says why the other one cannot be
     /// used.
     fn substitute(&self, why: &str) -> Result<CurrentEngine>;
+
+    /// Deletes the files of an engine that did not close and holds their lock, so that [`EngineSource::open`] makes new
+    /// ones from the log. Fails if the log is not whole or the disk has no room for them.
+    fn discard(&self) -> Result<()>;
 }
 
 /// The engine that calls go to.
@@ -40,6 +45,8 @@ pub(crate) struct OpenedEngine {
     /// `None` only while it is exchanged.
     current: RwLock<Option<CurrentEngine>>,
     source: Option<Arc<dyn EngineSource>>,
+    /// Whether an engine that the disk has failed did not close: its files stay locked.
+    is_abandoned: AtomicBool,
     /// The views of its records, if they were asked for; taken by the open that asked.
     pub(crate) views: Mutex<Option<Views>>,
     /// Messages for people about what was repaired.
@@ -52,6 +59,7 @@ impl OpenedEngine {
         OpenedEngine {
             current: RwLock::new(Some(current)),
             source,
+            is_abandoned: AtomicBool::new(false),
             views: Mutex::new(None),
             notes: Vec::new(),
         }
@@ -77,8 +85,13 @@ impl OpenedEngine {
             return Ok(());
         }
         // It locks its files while it is open.
-        *current = None;
-        let opened = watchdog::catch_panic(|| source.open());
+        if current.take().is_some_and(|failed| !close(failed)) {
+            self.is_abandoned.store(true, Ordering::SeqCst);
+        }
+        let opened = match self.is_abandoned.load(Ordering::SeqCst) {
+            true => Err(Error::unavailable("the engine that the disk has failed does not close")),
+            false => watchdog::catch_panic(|| source.open()),
+        };
         let (engine, result) = match opened {
             Ok(engine) => (CurrentEngine { engine, substitutes: None, _copy: None }, Ok(())),
             Err(error) => (source.substitute(&error.message)?, Err(error)),
@@ -94,11 +107,35 @@ impl OpenedEngine {
             return self.reopen_if_failed();
         }
         // Reads go on meanwhile.
+        if self.is_abandoned.load(Ordering::SeqCst) {
+            source.discard()?;
+        }
         let engine = watchdog::catch_panic(|| source.open())?;
+        self.is_abandoned.store(false, Ordering::SeqCst);
         let replaced = self.current.write().replace(CurrentEngine { engine, substitutes: None, _copy: None });
         drop(replaced);
         Ok(())
     }
+}
+
+impl Drop for OpenedEngine {
+    fn drop(&mut self) {
+        if let Some(current) = self.current.get_mut().take().filter(|current| current.engine.has_failed()) {
+            close(current);
+        }
+    }
+}
+
+/// Closes an engine that the disk has failed, and returns whether it has closed. sled may wait for a write that was lost
+/// and never end, so this happens on a thread of its own.
+fn close(failed: CurrentEngine) -> bool {
+    let (sender, closed) = mpsc::channel();
+    let closing = watchdog::spawn("close-records", move || {
+        drop(failed);
+        // Whoever waited may be gone.
+        let _ = sender.send(());
+    });
+    closing.is_ok() && closed.recv_timeout(PATIENCE).is_ok()
 }
 
 impl OpenedEngine {
@@ -259,5 +296,97 @@ impl Engine for LazyEngine {
 
     fn flush(&self) -> Result<()> {
         self.with(|engine| engine.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::memory::MemoryEngine;
+
+    /// An engine that the disk has failed, and that does not close before `gate` is opened.
+    struct StuckEngine {
+        gate: Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl Drop for StuckEngine {
+        fn drop(&mut self) {
+            let _ = self.gate.lock().recv();
+        }
+    }
+
+    impl Engine for StuckEngine {
+        fn get(&self, _: &[u8]) -> Result<Option<Vec<u8>>> {
+            Err(Error::unavailable("the disk has failed"))
+        }
+
+        fn scan(&self, _: &[u8], _: &mut Visitor) -> Result<()> {
+            Err(Error::unavailable("the disk has failed"))
+        }
+
+        fn apply(&self, _: Cow<'_, [Put]>, _: Mark) -> Result<()> {
+            Err(Error::unavailable("the disk has failed"))
+        }
+
+        fn mark(&self) -> Result<Mark> {
+            Ok(Mark::default())
+        }
+
+        fn has_failed(&self) -> bool {
+            true
+        }
+
+        fn size(&self) -> Result<u64> {
+            Ok(0)
+        }
+
+        fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A source whose files are locked until they are discarded.
+    #[derive(Default)]
+    struct LockedFiles {
+        are_discarded: AtomicBool,
+    }
+
+    fn engine_with(value: &str) -> Arc<dyn Engine> {
+        let engine = MemoryEngine::default();
+        let puts = vec![(b"key".to_vec(), Some(value.as_bytes().to_vec()))];
+        engine.apply(puts.into(), Mark::default()).unwrap();
+        Arc::new(engine)
+    }
+
+    impl EngineSource for LockedFiles {
+        fn open(&self) -> Result<Arc<dyn Engine>> {
+            assert!(self.are_discarded.load(Ordering::SeqCst), "the files are locked");
+            Ok(engine_with("rebuilt"))
+        }
+
+        fn substitute(&self, why: &str) -> Result<CurrentEngine> {
+            Ok(CurrentEngine { engine: engine_with("copy"), substitutes: Some(why.into()), _copy: None })
+        }
+
+        fn discard(&self) -> Result<()> {
+            self.are_discarded.store(true, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_engine_that_does_not_close_is_replaced() {
+        let (open_gate, gate) = mpsc::channel();
+        let stuck = Arc::new(StuckEngine { gate: Mutex::new(gate) });
+        let current = CurrentEngine { engine: stuck, substitutes: None, _copy: None };
+        let engine = LazyEngine::default();
+        let opened = OpenedEngine::new(current, Some(Arc::new(LockedFiles::default())));
+        assert!(engine.0.set(Ok(opened)).is_ok());
+        let read = || engine.get(b"key").unwrap().map(|value| String::from_utf8(value).unwrap());
+        assert_eq!(read().as_deref(), Some("copy"));
+        assert!(engine.substituted().is_some_and(|why| why.contains("does not close")));
+        engine.restore().unwrap();
+        assert_eq!((read().as_deref(), engine.substituted()), (Some("rebuilt"), None));
+        open_gate.send(()).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 use super::read_only::SalvagedRecords;
 use crate::catch_up;
+use crate::disk;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
 use crate::engine::{Engine, EngineError};
@@ -102,5 +103,17 @@ impl EngineSource for RecordFolder {
             .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.patience))
             .or_else(|_| SalvagedRecords::in_memory(&self.log, last))?;
         Ok(CurrentEngine { substitutes: Some(why.to_owned()), ..copied.into_current() })
+    }
+
+    fn discard(&self) -> Result<()> {
+        let failed = |source| EngineError::Directory { directory: self.folder.clone(), source };
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        self.log.verify()?;
+        // The room of the old files is free only when the process ends.
+        disk::check_room(&self.folder, self.log.bytes(), 0).map_err(EngineError::NoRoom)?;
+        std::fs::remove_dir_all(&self.folder).map_err(failed)?;
+        Ok(())
     }
 }

@@ -128,14 +128,15 @@ impl SharedLog for MemoryLogWriter {
     }
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
-        let is_silent = *self.is_silent.lock();
+        // It may become silent while this waits.
+        let is_silent = || *self.is_silent.lock();
         let mut contents = self.log.contents.lock();
         self.log.grown.wait_while_for(
             &mut contents,
-            |contents| is_silent || contents.records.len() as u64 <= after,
+            |contents| is_silent() || contents.records.len() as u64 <= after,
             timeout.min(WAIT),
         );
-        Ok(if is_silent { after } else { contents.records.len() as u64 })
+        Ok(if is_silent() { after } else { contents.records.len() as u64 })
     }
 
     fn lease(&self, _: Duration) -> Result<bool> {
