@@ -240,6 +240,8 @@ const SESSION: &[&[&str]] = &[
     &["consolidate", "--dry-run"],
     &["consolidate"],
     &["consolidate"],
+    &["doctor", "quarantine", "restore", "nothing"],
+    &["verify"],
     &["stats"],
 ];
 

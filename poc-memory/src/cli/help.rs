@@ -130,7 +130,7 @@ const GROUPS: &[Group] = &[
     Group {
         heading: "Agents, profiles and settings",
         everyday: &["agent", "profile"],
-        others: &["daemon", "config", "embed"],
+        others: &["daemon", "config", "embed", "store"],
     },
 ];
 

@@ -76,7 +76,7 @@ fn location(settings: &StoreConfig) -> Result<poc_postgres::LogLocation> {
 #[cfg(not(feature = "postgres"))]
 fn log_of(_: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
     Err(Error::config("this program was built without the feature `postgres`")
-        .hint("leave `log` in `[store]` empty, or build with `--features postgres`")
+        .hint("leave `log` in `[store]` empty, or build the program with the feature `postgres`")
         .field("store.log"))
 }
 
