@@ -388,6 +388,8 @@ impl Names {
             Value::Number(_)
                 if [
                     "seq",
+                    // Their numbers are those of transactions.
+                    "changes",
                     "graph_version",
                     // The layout depends on ids.
                     "position",
