@@ -102,7 +102,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             saved,
             compacted,
             verified,
-            told,
+            notifications_sent,
             notified,
             served,
             connections,
@@ -128,7 +128,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(saved)
             .and(compacted)
             .and(verified)
-            .and(told)
+            .and(notifications_sent)
             .and(notified)
             .and(served)
             .and(connections)
