@@ -269,11 +269,13 @@ fn with_many_passages() -> World {
 
 /// The number of calls of `search` with an outcome on the socket and over REST.
 fn searches(http: &Http, outcome: &str) -> usize {
+    sum(http, "poc_memory_op_calls_total{op=\"search\"", &format!("outcome=\"{outcome}\""))
+}
+
+/// The sum of the metrics whose line starts and contains.
+fn sum(http: &Http, start: &str, contained: &str) -> usize {
     let metrics = http.call("GET /metrics", None).body;
-    let is = |line: &&str| {
-        line.starts_with("poc_memory_op_calls_total{op=\"search\"")
-            && line.contains(&format!("outcome=\"{outcome}\""))
-    };
+    let is = |line: &&str| line.starts_with(start) && line.contains(contained);
     metrics.lines().filter(is).map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
 }
 
@@ -281,13 +283,15 @@ fn searches(http: &Http, outcome: &str) -> usize {
 fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
     let mut world = with_many_passages();
     let http = Http::of(&world);
-    let until = |stopped: usize| {
+    let until = |satisfied: &dyn Fn() -> bool| {
         let deadline = Instant::now() + WAIT_LIMIT;
-        while searches(&http, "unavailable") < stopped {
+        while !satisfied() {
             assert!(Instant::now() < deadline, "{}", http.call("GET /metrics", None).body);
             std::thread::sleep(Duration::from_millis(50));
         }
     };
+    let stopped = |count: usize| until(&|| searches(&http, "unavailable") >= count);
+    let started = || until(&|| sum(&http, "poc_memory_op_calls_in_progress{op=\"search\"", "") > 0);
     let line = format!("GET /v1/pipeline?pipeline={}", LONG.replace(',', "%2C").replace('=', "%3D"));
     // A client over REST that leaves.
     let mut stream = http.connect();
@@ -297,15 +301,15 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
         http.address, http.full
     )
     .unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    started();
     drop(stream);
-    until(1);
+    stopped(1);
     // A client on the socket that is killed.
     let mut asking = world.command("poc-memory").args(["search", "-p", LONG]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    started();
     asking.kill().unwrap();
     asking.wait().unwrap();
-    until(2);
+    stopped(2);
     assert_eq!(searches(&http, "ok"), 0);
     // The daemon stops while a question is in progress.
     let asking = world
@@ -314,7 +318,7 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    started();
     world.stop_daemon();
     let said = asking.wait_with_output().unwrap();
     let error: Value = serde_json::from_slice(&said.stderr).unwrap();

@@ -2,19 +2,11 @@
 
 use crate::support::mock_model::{Answer, MockModel, RecordedRequest};
 use crate::support::{WAIT_LIMIT, World};
-use std::time::{Duration, Instant};
 
 /// Waits until the server got a request that satisfies a condition.
 #[track_caller]
 fn until(server: &MockModel, satisfied: impl Fn(&RecordedRequest) -> bool) -> RecordedRequest {
-    let deadline = Instant::now() + WAIT_LIMIT;
-    loop {
-        if let Some(request) = server.requests().into_iter().find(&satisfied) {
-            return request;
-        }
-        assert!(Instant::now() < deadline, "{:#?}", server.requests());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    server.wait_for(WAIT_LIMIT, satisfied).unwrap_or_else(|| panic!("{:#?}", server.requests()))
 }
 
 /// The first answer is an error, which must not end the notifications.

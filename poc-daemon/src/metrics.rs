@@ -24,9 +24,9 @@ struct CallLabels {
     outcome: &'static str,
 }
 
-/// Labels of the histogram of durations.
+/// Labels of the histogram of durations and of the gauge of calls in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DurationLabels {
+struct OpLabels {
     op: &'static str,
     surface: &'static str,
 }
@@ -46,7 +46,8 @@ struct ReloadLabels {
 pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<CallLabels, Counter>,
-    seconds: Family<DurationLabels, Histogram>,
+    in_progress: Family<OpLabels, Gauge>,
+    seconds: Family<OpLabels, Histogram>,
     rest: Family<StatusLabels, Counter>,
     reloads: Family<ReloadLabels, Counter>,
     gauges: Mutex<Gauges>,
@@ -71,13 +72,15 @@ impl Metrics {
     pub(crate) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("poc_memory");
         let calls = Family::<CallLabels, Counter>::default();
+        let in_progress = Family::<OpLabels, Gauge>::default();
         // From 0.1 ms (a lookup) to 30 s (the run of an agent), two buckets per factor of ten.
-        let seconds = Family::<DurationLabels, Histogram>::new_with_constructor(|| {
+        let seconds = Family::<OpLabels, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.0001, 10_f64.sqrt(), 12))
         });
         let rest = Family::<StatusLabels, Counter>::default();
         let (reloads, gauges) = (Family::<ReloadLabels, Counter>::default(), Gauges::default());
         registry.register("op_calls", "Calls of ops by outcome", calls.clone());
+        registry.register("op_calls_in_progress", "Calls of ops that have not ended", in_progress.clone());
         registry.register("op_seconds", "Duration of ops in seconds", seconds.clone());
         registry.register("rest_answers", "Answers of REST by status", rest.clone());
         registry.register("nodes", "Live notes", gauges.nodes.clone());
@@ -95,11 +98,16 @@ impl Metrics {
         }
         registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
         gauges.agents.register(&mut registry);
-        Metrics { registry, calls, seconds, rest, reloads, gauges: Mutex::new(gauges) }
+        Metrics { registry, calls, in_progress, seconds, rest, reloads, gauges: Mutex::new(gauges) }
+    }
+
+    /// Counts a call that begins. [`Metrics::count_call_end`] must follow.
+    pub(crate) fn count_call_start(&self, op: &'static str, surface: &'static str) {
+        self.in_progress.get_or_create(&OpLabels { op, surface }).inc();
     }
 
     /// Counts a call that has ended.
-    pub(crate) fn count_call(
+    pub(crate) fn count_call_end(
         &self,
         op: &'static str,
         surface: &'static str,
@@ -107,7 +115,8 @@ impl Metrics {
         duration: Duration,
     ) {
         self.calls.get_or_create(&CallLabels { op, surface, outcome }).inc();
-        self.seconds.get_or_create(&DurationLabels { op, surface }).observe(duration.as_secs_f64());
+        self.in_progress.get_or_create(&OpLabels { op, surface }).dec();
+        self.seconds.get_or_create(&OpLabels { op, surface }).observe(duration.as_secs_f64());
     }
 
     /// Counts an answer of REST, including answers to requests that never reached an op.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A request that the server received.
@@ -122,6 +122,8 @@ pub struct MockModel {
 
 struct Shared {
     asked: Mutex<Vec<RecordedRequest>>,
+    /// Signalled for each request.
+    arrived: Condvar,
     /// One sender for each answer that is held back. Dropping them ends the hanging connections.
     held: Mutex<Vec<Sender<()>>>,
     stopped: AtomicBool,
@@ -143,6 +145,7 @@ impl MockModel {
         let address = listener.local_addr().unwrap_or_else(|error| panic!("no address: {error}"));
         let shared = Arc::new(Shared {
             asked: Mutex::default(),
+            arrived: Condvar::new(),
             held: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
@@ -169,6 +172,22 @@ impl MockModel {
         lock(&self.shared.asked).clone()
     }
 
+    /// Waits until a request satisfies a condition, at most `limit`.
+    pub fn wait_for(
+        &self,
+        limit: Duration,
+        satisfied: impl Fn(&RecordedRequest) -> bool,
+    ) -> Option<RecordedRequest> {
+        let asked = lock(&self.shared.asked);
+        let missing = |asked: &mut Vec<RecordedRequest>| !asked.iter().any(&satisfied);
+        let (asked, _) = self
+            .shared
+            .arrived
+            .wait_timeout_while(asked, limit, missing)
+            .unwrap_or_else(PoisonError::into_inner);
+        asked.iter().find(|request| satisfied(request)).cloned()
+    }
+
     /// Sends all answers that are held back.
     pub fn release(&self) {
         for held in lock(&self.shared.held).drain(..) {
@@ -191,6 +210,7 @@ impl Shared {
         let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
         let Some(asked) = read(&stream) else { return };
         lock(&self.asked).push(asked.clone());
+        self.arrived.notify_all();
         let answer = lock(answer)(&asked);
         let _ = self.answer(stream, answer);
     }

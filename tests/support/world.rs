@@ -95,7 +95,7 @@ impl World {
     pub(crate) fn with_clock() -> Option<World> {
         let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
         let library = |folder: &&str| Path::new(folder).join("faketime/libfaketimeMT.so.1");
-        let library = folders.iter().map(|folder| library(&folder)).find(|library| library.exists())?;
+        let library = folders.iter().map(library).find(|library| library.exists())?;
         let mut world = World::new();
         let file = world.write("clock", "+0");
         let variables = [

@@ -62,6 +62,7 @@ pub(super) fn run(
 ) -> Result<Value> {
     let started = Instant::now();
     let CallOrigin { surface, actor, may_write } = origin;
+    shared.metrics.count_call_start(op.name, surface);
     let changed = shared.memory_in_effect();
     let memory = changed.as_ref().unwrap_or(&shared.memory);
     let ctx = Ctx { memory, host: shared, actor, may_write, progress };
@@ -74,7 +75,7 @@ pub(super) fn run(
         Err(failed(op))
     });
     let outcome = result.as_ref().map_or_else(|error| error.code.name(), |_| "ok");
-    shared.metrics.count_call(op.name, surface, outcome, started.elapsed());
+    shared.metrics.count_call_end(op.name, surface, outcome, started.elapsed());
     result
 }
 
