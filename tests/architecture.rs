@@ -108,6 +108,24 @@ fn names_of_public_types_are_unique() {
 }
 
 /// ARCHITECTURE.md names the test modules that hold each invariant, as in "store: `past`".
+/// A package contains only files of the folder of its crate. Tests may read the guides, which they check.
+#[test]
+fn compiled_files_are_below_the_folder_of_their_crate() {
+    let crates = CRATES.iter().map(|(name, _)| format!("poc-memory/crates/{name}"));
+    for folder in crates.chain(["poc-memory".into(), "poc-daemon".into()]) {
+        for file in rust_files(&root().join(&folder).join("src")) {
+            let text = fs::read_to_string(&file).unwrap();
+            let parts = text.split("include_str!(\"").chain(text.split("include_bytes!(\""));
+            for path in parts.filter_map(|part| part.split_once('"').map(|(path, _)| path)) {
+                let below = file.strip_prefix(root().join(&folder)).unwrap().components().count() - 1;
+                let climbs = path.split('/').take_while(|part| *part == "..").count();
+                let is_guide = path.contains("../docs/");
+                assert!(is_guide || climbs <= below, "{} includes {path}", file.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn test_modules_in_the_architecture_exist() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();

@@ -35,6 +35,7 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
 
 fn start(arguments: &Arguments) -> Result<()> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
+    paths.must_exist()?;
     let config = Config::load(&paths.config_file())?;
     paths.create()?;
     let runtime = pools::runtime(&config)

@@ -2,7 +2,6 @@
 
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
-use super::profile;
 use super::session::Session;
 use poc_config::Config;
 use poc_config::files;
@@ -50,7 +49,7 @@ impl LocalCommand for ConfigSet {
     type Output = ConfigSetOutput;
 
     fn run(self, session: &Session) -> Result<ConfigSetOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         let file = session.paths.config_file();
         let name = file.display().to_string();
         let before = match std::fs::read_to_string(&file) {

@@ -65,7 +65,7 @@ const NEXT: &[(&str, &str)] = &[
     ("poc-memory search WORDS", "find them"),
     ("poc-memory agent run linker --dry-run", "see what an agent would do, before it does"),
     ("poc-memory agent list", "the seven bundled agents"),
-    ("poc-daemon", "let the agents run on time"),
+    ("poc-memory daemon start", "let the agents run on time"),
     ("poc-memory --help", "everything else"),
 ];
 

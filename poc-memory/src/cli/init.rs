@@ -87,7 +87,7 @@ impl LocalCommand for Init {
         }
         text.push_str(&format!(
             "\nEdit agents and prompts under {}; a running daemon picks changes up.\n\
-             Next: `poc-memory import FOLDER` takes in notes, `poc-daemon` runs the agents on time.\n",
+             Next: `poc-memory import FOLDER` takes in notes, `poc-memory daemon start` runs the agents on time.\n",
             made.folder.display()
         ));
         text

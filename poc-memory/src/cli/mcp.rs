@@ -14,6 +14,7 @@ use poc_config::{Config, TenantSchema, ToolSet};
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -45,13 +46,16 @@ impl LocalCommand for McpServe {
             .build()
             .map_err(|error| failed(&error))?;
         let ended = runtime.block_on(async {
-            let service =
-                Server::new(Arc::new(caller)).serve(stdio()).await.map_err(|error| error.to_string())?;
-            service.waiting().await.map_err(|error| error.to_string())
+            match Server::new(Arc::new(caller)).serve(stdio()).await {
+                Ok(service) => service.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
+                // The client left before it said anything.
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            }
         });
         // A pending read of standard input must not delay the exit.
         runtime.shutdown_background();
-        ended.map(|_| McpServeOutput {}).map_err(|error| failed(&error))
+        ended.map(|()| McpServeOutput {}).map_err(|error| failed(&error))
     }
 
     fn show(_: &McpServeOutput) -> String {

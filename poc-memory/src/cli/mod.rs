@@ -150,7 +150,7 @@ fn connect(session: &Session, op: &OpDef) -> Result<Connection> {
         Err(error) => return connect_running(session, error),
     };
     if !op.creates_profile {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
     }
     // Warns about a new profile, because its name may be mistyped.
     if !session.paths.exists() && !session.globals.json {

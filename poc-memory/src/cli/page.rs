@@ -2,7 +2,6 @@
 
 use super::daemon;
 use super::local::LocalCommand;
-use super::profile;
 use super::session::Session;
 use crate::dispatch;
 use crate::ops::PageLink;
@@ -30,7 +29,7 @@ impl LocalCommand for Page {
     type Output = PageLink;
 
     fn run(self, session: &Session) -> Result<PageLink> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         daemon::start_and_wait(session)?;
         let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
         let request = session.with_tenant(json!({ "read_only": self.read_only }))?;

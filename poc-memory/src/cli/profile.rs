@@ -6,7 +6,6 @@ use crate::dispatch::InProcess;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
-use poc_graph::similar;
 use poc_store::Store;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -111,9 +110,7 @@ impl LocalCommand for ProfileShow {
             Some(name) => current.of_profile(name)?,
             None => current.clone(),
         };
-        if !paths.exists() {
-            return Err(unknown(current, paths.profile())?);
-        }
+        paths.must_exist()?;
         Ok(ProfileOutput::of(&paths, current))
     }
 
@@ -157,20 +154,4 @@ impl LocalCommand for ProfileCreate {
     fn show(profile: &ProfileOutput) -> String {
         format!("made the profile `{}` with an empty store in {}\n", profile.name, profile.store.display())
     }
-}
-
-/// The error for an unknown profile.
-pub(super) fn unknown(paths: &Paths, name: &str) -> Result<Error> {
-    let names = paths.profiles()?;
-    let near = similar::closest(name, names.iter().map(String::as_str));
-    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    Ok(Error::not_found(format!("there is no profile `{name}`"))
-        .hint(format!("{near}`poc-memory profile create {name}` makes one of that name"))
-        .field("profile"))
-}
-
-/// Refuses an unknown profile: a mistyped name must not look like an empty memory.
-pub(super) fn must_exist(session: &Session) -> Result<()> {
-    let paths = &session.paths;
-    if paths.exists() { Ok(()) } else { Err(unknown(paths, paths.profile())?) }
 }

@@ -1,7 +1,6 @@
 //! `profile delete`
 
 use super::local::LocalCommand;
-use super::profile::unknown;
 use super::session::Session;
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
@@ -44,9 +43,7 @@ impl LocalCommand for ProfileDelete {
                 .hint("its folders contain all profiles; `poc-memory delete KEY` deletes a note")
                 .field("name"));
         };
-        if !paths.exists() {
-            return Err(unknown(&session.paths, paths.profile())?);
-        }
+        paths.must_exist()?;
         let config = Config::load(&paths.config_file()).ok();
         if let Ok(Some((_, status))) = super::daemon_client::ask(&paths, config.as_ref()) {
             return Err(Error::conflict(format!(

@@ -2,7 +2,6 @@
 
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
-use super::profile;
 use super::session::Session;
 use poc_config::Setting;
 use poc_graph::error::{Error, Result};
@@ -37,7 +36,7 @@ impl LocalCommand for ConfigShow {
     type Output = ConfigShowOutput;
 
     fn run(self, session: &Session) -> Result<ConfigShowOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         let file = session.paths.config_file();
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);

@@ -30,7 +30,7 @@ use poc_search::query::{Names, Pipeline};
 use std::collections::BTreeMap;
 
 /// Every default of an agent file.
-pub(super) const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml");
+pub(super) const DEFAULTS: &str = include_str!("../defaults/agent.toml");
 
 /// A checked agent.
 #[derive(Clone, Debug)]

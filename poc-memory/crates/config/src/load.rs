@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::Table;
 
 /// The compiled-in defaults, with a comment on every line that needs one.
-pub const DEFAULTS: &str = include_str!("../../../../defaults/config.toml");
+pub const DEFAULTS: &str = include_str!("../defaults/config.toml");
 
 impl Config {
     /// The defaults alone.

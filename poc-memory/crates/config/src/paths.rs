@@ -1,6 +1,7 @@
 //! The files and directories of a profile.
 
 use poc_graph::error::{Error, Result};
+use poc_graph::similar;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -131,6 +132,22 @@ impl Paths {
     /// Whether this profile exists. The default profile always does.
     pub fn exists(&self) -> bool {
         self.profile.is_none() || self.data.is_dir() || self.config.is_dir()
+    }
+
+    /// Refuses a profile that does not exist: a mistyped name must not look like an empty memory.
+    ///
+    /// # Errors
+    /// `not_found`, with the most similar name of a profile.
+    pub fn must_exist(&self) -> Result<()> {
+        if self.exists() {
+            return Ok(());
+        }
+        let (name, names) = (self.profile(), self.profiles()?);
+        let near = similar::closest(name, names.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        Err(Error::not_found(format!("there is no profile `{name}`"))
+            .hint(format!("{near}`poc-memory profile create {name}` makes one of that name"))
+            .field("profile"))
     }
 
     /// The names of all existing profiles, the default profile first.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// The built-in table, made from all-MiniLM-L6-v2 as `defaults/static.md` describes.
-static BUNDLED: &[u8] = include_bytes!("../../../../defaults/static.table");
+static BUNDLED: &[u8] = include_bytes!("../defaults/static.table");
 
 /// Texts that are worth a second thread.
 const MANY: usize = 32;

@@ -1,7 +1,6 @@
 //! `daemon log`
 
 use crate::cli::local::LocalCommand;
-use crate::cli::profile;
 use crate::cli::session::Session;
 use crate::ops::tail;
 use poc_graph::error::{Error, Result};
@@ -29,7 +28,7 @@ impl LocalCommand for DaemonLog {
     type Output = DaemonLogOutput;
 
     fn run(self, session: &Session) -> Result<DaemonLogOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         let path = session.paths.daemon_log();
         let unreadable = |error| Error::unavailable(format!("`{}` cannot be read: {error}", path.display()));
         match File::open(&path) {

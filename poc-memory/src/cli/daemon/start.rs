@@ -4,7 +4,6 @@ use super::process::{self, Starter};
 use super::stop;
 use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
-use crate::cli::profile;
 use crate::cli::session::Session;
 use crate::ops::DaemonStatus;
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -45,7 +44,7 @@ impl LocalCommand for DaemonStart {
     type Output = DaemonStartOutput;
 
     fn run(self, session: &Session) -> Result<DaemonStartOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         start(session)
     }
 
@@ -66,7 +65,7 @@ impl LocalCommand for DaemonRestart {
     type Output = DaemonStartOutput;
 
     fn run(self, session: &Session) -> Result<DaemonStartOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         restart(session)
     }
 

@@ -13,7 +13,6 @@ pub(super) use quarantine::{QuarantineList, QuarantineShow};
 pub(super) use settings::problems;
 
 use super::local::LocalCommand;
-use super::profile;
 use super::session::Session;
 use crate::ops::checks::{self, CheckResult, CheckState};
 use poc_graph::error::{Exit, Result};
@@ -45,7 +44,7 @@ impl LocalCommand for Doctor {
     type Output = DoctorOutput;
 
     fn run(self, session: &Session) -> Result<DoctorOutput> {
-        profile::must_exist(session)?;
+        session.paths.must_exist()?;
         let mut findings = checks::folders::check(&session.paths);
         let (more, config) = settings::check(session);
         findings.extend(more);

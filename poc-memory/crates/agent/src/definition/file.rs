@@ -352,8 +352,12 @@ impl FromToml for f64 {
     }
 
     fn fits(&self, takes: ValueType) -> bool {
-        let ValueType::Number(least, bound) = takes else { return true };
-        self.is_finite() && (*self > least || (bound == Bound::From && *self == least))
+        match takes {
+            ValueType::Share => *self > 0.0 && *self <= 1.0,
+            ValueType::Number(least, Bound::From) => self.is_finite() && *self >= least,
+            ValueType::Number(least, Bound::Above) => self.is_finite() && *self > least,
+            _ => true,
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub enum ValueType {
     Count(usize, usize),
     /// A number with a lower bound.
     Number(f64, Bound),
+    /// A number above 0, at most 1.
+    Share,
     /// A duration of at least this many milliseconds.
     Duration(i64),
     /// A duration, or this word.
@@ -103,6 +105,7 @@ impl ValueType {
             ValueType::Count(least, most) => format!("a whole number from {least} to {most}"),
             ValueType::Number(least, Bound::From) => format!("a number from {least} up"),
             ValueType::Number(least, Bound::Above) => format!("a number above {least}"),
+            ValueType::Share => "a number above 0, at most 1".into(),
             ValueType::Duration(least) => {
                 let above = if least > 0 { " above zero" } else { "" };
                 format!("a duration{above} in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")

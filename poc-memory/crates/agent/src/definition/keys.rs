@@ -176,8 +176,8 @@ pub const KEYS: &[KeySpec] = &[
     key("limits.link-add.max-per-note", ValueType::Count(0, ANY), "Maximum new links of one note per run"),
     key(
         "limits.link-add.max-strength",
-        ValueType::Number(0.0, Bound::Above),
-        "Greatest strength of a new link, at most 1; stronger links get this strength",
+        ValueType::Share,
+        "Greatest strength of a new link; stronger links get this strength",
     ),
     table("limits.weight", "Weight changes"),
     key("limits.weight.max", ValueType::Count(0, ANY), "Maximum per run"),

@@ -88,6 +88,7 @@ fn value(takes: ValueType) -> Map<String, Value> {
         ValueType::Flag => json!({"type": "boolean"}),
         ValueType::Count(least, ANY) => json!({"type": "integer", "minimum": least}),
         ValueType::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        ValueType::Share => json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
         ValueType::Number(least, Bound::From) => json!({"type": "number", "minimum": least}),
         ValueType::Number(least, Bound::Above) => json!({"type": "number", "exclusiveMinimum": least}),
         ValueType::Duration(least) => {

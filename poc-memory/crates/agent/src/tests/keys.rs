@@ -79,6 +79,7 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
             json!([least as i64 - 1, most.saturating_add(1) as f64, "1", 1.5, true]),
         ),
         ValueType::Number(least, _) => (json!([least + 0.25, 3]), json!([least - 1.0, "1", true])),
+        ValueType::Share => (json!([0.25, 1]), json!([0, 1.01, 7, "1", true])),
         ValueType::Duration(0) => {
             (json!(["0s", "7d", "30m", "5", "300ms"]), json!(["soon", "-1s", 5, "7 d", ""]))
         }
@@ -177,7 +178,7 @@ fn every_optional_key_has_a_default() {
         ]
     );
     // Conversely, every default belongs to a key of the table.
-    let defaults: Json = toml::from_str(include_str!("../../../../../defaults/agent.toml")).unwrap();
+    let defaults: Json = toml::from_str(include_str!("../../defaults/agent.toml")).unwrap();
     let known = |path: &str| KEYS.iter().any(|key| key.path == path);
     let mut open = vec![(String::new(), &defaults)];
     while let Some((path, table)) = open.pop() {

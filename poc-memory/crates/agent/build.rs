@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize()?;
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let mut source = String::new();
     for (table, folder, extensions, within) in [
         ("AGENTS", "agents", &["toml"][..], ""),
