@@ -213,7 +213,7 @@ pub fn fields(shape: &Shape, ids: &[NodeId], seed: u64) -> impl Iterator<Item = 
             weight: 0.2 + random.unit() * 3.0,
             replay_interval: *random.pick(&[0, 1, 3, 7, 14, 30]),
             replayed: (random.below(2) == 0).then(|| NOW.minus(Span(random.below(60) as i64 * Span::DAY.0))),
-            ..Activity::born(modified, 1.0)
+            ..Activity::new(modified, 1.0)
         };
         let version = node.version;
         let mut deltas = vec![Delta::Node(Arc::new(node)), Delta::Activity(id, activity)];

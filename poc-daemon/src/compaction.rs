@@ -42,11 +42,11 @@ fn compact(shared: &Shared, last: u64) -> Result<u64> {
     if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
         return Ok(last);
     }
-    let go_on = || match shared.is_stopping() {
+    let check_cancelled = || match shared.is_stopping() {
         true => Err(Error::new(Code::Unavailable, "the daemon stops")),
         false => Ok(()),
     };
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &go_on };
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
     let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
     tracing::info!(
         log_before = done.log_bytes.0,

@@ -1,7 +1,7 @@
 //! What is wrong with the daemon and what waits for a person, as `daemon status` lists it.
 
 use crate::shared::Shared;
-use poc_agent::pause::Paused;
+use poc_agent::pause::PauseCause;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
 use poc_graph::error::Result;
@@ -43,8 +43,8 @@ pub(crate) fn find(shared: &Shared) -> Problems {
             let line = format!("agent `{name}`: {}", paused.line(name));
             match paused {
                 // A pause that a person asked for is not a problem.
-                Paused::ByPerson(_) => found.waiting.push(line),
-                Paused::Failing { .. } => found.problems.push(line),
+                PauseCause::ByPerson(_) => found.waiting.push(line),
+                PauseCause::Failing { .. } => found.problems.push(line),
             }
         }
         found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));

@@ -8,10 +8,10 @@ use crate::transcript_queue::TranscriptQueue;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
-use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_config::Config;
-use poc_graph::interrupt::Interrupt;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use std::net::{SocketAddr, TcpListener};
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Limits how many agents run at the same time.
     pub(crate) run_limiter: RunLimiter,
     /// Stops the requests that are still computing when the daemon stops.
-    pub(crate) interrupt: Interrupt,
+    pub(crate) cancellation: CancellationToken,
     /// Where blocking work runs.
     pub(crate) pools: Pools,
     /// The transcripts that hooks have named.
@@ -86,7 +86,7 @@ impl Shared {
             calls: CancellationToken::new(),
             models: poc_models::registry(),
             run_limiter: RunLimiter::default(),
-            interrupt: Interrupt::default(),
+            cancellation: CancellationToken::default(),
             pools: Pools::new(&memory.config),
             transcripts: TranscriptQueue::default(),
             vaults: Notify::new(),
@@ -132,7 +132,7 @@ impl Shared {
     pub(crate) async fn end_requests(&self) {
         self.stopped().await;
         tokio::time::sleep(REQUEST_GRACE).await;
-        self.interrupt.trigger();
+        self.cancellation.cancel();
         tokio::time::sleep(INTERRUPT_PATIENCE).await;
         self.abandoning.send_replace(true);
     }

@@ -49,11 +49,11 @@ fn at_low_priority(shared: &Shared) -> Result<usize> {
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
                 tracing::debug!("the priority cannot be lowered: {error}");
             }
-            let go_on = || match shared.is_stopping() {
+            let check_cancelled = || match shared.is_stopping() {
                 true => Err(Error::new(Code::Unavailable, "the daemon stops")),
                 false => Ok(()),
             };
-            let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &go_on };
+            let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &check_cancelled };
             verification::verify(&shared.memory, &callbacks)
         });
         let verified = verifying.join().map_err(|_| Error::internal("the verification panicked"))?;

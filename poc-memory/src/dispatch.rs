@@ -7,11 +7,12 @@ pub use opening::{LogInit, init_log, open_memory, shared_log};
 
 use crate::client::Client;
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
-use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::{Memory, samples};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use crate::pools::Pool;
 use crate::shared::Shared;
+use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Error, Result};
-use poc_graph::interrupt::{self, Interrupt};
 use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,19 +28,19 @@ pub(super) fn pool<'a>(shared: &'a Shared, op: Option<&OpDef>) -> &'a Pool {
     }
 }
 
-/// Runs an op in its pool and counts the call. `interrupt` stops it, unless it outlives its caller.
+/// Runs an op in its pool and counts the call. `cancellation` stops it, unless it outlives its caller.
 pub(super) async fn call(
     shared: Arc<Shared>,
     origin: CallOrigin,
     op: &'static OpDef,
     args: Value,
-    interrupt: Interrupt,
+    cancellation: CancellationToken,
     progress: impl Fn(Progress) + Send + 'static,
 ) -> Result<Value> {
     let running = shared.clone();
     let work = move || match op.outlives_caller {
         true => run(&running, origin, op, args, &progress),
-        false => interrupt::scope(&interrupt, || run(&running, origin, op, args, &progress)),
+        false => cancellation::scope(&cancellation, || run(&running, origin, op, args, &progress)),
     };
     tokio::select! {
         result = pool(&shared, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
@@ -68,7 +68,7 @@ pub(super) fn run(
     let ctx = Ctx { memory, host: shared, actor, may_write, progress };
     let work = || match op.outlives_caller {
         true => (op.run)(&ctx, args),
-        false => interrupt::scope(&shared.interrupt, || (op.run)(&ctx, args)),
+        false => cancellation::scope(&shared.cancellation, || (op.run)(&ctx, args)),
     };
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::error!("the op `{}` failed unexpectedly", op.name);

@@ -4,8 +4,8 @@
 use super::call::{CallOrigin, call};
 use super::idle_connections::{IdleConnection, IdleConnections};
 use crate::shared::Shared;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::interrupt::Interrupt;
 use poc_memory::ops::{self, Actor};
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;
@@ -90,12 +90,12 @@ struct Requests {
     answers: mpsc::Sender<Frame>,
     running: JoinSet<()>,
     /// Stops them when the client is gone.
-    interrupt: Interrupt,
+    cancellation: CancellationToken,
 }
 
 impl Requests {
     fn new(shared: Arc<Shared>, answers: mpsc::Sender<Frame>) -> Requests {
-        Requests { shared, answers, running: JoinSet::new(), interrupt: Interrupt::default() }
+        Requests { shared, answers, running: JoinSet::new(), cancellation: CancellationToken::default() }
     }
 
     /// Waits until one ends.
@@ -106,7 +106,7 @@ impl Requests {
     /// Waits until all have ended. Without a client for their answers, they are interrupted.
     async fn finish(mut self, has_client: bool) {
         if !has_client {
-            self.interrupt.trigger();
+            self.cancellation.cancel();
         }
         while self.running.join_next().await.is_some() {}
     }
@@ -145,8 +145,8 @@ async fn listen(
         };
         match frame {
             Ok(Some(Frame::Request { id, op, args, actor })) if id != CONNECTION => {
-                let (answers, interrupt) = (requests.answers.clone(), requests.interrupt.clone());
-                requests.running.spawn(answer(shared.clone(), id, op, args, actor, interrupt, answers));
+                let (answers, cancellation) = (requests.answers.clone(), requests.cancellation.clone());
+                requests.running.spawn(answer(shared.clone(), id, op, args, actor, cancellation, answers));
             }
             Ok(Some(_)) => {
                 return Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
@@ -179,7 +179,7 @@ async fn answer(
     op: String,
     args: Value,
     actor: Actor,
-    interrupt: Interrupt,
+    cancellation: CancellationToken,
     answers: mpsc::Sender<Frame>,
 ) {
     let progress = answers.clone();
@@ -188,7 +188,7 @@ async fn answer(
     let result = match ops::find(&op) {
         Some(def) => {
             let origin = CallOrigin { surface: "socket", actor, may_write: true };
-            call(shared, origin, def, args, interrupt, progress).await
+            call(shared, origin, def, args, cancellation, progress).await
         }
         None => Err(unknown(&op)),
     };

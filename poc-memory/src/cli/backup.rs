@@ -144,7 +144,8 @@ impl LocalCommand for Backup {
 fn verify(folder: &Path, session: &Session) -> Result<BackupAnswer> {
     let generations = backup::generations(folder)?;
     let bar = progress::Bar::new(&session.globals);
-    let callbacks = BackupCallbacks { progress: &|done, total| show(&bar, done, total), go_on: &|| Ok(()) };
+    let callbacks =
+        BackupCallbacks { progress: &|done, total| show(&bar, done, total), check_cancelled: &|| Ok(()) };
     let checks = backup::verify(&generations, &callbacks)?;
     bar.clear();
     let checked = generations.iter().zip(checks);

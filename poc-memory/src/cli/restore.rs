@@ -84,7 +84,7 @@ impl LocalCommand for Restore {
         };
         let bar = progress::Bar::new(&session.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);
-        let callbacks = BackupCallbacks { progress: &progress, go_on: &|| Ok(()) };
+        let callbacks = BackupCallbacks { progress: &progress, check_cancelled: &|| Ok(()) };
         let report = backup::restore(&self.folder, point, &target, &callbacks)?;
         bar.clear();
         // The first line of agent files refers to it.

@@ -4,8 +4,8 @@ use super::recent_searches::RecentSearches;
 use super::tools::{self, OfferedTool};
 use super::{Caller, hints, prompts, resources, results};
 use crate::ops::OpDef;
+use poc_graph::cancellation::{self, CancelOnDrop, CancellationToken};
 use poc_graph::error::{Code, Error};
-use poc_graph::interrupt::{self, Interrupt, InterruptOnDrop};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -124,10 +124,10 @@ impl ServerHandler for Server {
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
         let searches = self.searches.clone();
-        let waiting = InterruptOnDrop(Interrupt::default());
-        let interrupt = waiting.0.clone();
+        let waiting = CancelOnDrop(CancellationToken::default());
+        let token = waiting.0.clone();
         let work = move |caller: &dyn Caller| {
-            let called = interrupt::scope(&interrupt, || tool.call(caller, &searches, arguments));
+            let called = cancellation::scope(&token, || tool.call(caller, &searches, arguments));
             match called {
                 Ok(answer) => results::answered(caller, answer),
                 Err(error) => results::failed(caller, &tool, &error),

@@ -5,7 +5,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use poc_config::{HistoryKeep, SearchConfig, bounds};
+use poc_config::{HistoryRetention, SearchConfig, bounds};
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
@@ -219,8 +219,8 @@ pub(crate) fn path(word: &str) -> Result<PathBuf, String> {
 }
 
 /// How much history is kept.
-pub(super) fn history_keep(word: &str) -> Result<HistoryKeep, String> {
-    HistoryKeep::parse(word).map_err(message_with_hint)
+pub(super) fn history_retention(word: &str) -> Result<HistoryRetention, String> {
+    HistoryRetention::parse(word).map_err(message_with_hint)
 }
 
 /// A time.

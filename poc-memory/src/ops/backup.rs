@@ -71,7 +71,7 @@ impl Op for Backup {
                 let total = total.map(|total| total >> 20);
                 (ctx.progress)(Progress { what: "MiB".into(), done: done >> 20, total });
             },
-            go_on: &|| match stop.is_cancelled() {
+            check_cancelled: &|| match stop.is_cancelled() {
                 true => Err(Error::new(Code::Unavailable, "the daemon stops: the backup was not completed")),
                 false => Ok(()),
             },

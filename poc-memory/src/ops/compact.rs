@@ -3,7 +3,7 @@
 use super::backup::mebibytes;
 use super::text::{plural, second};
 use super::{Access, Ctx, Op, Progress, argument};
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::compaction;
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {
     /// How much history to keep: `all`, or a duration such as `90d` [default: `[history] keep`]
-    #[arg(long, value_name = "DURATION", value_parser = argument::history_keep)]
+    #[arg(long, value_name = "DURATION", value_parser = argument::history_retention)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    keep: Option<HistoryKeep>,
+    keep: Option<HistoryRetention>,
 }
 
 /// What a compaction did.
@@ -54,7 +54,7 @@ pub(super) fn with_callbacks<T>(
         progress: &|done, total| {
             (ctx.progress)(Progress { what: "changes".into(), done, total: Some(total) });
         },
-        go_on: &|| if stop.is_cancelled() { Err(stopped()) } else { Ok(()) },
+        check_cancelled: &|| if stop.is_cancelled() { Err(stopped()) } else { Ok(()) },
     };
     compact(&callbacks)
 }

@@ -4,7 +4,7 @@ use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::erase::ErasedTexts;
@@ -39,7 +39,7 @@ pub(crate) struct DeleteOutput {
     seq: u64,
     /// For how long it can be undone at least: `all` for ever, else a duration. Missing after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    undo_within: Option<HistoryKeep>,
+    undo_within: Option<HistoryRetention>,
     /// Edges that were deleted with it.
     edges: usize,
     /// Keys of the notes that agents had derived from it alone, which were deleted, too.

@@ -4,7 +4,7 @@ use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Actor, Ctx, Op, Progress, Route, ToolEffect, argument};
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
@@ -55,7 +55,7 @@ pub(crate) struct ForgetOutput {
     changes: Vec<u64>,
     /// For how long they can be undone at least: `all` for ever, else a duration. Missing after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    undo_within: Option<HistoryKeep>,
+    undo_within: Option<HistoryRetention>,
     /// With `erase`: what else was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erasure: Option<ErasureOutput>,

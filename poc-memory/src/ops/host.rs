@@ -2,10 +2,11 @@
 
 use super::PageLink;
 use super::shared_log::SharedLogOutput;
-use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
 use poc_graph::Tuple;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::vault::VaultStatus;

@@ -4,7 +4,7 @@ use super::argument::{self, Input};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::{Error, Exit, Result};
-use poc_notes::import::{self, ImportOptions, ImportSource, Skipped, SourceLocation};
+use poc_notes::import::{self, ImportOptions, ImportSource, SkippedAmount, SourceLocation};
 use poc_notes::vault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,7 +199,7 @@ impl Op for Import {
             skipped: report
                 .skipped
                 .iter()
-                .map(|(kind, Skipped { count, bytes })| (kind.to_owned(), SkippedKind { count, bytes }))
+                .map(|(kind, SkippedAmount { count, bytes })| (kind.to_owned(), SkippedKind { count, bytes }))
                 .collect(),
             secrets: report.secrets.iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
         })

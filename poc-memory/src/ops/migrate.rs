@@ -54,7 +54,7 @@ impl Op for EmbedMigrate {
             progress: &|done, total| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             },
-            go_on: &|| match calls.is_cancelled() {
+            check_cancelled: &|| match calls.is_cancelled() {
                 true => {
                     Err(Error::unavailable("the daemon is stopping and not all vectors have been computed")
                         .hint("run it again: it continues where it stopped"))

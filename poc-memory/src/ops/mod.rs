@@ -94,7 +94,7 @@ pub(crate) use verify::{DamagedFile, VerifyOutput};
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
 use poc_notes::{Memory, resolve};
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 
 /// The context in which an op runs.
 pub struct Ctx<'a> {
@@ -126,7 +126,7 @@ impl Ctx<'_> {
     }
 
     /// The node that a field names, if the caller may change it.
-    fn find_writable(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+    fn find_writable(&self, tx: &Transaction<'_>, name: &str, field: &str) -> Result<Node> {
         let node = resolve::named(tx, name, field)?;
         self.require_visible(&node, field)?;
         Ok(node)

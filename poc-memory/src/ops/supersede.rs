@@ -2,7 +2,7 @@
 
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route};
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::{resolve, supersede};
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ pub(crate) struct SupersedeOutput {
     /// The number of the change, which `undo` takes.
     seq: u64,
     /// For how long it can be undone at least: `all` for ever, else a duration.
-    undo_within: HistoryKeep,
+    undo_within: HistoryRetention,
 }
 
 impl Op for Supersede {

@@ -28,9 +28,10 @@ mod view;
 mod write;
 
 use super::*;
-use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange};
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Span;
 use poc_notes::testing::TestMemory;

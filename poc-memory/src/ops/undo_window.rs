@@ -1,18 +1,18 @@
 //! Until when a change can be undone.
 
 use super::Ctx;
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 
 /// For how long changes that are made now can be undone at least.
-pub(super) fn undo_window(ctx: &Ctx<'_>) -> HistoryKeep {
+pub(super) fn undo_window(ctx: &Ctx<'_>) -> HistoryRetention {
     ctx.memory.config.history.keep
 }
 
 /// Says how changes with these numbers are undone, and until when.
-pub(super) fn undo_line(changes: &[u64], window: HistoryKeep) -> String {
+pub(super) fn undo_line(changes: &[u64], window: HistoryRetention) -> String {
     let within = match window {
-        HistoryKeep::For(_) => format!(" within {window}"),
-        HistoryKeep::All => String::new(),
+        HistoryRetention::For(_) => format!(" within {window}"),
+        HistoryRetention::All => String::new(),
     };
     match changes {
         [] => String::new(),
@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn the_line_names_changes_and_time() {
-        let ninety = HistoryKeep::For(Span(90 * Span::DAY.0));
+        let ninety = HistoryRetention::For(Span(90 * Span::DAY.0));
         assert_eq!(undo_line(&[], ninety), "");
-        assert_eq!(undo_line(&[7], HistoryKeep::All), "`poc-memory undo 7` takes this back\n");
+        assert_eq!(undo_line(&[7], HistoryRetention::All), "`poc-memory undo 7` takes this back\n");
         assert_eq!(undo_line(&[7], ninety), "`poc-memory undo 7` takes this back within 90d\n");
         assert_eq!(
             undo_line(&[7, 8, 9], ninety),

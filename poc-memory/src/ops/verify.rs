@@ -48,8 +48,8 @@ impl Op for Verify {
         let stop = ctx.host.calls();
         let callbacks = VerifyCallbacks {
             progress: &|what, done, total| (ctx.progress)(Progress { what: what.to_owned(), done, total }),
-            go_on: &|| {
-                poc_graph::interrupt::check()?;
+            check_cancelled: &|| {
+                poc_graph::cancellation::check()?;
                 match stop.is_cancelled() {
                     true => Err(Error::new(
                         Code::Unavailable,

@@ -12,8 +12,8 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
+use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::Error;
-use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
 use poc_memory::ops::{Method, OpDef, Route, tenancy};
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ impl Endpoint {
         let timeout = rest.config().request_timeout;
         let Caller { surface, actor, may_write, .. } = caller;
         let origin = CallOrigin { surface, actor, may_write };
-        let waiting = InterruptOnDrop(Interrupt::default());
+        let waiting = CancelOnDrop(CancellationToken::default());
         let running = call(rest.shared.clone(), origin, self.op, args, waiting.0.clone(), |_| {});
         // On a task of its own, because a dropped call that waits for its turn would never begin.
         let running = tokio::spawn(running);

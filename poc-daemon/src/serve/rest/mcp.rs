@@ -19,8 +19,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use hyper::body::{Bytes, Frame, SizeHint};
 use poc_config::{TenantSchema, ToolSet};
+use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
-use poc_graph::interrupt::{self, Interrupt};
 use poc_memory::mcp::{Caller, Server};
 use poc_memory::ops::{Access, Actor, OpDef};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
@@ -31,7 +31,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
+
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -48,7 +48,7 @@ pub(super) struct Mcp {
     // Sessions start one at a time, so that the limit on their number holds.
     starting: Mutex<()>,
     responses: TaskTracker,
-    ended: CancellationToken,
+    ended: tokio_util::sync::CancellationToken,
 }
 
 struct Service {
@@ -58,7 +58,7 @@ struct Service {
 
 impl Mcp {
     pub(super) fn new(shared: &Arc<Shared>) -> Mcp {
-        let ended = CancellationToken::new();
+        let ended = tokio_util::sync::CancellationToken::new();
         let service = |may_write| Service::new(shared, may_write, &ended);
         let (full, read_only) = (service(true), service(false));
         Mcp { full, read_only, starting: Mutex::default(), responses: TaskTracker::new(), ended }
@@ -130,7 +130,7 @@ impl Mcp {
 }
 
 impl Service {
-    fn new(shared: &Arc<Shared>, may_write: bool, ended: &CancellationToken) -> Service {
+    fn new(shared: &Arc<Shared>, may_write: bool, ended: &tokio_util::sync::CancellationToken) -> Service {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(shared.memory.config.mcp.session_timeout.std());
         let sessions = Arc::new(sessions);
@@ -180,15 +180,15 @@ impl Caller for LocalCaller {
 
     fn spawn_blocking(&self, op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
         let shared = self.shared.clone();
-        let interrupt = Interrupt::default();
-        let stop = interrupt.clone();
+        let token = CancellationToken::default();
+        let stop = token.clone();
         tokio::spawn(async move {
-            let mut running = pin!(call::pool(&shared, op).run(move || interrupt::scope(&interrupt, work)));
+            let mut running = pin!(call::pool(&shared, op).run(move || cancellation::scope(&token, work)));
             let limit = shared.memory.config.rest.request_timeout;
             let ended = tokio::select! {
                 ended = running.as_mut() => ended,
                 () = tokio::time::sleep(limit.std()) => {
-                    stop.trigger();
+                    stop.cancel();
                     running.await
                 }
             };

@@ -8,7 +8,7 @@ use poc_notes::insert::{self, PreparedNote};
 use poc_notes::link::{self, Link, LinkOutcome};
 use poc_notes::{Draft, Memory, derivation, rename, succession, supersede, weight};
 use poc_rank::lookalike::WordProfile;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// Applies the actions of one agent at one instant.
 pub(super) struct ActionExecutor<'a> {
@@ -35,7 +35,12 @@ pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<O
 }
 
 /// Records a visit of a node that the agent itself has created.
-pub(super) fn record_own_visit(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Timestamp) -> Result<()> {
+pub(super) fn record_own_visit(
+    tx: &mut Transaction<'_>,
+    agent: &str,
+    id: NodeId,
+    now: Timestamp,
+) -> Result<()> {
     let Some(node) = tx.node(id)? else { return Ok(()) };
     tx.put_visit(agent, id, &Visit { at: now, outcome: VisitOutcome::Processed, version: node.version })
 }
@@ -46,7 +51,7 @@ impl ActionExecutor<'_> {
     /// and ends the run.
     pub(super) fn execute(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Transaction<'_>,
         permitted: &PermittedAction,
         note: Option<&PreparedNote>,
         is_part: bool,
@@ -128,14 +133,24 @@ impl ActionExecutor<'_> {
     }
 
     /// Gives the parts of a note that was split what they take over from it.
-    pub(super) fn hand_over_to_parts(&self, tx: &mut Tx<'_>, old: NodeId, parts: &[NodeId]) -> Result<()> {
+    pub(super) fn hand_over_to_parts(
+        &self,
+        tx: &mut Transaction<'_>,
+        old: NodeId,
+        parts: &[NodeId],
+    ) -> Result<()> {
         let (embedder, config) = (self.memory.embedder.name(), &self.memory.config);
         succession::apply_to_parts(tx, old, parts, embedder, config, self.now)
     }
 
     /// Why a new note may not be derived from its sources: one of them has nearly the same text, has as many derived notes
     /// as it may have, or has one with nearly the same text.
-    fn refuse_derived(&self, tx: &Tx<'_>, draft: &Draft, sources: &[NodeId]) -> Result<Option<Refusal>> {
+    fn refuse_derived(
+        &self,
+        tx: &Transaction<'_>,
+        draft: &Draft,
+        sources: &[NodeId],
+    ) -> Result<Option<Refusal>> {
         let text = format!(
             "{}\n{}",
             draft.title.as_deref().unwrap_or_default(),

@@ -11,7 +11,7 @@ use super::selection::Selection;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_notes::insert::PreparedNote;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// One action to execute in the current transaction.
 pub(super) struct ActionStep<'a> {
@@ -45,7 +45,12 @@ impl ActionStep<'_> {
     }
 
     /// Executes the action. If it replaces a node, `parts` are the new notes that the node was split into.
-    fn execute(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>, parts: &[NodeId]) -> Result<Outcome> {
+    fn execute(
+        &self,
+        executor: &ActionExecutor<'_>,
+        tx: &mut Transaction<'_>,
+        parts: &[NodeId],
+    ) -> Result<Outcome> {
         let note = match &self.ready {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
@@ -82,7 +87,7 @@ pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<us
 /// the store and ends the run.
 pub(super) fn execute(
     executor: &ActionExecutor<'_>,
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     steps: &[ActionStep<'_>],
 ) -> Result<Vec<Outcome>> {
     let mut outcomes: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
@@ -105,7 +110,7 @@ pub(super) fn execute(
 /// Executes a superseding action with its parts, or refuses all of them.
 fn execute_group(
     executor: &ActionExecutor<'_>,
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     group: &[(usize, &ActionStep<'_>)],
 ) -> Result<Vec<(usize, Outcome)>> {
     let (parts, wholes): (Vec<_>, Vec<_>) = group.iter().partition(|(_, step)| step.part_of.is_some());
@@ -139,6 +144,6 @@ fn execute_group(
 }
 
 /// Number of writes in the transaction so far: marks where the writes of an action begin and end.
-pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
+pub(super) fn position(tx: &Transaction<'_>) -> Result<u32> {
     u32::try_from(tx.write_count()).map_err(|_| Error::internal("the run has too many writes"))
 }

@@ -59,7 +59,7 @@ pub struct AgentEdits {
 
 /// The versions that were read before the files were edited; absent for a file that did not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadVersions {
+pub struct ExpectedVersions {
     /// Of the agent file.
     pub agent: Option<String>,
     /// Of the template.
@@ -116,7 +116,7 @@ pub fn check(
 /// # Errors
 /// `invalid_argument` with the first diagnostic, `conflict` when a file has changed since it was read, `unavailable` when
 /// a file cannot be written. No file has changed then.
-pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &ReadVersions) -> Result<bool> {
+pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &ExpectedVersions) -> Result<bool> {
     check_name(agent)?;
     check(memory, agent, edits)?.map_err(|diagnostics| first_of(agent, diagnostics))?;
     let (agents, prompts) = (memory.paths.agents(), memory.paths.prompts());
@@ -383,9 +383,9 @@ mod tests {
         AgentEdits { agent: agent.map(str::to_owned), prompt: prompt.map(str::to_owned) }
     }
 
-    fn versions(files: &AgentFiles) -> ReadVersions {
+    fn versions(files: &AgentFiles) -> ExpectedVersions {
         let prompt = files.prompt.as_ref().map(|prompt| prompt.version.clone());
-        ReadVersions { agent: Some(files.agent.version.clone()), prompt }
+        ExpectedVersions { agent: Some(files.agent.version.clone()), prompt }
     }
 
     fn world() -> World {
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
         // A new file does not replace one that came into being meanwhile.
         let error =
-            save(&world.memory, "mine", &edit(Some(&ours), None), &ReadVersions::default()).unwrap_err();
+            save(&world.memory, "mine", &edit(Some(&ours), None), &ExpectedVersions::default()).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         // Nor does a file that was deleted come back.
         let read = versions(&read(&world.memory, "mine").unwrap());

@@ -9,14 +9,14 @@ use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection}
 use super::preview;
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
-use super::selection::{Handle, Selection, Shown};
+use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
@@ -230,7 +230,13 @@ struct ReplyApplication<'a> {
 }
 
 impl ReplyApplication<'_> {
-    fn write(&self, tx: &mut Tx<'_>, plan: &[PlannedAction], mut row: Run, dry: bool) -> Result<Run> {
+    fn write(
+        &self,
+        tx: &mut Transaction<'_>,
+        plan: &[PlannedAction],
+        mut row: Run,
+        dry: bool,
+    ) -> Result<Run> {
         if !dry {
             ledger::expect_running(tx, &row)?;
         }
@@ -278,7 +284,7 @@ impl ReplyApplication<'_> {
 
     /// Marks stale notes of this agent as active again: the prompt showed them beside the present text of their
     /// sources, and the reply did not replace them.
-    fn confirm_derived(&self, tx: &mut Tx<'_>) -> Result<()> {
+    fn confirm_derived(&self, tx: &mut Transaction<'_>) -> Result<()> {
         let own = self.definition.provenance();
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
@@ -289,7 +295,7 @@ impl ReplyApplication<'_> {
     /// The outcome of each action: refused, proposed (`None`) or applied.
     fn outcomes<'p>(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Transaction<'_>,
         plan: &'p [PlannedAction],
         row: &Run,
         changed: &HashSet<NodeId>,
@@ -347,7 +353,7 @@ impl ReplyApplication<'_> {
     }
 
     /// Nodes of the selection that were changed, superseded or deleted since they were read.
-    fn changed(&self, tx: &Tx<'_>) -> Result<HashSet<NodeId>> {
+    fn changed(&self, tx: &Transaction<'_>) -> Result<HashSet<NodeId>> {
         let mut changed = HashSet::new();
         for handle in &self.selection.handles {
             let read = &handle.node;
@@ -362,10 +368,10 @@ impl ReplyApplication<'_> {
     /// Selected nodes whose texts the prompt showed and that still exist. A text that was too long to show in full counts
     /// as well: otherwise a few long notes would be selected for ever, and no run would reach the others. Nodes whose
     /// actions were cut off by a limit stay stale, so that a later run does what this one could not.
-    fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
+    fn visited(&self, tx: &Transaction<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
         let is_done =
-            |handle: &&Handle| handle.shown != Shown::Named && !self.cut_off.contains(&handle.node.id);
+            |handle: &&Handle| handle.shown != PromptExtent::Named && !self.cut_off.contains(&handle.node.id);
         for handle in self.selection.chosen().filter(is_done) {
             if tx.node(handle.node.id)?.is_some() {
                 visited.push(handle.node.id);
@@ -376,7 +382,7 @@ impl ReplyApplication<'_> {
 
     /// Records a visit of the version that was read. When own writes do not count as changes, it is the
     /// version that the run itself has written.
-    fn visit(&self, tx: &mut Tx<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
+    fn visit(&self, tx: &mut Transaction<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
         let Some(handle) = self.selection.by_id(id) else { return Ok(()) };
         let own = self.definition.freshness.ignore_own_writes && !changed;
         let current = if own { tx.node(id)?.map(|node| node.version) } else { None };
@@ -386,7 +392,7 @@ impl ReplyApplication<'_> {
     }
 
     /// Moves a node to the next spaced-repetition interval.
-    fn replay(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+    fn replay(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
         let Some(activity) = tx.activity(id)? else { return Ok(()) };
         let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
         let replay_interval = next.or(Activity::LADDER.last().copied()).unwrap_or(activity.replay_interval);

@@ -24,7 +24,7 @@ pub struct BudgetStatus<'a> {
 
 /// The part of a call that the budget allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Allowed {
+pub struct BudgetAllowance {
     /// Attempts of the call, the first included.
     pub attempts: u32,
     /// Maximum cost of these attempts, in US dollars.
@@ -47,8 +47,8 @@ impl BudgetStatus<'_> {
     /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
     /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
     /// are allowed while every limit that has spending has money left.
-    pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<Allowed, String> {
-        let free = Allowed { attempts, most: 0.0 };
+    pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<BudgetAllowance, String> {
+        let free = BudgetAllowance { attempts, most: 0.0 };
         let most = match most {
             Some(most) if most <= 0.0 => return Ok(free),
             Some(most) => most,
@@ -67,7 +67,7 @@ impl BudgetStatus<'_> {
             Some((limit, 0)) => Err(format!("{}, and the call may cost {}", limit.line(), dollars(most))),
             least => {
                 let attempts = least.map_or(attempts, |(_, fits)| fits);
-                Ok(Allowed { attempts, most: most * f64::from(attempts) })
+                Ok(BudgetAllowance { attempts, most: most * f64::from(attempts) })
             }
         }
     }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
         let spent = BudgetStatus { day: 1.0, everyone: 1.0, ..budget_status(None, Some(1.0), 2.0) };
         assert_eq!(spent.refuses_a_run(), None, "a run of unknown cost may start");
-        let free = Ok(Allowed { attempts: 4, most: 0.0 });
+        let free = Ok(BudgetAllowance { attempts: 4, most: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);
         insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and the cost of the call is unknown");
         // Free calls need no budget.

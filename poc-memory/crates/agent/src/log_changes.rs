@@ -5,7 +5,7 @@ use super::selection;
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, Tenant, provenance};
 use poc_notes::Memory;
-use poc_store::{Table, Txn, Write};
+use poc_store::{LoggedTransaction, Table, Write};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of transactions to read; a longer range is assumed to contain a change.
@@ -16,7 +16,7 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
     let writes = |seq: u64| {
         let txn = memory
             .store
-            .txn_of_any_tenant(seq)
+            .transaction_of_any_tenant(seq)
             .map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
@@ -63,7 +63,7 @@ fn changed(
     author: ChangeAuthor,
 ) -> Result<HashMap<Tenant, HashSet<NodeId>>> {
     let own = definition.provenance();
-    let counts = |txn: &Txn| {
+    let counts = |txn: &LoggedTransaction| {
         let actor = &txn.cause.actor;
         let by_whom = author == ChangeAuthor::Anyone || !provenance::is_agent(actor);
         by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
@@ -72,7 +72,7 @@ fn changed(
     for seq in after.saturating_add(1)..=until {
         let txn = memory
             .store
-            .txn_of_any_tenant(seq)?
+            .transaction_of_any_tenant(seq)?
             .ok_or_else(|| Error::not_found(format!("the log no longer contains the transaction {seq}")))?;
         let written = written(&txn).filter(|_| counts(&txn));
         nodes.entry(txn.tenant).or_default().extend(written);
@@ -81,7 +81,7 @@ fn changed(
 }
 
 /// The notes that a transaction created or edited.
-fn written(txn: &Txn) -> impl Iterator<Item = NodeId> {
+fn written(txn: &LoggedTransaction) -> impl Iterator<Item = NodeId> {
     let written = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
     written.filter_map(Write::node_id)
 }

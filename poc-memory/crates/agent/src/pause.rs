@@ -9,7 +9,7 @@ use poc_store::Cause;
 
 /// Why an agent is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Paused {
+pub enum PauseCause {
     /// A person paused it.
     ByPerson(Pause),
     /// Too many consecutive runs failed.
@@ -21,38 +21,38 @@ pub enum Paused {
     },
 }
 
-impl Paused {
+impl PauseCause {
     /// Why an agent is paused at `now`, if it is. `after` is the number of failures that pause it; 0 means
     /// never.
-    pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<Paused> {
+    pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<PauseCause> {
         if let Some(pause) = state.pause().filter(|pause| pause.is_active(now)) {
-            return Some(Paused::ByPerson(pause.clone()));
+            return Some(PauseCause::ByPerson(pause.clone()));
         }
         let failures = state.failures();
         let since = state.last().map_or(now, |last| last.ended);
-        is_enough(after, failures).then_some(Paused::Failing { failures, since })
+        is_enough(after, failures).then_some(PauseCause::Failing { failures, since })
     }
 
     /// Start of the pause.
     pub fn since(&self) -> Timestamp {
         match self {
-            Paused::ByPerson(pause) => pause.since,
-            Paused::Failing { since, .. } => *since,
+            PauseCause::ByPerson(pause) => pause.since,
+            PauseCause::Failing { since, .. } => *since,
         }
     }
 
     /// End of the pause, if it ends by itself.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
-            Paused::ByPerson(pause) => pause.until,
-            Paused::Failing { .. } => None,
+            PauseCause::ByPerson(pause) => pause.until,
+            PauseCause::Failing { .. } => None,
         }
     }
 
     /// A message with the command that ends the pause.
     pub fn line(&self, agent: &str) -> String {
         match self {
-            Paused::ByPerson(Pause { since, until, note }) => {
+            PauseCause::ByPerson(Pause { since, until, note }) => {
                 let end = match until {
                     Some(until) => format!(" until {until}"),
                     None => format!("; {}", ends(agent)),
@@ -60,7 +60,7 @@ impl Paused {
                 let note = if note.is_empty() { String::new() } else { format!(": {note}") };
                 format!("paused since {since}{end}{note}")
             }
-            Paused::Failing { failures, .. } => {
+            PauseCause::Failing { failures, .. } => {
                 format!("paused after {failures} failures in a row; {}", ends(agent))
             }
         }
@@ -70,7 +70,7 @@ impl Paused {
 /// The notice for the message of a failed run, when this failure pauses the agent.
 pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String> {
     let failures = ledger::state(memory, &definition.name).ok()?.failures().saturating_add(1);
-    let paused = Paused::Failing { failures, since: memory.now() };
+    let paused = PauseCause::Failing { failures, since: memory.now() };
     is_enough(definition.failure.pause_after, failures).then(|| paused.line(&definition.name))
 }
 
@@ -91,7 +91,12 @@ pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Resul
 }
 
 /// Resumes an agent. Returns why it was paused until now.
-pub fn resume(memory: &Memory, agent: &str, entry: &CatalogEntry, cause: Cause) -> Result<Option<Paused>> {
+pub fn resume(
+    memory: &Memory,
+    agent: &str,
+    entry: &CatalogEntry,
+    cause: Cause,
+) -> Result<Option<PauseCause>> {
     let paused = entry.paused(&ledger::state(memory, agent)?, cause.at);
     ledger::update_state(memory, agent, cause, |state| {
         state.resume();

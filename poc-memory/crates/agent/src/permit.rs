@@ -10,7 +10,7 @@ pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
-use super::selection::{self, Handle, Selection, Shown};
+use super::selection::{self, Handle, PromptExtent, Selection};
 use poc_graph::error::Result;
 use poc_graph::{ChunkRef, NodeId, Trust};
 use poc_notes::Draft;
@@ -205,7 +205,7 @@ impl<'a> Permit<'a> {
                 return Err(Rejection::OutOfScope.because(why));
             }
             // A note cannot be derived from a note of which only the key is known.
-            if handle.shown == Shown::Named {
+            if handle.shown == PromptExtent::Named {
                 let why = format!("the prompt does not show the text of its source {}", handle.name);
                 return Err(Rejection::OutOfScope.because(why));
             }
@@ -228,7 +228,7 @@ impl<'a> Permit<'a> {
         if self.protected.contains(&old.node.id) {
             return Err(Rejection::Protected.because(format!("{} is protected", old.name)));
         }
-        if old.shown != Shown::Whole {
+        if old.shown != PromptExtent::Whole {
             let why = format!("the prompt does not show {} in full", old.name);
             return Err(Rejection::OutOfScope.because(why));
         }

@@ -7,7 +7,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tuple, View};
 use poc_notes::Memory;
-use poc_store::{Record, Table, Tx};
+use poc_store::{Record, Table, Transaction};
 use serde::{Deserialize, Serialize};
 
 /// A permitted action that waits for approval.
@@ -76,12 +76,12 @@ impl Proposal {
     }
 
     /// Stores the proposal.
-    pub fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
+    pub fn put(&self, tx: &mut Transaction<'_>) -> Result<()> {
         tx.put(&self.key(), self)
     }
 
     /// Deletes the proposal, which is decided.
-    pub fn close(&self, tx: &mut Tx<'_>) -> Result<()> {
+    pub fn close(&self, tx: &mut Transaction<'_>) -> Result<()> {
         tx.delete::<Proposal>(&self.key())
     }
 }

@@ -13,7 +13,7 @@ use poc_notes::Memory;
 use poc_notes::insert::PreparedNote;
 use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
-use poc_store::{Cause, Records, Tx};
+use poc_store::{Cause, Records, Transaction};
 
 /// Applies the proposals of a run: all, or those with the given numbers (from 1) and the actions in the same
 /// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
@@ -131,7 +131,7 @@ fn decide<T>(
     memory: &Memory,
     (agent, run): (&str, RunId),
     op: &str,
-    decision: impl Fn(&mut Tx<'_>, &mut Option<Run>) -> Result<T>,
+    decision: impl Fn(&mut Transaction<'_>, &mut Option<Run>) -> Result<T>,
 ) -> Result<T> {
     let cause = Cause { run: Some(run), ..memory.cause("manual", op) };
     let committed = memory.store.transact(cause, |tx| {

@@ -1,7 +1,8 @@
 //! Limits how many agents run at once in a process, scheduled or manual.
 
 use super::ledger;
-use super::model::{CancellationToken, Priority, PrioritySemaphore, SemaphorePermit};
+use super::model::{Priority, PrioritySemaphore, SemaphorePermit};
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 use std::sync::Arc;

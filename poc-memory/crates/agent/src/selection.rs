@@ -34,7 +34,7 @@ pub struct Handle {
     /// The narrowest targets that include it; `Results` are the nodes selected by the pipeline.
     pub reach: Targets,
     /// How much of it the prompt shows.
-    pub shown: Shown,
+    pub shown: PromptExtent,
     /// Whether it is protected, as of selection: it may be linked and re-weighted, but not superseded.
     pub protected: bool,
     /// Its weight at selection.
@@ -58,7 +58,7 @@ pub struct LinkCandidate {
 
 /// How much of a node a prompt shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum PromptExtent {
     /// All of its text.
     Whole,
     /// The start of its text.
@@ -75,12 +75,12 @@ impl Handle {
 
     /// Whether it may be superseded: not when the prompt cuts it or it is protected.
     pub fn is_replaceable(&self) -> bool {
-        self.shown == Shown::Whole && !self.protected
+        self.shown == PromptExtent::Whole && !self.protected
     }
 
     /// Whether its text is in the section of nodes. Derived nodes have a section of their own.
     pub fn in_text(&self) -> bool {
-        self.shown != Shown::Named && !self.is_derived
+        self.shown != PromptExtent::Named && !self.is_derived
     }
 }
 

@@ -13,7 +13,7 @@ mod timing;
 use super::Catalog;
 use super::definition::Definition;
 use super::ledger::{AgentState, Pause, Reason, Trigger};
-use super::pause::Paused;
+use super::pause::PauseCause;
 use super::schedule;
 use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};
@@ -276,7 +276,7 @@ impl SlotCheck<'_> {
     fn paused_since(&self, start: Timestamp) -> Option<Timestamp> {
         let covers_start = |pause: &&Pause| pause.since <= start && pause.is_active(start);
         let SlotCheck { agent, history: RunHistory { state, .. }, tick } = self;
-        let now = || Paused::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
+        let now = || PauseCause::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
         state.pause().filter(covers_start).map(|pause| pause.since).or_else(now)
     }
 

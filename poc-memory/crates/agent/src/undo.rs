@@ -7,7 +7,7 @@ use poc_graph::{Activity, NodeId, RunId, Visit};
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UndoItem, restore};
-use poc_store::{Cause, Record, Tx, Txn, Write};
+use poc_store::{Cause, LoggedTransaction, Record, Transaction, Write};
 use std::collections::BTreeMap;
 
 /// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first
@@ -30,13 +30,17 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
-    let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
+    let mut txns: BTreeMap<u64, LoggedTransaction> = BTreeMap::new();
     for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
-        let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
-            history::dropped(memory, seq).unwrap_or_else(|| {
-                Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
-            })
-        })?;
+        let txn =
+            memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
+                history::dropped(memory, seq).unwrap_or_else(|| {
+                    Error::not_found(format!(
+                        "the log no longer contains the changes of the run `{}`",
+                        run.id
+                    ))
+                })
+            })?;
         txns.insert(seq, txn);
     }
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
@@ -107,7 +111,7 @@ pub fn undo_since(
 
 /// Restores the replay intervals of notes and keeps what was learned from use since. Returns how many were
 /// replayed again since and stay.
-fn replay_back(tx: &mut Tx<'_>, moved: &[Write]) -> Result<usize> {
+fn replay_back(tx: &mut Transaction<'_>, moved: &[Write]) -> Result<usize> {
     let mut kept = 0;
     for write in moved {
         let now = tx.get_raw(write.table, &write.key)?;
@@ -146,7 +150,7 @@ fn number(at: usize) -> Option<u16> {
 
 /// Lowers the version of a visit that refers to a version the run created: the next edit gets the same number
 /// again and must not count as seen.
-fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
+fn forget_version(tx: &mut Transaction<'_>, agent: &str, id: NodeId) -> Result<()> {
     let (Some(node), Some(visit)) = (tx.node(id)?, tx.visit(agent, id)?) else { return Ok(()) };
     if visit.version <= node.version {
         return Ok(());
@@ -154,6 +158,6 @@ fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
     tx.put_visit(agent, id, &Visit { version: node.version, ..visit })
 }
 
-fn writes(txns: &BTreeMap<u64, Txn>, seq: u64, (from, to): (u32, u32)) -> &[Write] {
+fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, (from, to): (u32, u32)) -> &[Write] {
     txns.get(&seq).and_then(|txn| txn.writes.get(from as usize..to as usize)).unwrap_or(&[])
 }

@@ -7,49 +7,49 @@ use std::fmt;
 
 /// How much history the log keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HistoryKeep {
+pub enum HistoryRetention {
     /// Everything since the memory was made.
     All,
     /// At least what is not older than this.
     For(Span),
 }
 
-/// The name of [`HistoryKeep::All`].
+/// The name of [`HistoryRetention::All`].
 const ALL: &str = "all";
 
-impl HistoryKeep {
+impl HistoryRetention {
     /// Parses `all` or a duration such as `90d`.
-    pub fn parse(text: &str) -> poc_graph::error::Result<HistoryKeep> {
-        if text == ALL { Ok(HistoryKeep::All) } else { Span::parse(text).map(HistoryKeep::For) }
+    pub fn parse(text: &str) -> poc_graph::error::Result<HistoryRetention> {
+        if text == ALL { Ok(HistoryRetention::All) } else { Span::parse(text).map(HistoryRetention::For) }
     }
 }
 
-impl fmt::Display for HistoryKeep {
+impl fmt::Display for HistoryRetention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HistoryKeep::All => f.write_str(ALL),
-            HistoryKeep::For(span) => span.fmt(f),
+            HistoryRetention::All => f.write_str(ALL),
+            HistoryRetention::For(span) => span.fmt(f),
         }
     }
 }
 
-impl Serialize for HistoryKeep {
+impl Serialize for HistoryRetention {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for HistoryKeep {
+impl<'de> Deserialize<'de> for HistoryRetention {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        HistoryKeep::parse(&text)
+        HistoryRetention::parse(&text)
             .map_err(|error| serde::de::Error::custom(format!("{}; `{ALL}` keeps everything", error.message)))
     }
 }
 
-impl JsonSchema for HistoryKeep {
+impl JsonSchema for HistoryRetention {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "HistoryKeep".into()
+        "HistoryRetention".into()
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn all_or_a_duration() {
-        assert_eq!(HistoryKeep::parse("all").unwrap(), HistoryKeep::All);
-        assert_eq!(HistoryKeep::parse("90d").unwrap(), HistoryKeep::For(Span(90 * Span::DAY.0)));
-        assert_eq!(HistoryKeep::parse("90d").unwrap().to_string(), "90d");
-        assert!(HistoryKeep::parse("everything").is_err());
+        assert_eq!(HistoryRetention::parse("all").unwrap(), HistoryRetention::All);
+        assert_eq!(HistoryRetention::parse("90d").unwrap(), HistoryRetention::For(Span(90 * Span::DAY.0)));
+        assert_eq!(HistoryRetention::parse("90d").unwrap().to_string(), "90d");
+        assert!(HistoryRetention::parse("everything").is_err());
     }
 }

@@ -30,7 +30,7 @@ mod tenants;
 pub mod toml_document;
 
 pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, ToolSet};
-pub use history::HistoryKeep;
+pub use history::HistoryRetention;
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,

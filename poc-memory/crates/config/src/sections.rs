@@ -1,7 +1,7 @@
 //! The sections of the settings, field by field.
 
 use super::daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig};
-use super::history::HistoryKeep;
+use super::history::HistoryRetention;
 use super::hooks::{HooksConfig, TranscriptsConfig};
 use super::learning::{EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig, WriteConfig};
 use super::models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig};
@@ -318,7 +318,7 @@ section!(
     /// The history of the memory.
     HistoryConfig {
         /// How much of it a compaction keeps.
-        keep: HistoryKeep,
+        keep: HistoryRetention,
     }
 );
 section!(

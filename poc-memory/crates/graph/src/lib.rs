@@ -2,6 +2,7 @@
 //!
 //! Nothing in this crate reads or writes files.
 
+pub mod cancellation;
 mod closest_key;
 mod column;
 mod delta;
@@ -9,7 +10,6 @@ pub mod diagnostic;
 mod edge;
 pub mod error;
 mod id;
-pub mod interrupt;
 mod key;
 mod lists;
 mod message;

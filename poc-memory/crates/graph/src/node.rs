@@ -248,7 +248,7 @@ impl Activity {
     pub const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
 
     /// The activity of a node created at `now` with `weight`.
-    pub fn born(now: Timestamp, weight: f64) -> Self {
+    pub fn new(now: Timestamp, weight: f64) -> Self {
         Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None, judged: None }
     }
 }

@@ -124,9 +124,9 @@ fn check(key: &str, value: &str) -> Result<()> {
 }
 
 /// A key or value, quoted where it would otherwise be ambiguous.
-struct Shown<'a>(&'a str);
+struct QuotedPart<'a>(&'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for QuotedPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs_on = |c: char| c.is_whitespace() || matches!(c, '=' | '"' | '\\');
         if self.0.contains(runs_on) { write!(f, "{:?}", self.0) } else { f.write_str(self.0) }
@@ -140,7 +140,7 @@ impl fmt::Display for Tuple {
         }
         for (at, (key, value)) in self.pairs().enumerate() {
             let separator = if at > 0 { " " } else { "" };
-            write!(f, "{separator}{}={}", Shown(key), Shown(value))?;
+            write!(f, "{separator}{}={}", QuotedPart(key), QuotedPart(value))?;
         }
         Ok(())
     }

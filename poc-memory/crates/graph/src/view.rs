@@ -392,9 +392,4 @@ impl View {
     pub fn visits_of(&self, agent: &str) -> Option<&Column<Option<Visit>>> {
         self.visits.get(agent)
     }
-
-    /// The agents with visits.
-    pub fn visitors(&self) -> impl Iterator<Item = &str> {
-        self.visits.keys().map(|agent| &**agent)
-    }
 }

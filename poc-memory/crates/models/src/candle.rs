@@ -41,11 +41,11 @@ pub(super) struct Candle {
     max_tokens: usize,
     /// Allows one call at a time, because the network has one key-value cache.
     semaphore: Arc<PrioritySemaphore>,
-    loaded: Mutex<Option<Loaded>>,
+    loaded: Mutex<Option<LoadedModel>>,
 }
 
 /// A model in memory.
-struct Loaded {
+struct LoadedModel {
     stamp: FileStamp,
     context: usize,
     network: Box<dyn Network>,
@@ -80,7 +80,7 @@ impl Candle {
         })
     }
 
-    fn load(&self, deadline: &Deadline<'_>) -> Result<Loaded, String> {
+    fn load(&self, deadline: &Deadline<'_>) -> Result<LoadedModel, String> {
         let gguf = Gguf::open(&self.file, deadline)?;
         let stamp = gguf.stamp;
         let context = gguf.context().min(self.model.context.unwrap_or(usize::MAX));
@@ -92,11 +92,15 @@ impl Candle {
             .build()
             .map_err(|error| format!("no threads can be started for `{}`: {error}", self.model.id))?;
         tracing::info!(file = %self.file.display(), context, "a local model was read");
-        Ok(Loaded { stamp, context, network, vocabulary, threads })
+        Ok(LoadedModel { stamp, context, network, vocabulary, threads })
     }
 
     /// The model in memory, or a newly loaded one when the file has changed.
-    fn reuse_or_load(&self, loaded: Option<Loaded>, deadline: &Deadline<'_>) -> Result<Loaded, CallError> {
+    fn reuse_or_load(
+        &self,
+        loaded: Option<LoadedModel>,
+        deadline: &Deadline<'_>,
+    ) -> Result<LoadedModel, CallError> {
         let current = file::stamp(&self.file).map_err(CallError::Setup)?;
         match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
@@ -126,12 +130,12 @@ impl Candle {
     /// Reads the prompt and generates the reply. The outer error is a panic inside candle.
     fn generate(
         &self,
-        loaded: &mut Loaded,
+        loaded: &mut LoadedModel,
         request: &Request<'_>,
         deadline: &Deadline<'_>,
         usage: &mut Usage,
     ) -> Result<Result<String, CallError>, String> {
-        let Loaded { context, network, vocabulary, threads, .. } = loaded;
+        let LoadedModel { context, network, vocabulary, threads, .. } = loaded;
         let schema = grammar::schema(request);
         let closing_tokens = grammar::closing_tokens(&schema);
         let prompt = match vocabulary.prompt(request) {

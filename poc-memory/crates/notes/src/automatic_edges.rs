@@ -10,7 +10,7 @@ use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_rank::mmr::mmr;
 use poc_rank::top::{Ranked, Top};
-use poc_store::Tx;
+use poc_store::Transaction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -316,7 +316,7 @@ fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<
 
 /// Creates the edges whose targets are still live.
 pub(super) fn create(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     src: NodeId,
     edges: &[AutomaticEdge],
     provenance: &str,
@@ -346,7 +346,7 @@ pub(super) fn create(
 }
 
 /// Deletes all automatic edges of a node, in both directions.
-pub(super) fn delete(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+pub(super) fn delete(tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
     for edge in tx.edges(id)? {
         if matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {
             tx.delete_edge(edge.src, edge.kind, edge.dst)?;

@@ -3,7 +3,7 @@
 use super::insert::{self, InsertReport};
 use super::{Draft, Memory};
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{interrupt, normal_key};
+use poc_graph::{cancellation, normal_key};
 use poc_store::Cause;
 use rustc_hash::FxHashSet;
 
@@ -28,7 +28,7 @@ pub fn insert_all<N>(
     let mut chunk = Chunk::of(memory.config.import.chunk);
     let mut pending = PendingNotes::default();
     for note in notes {
-        interrupt::check()?;
+        cancellation::check()?;
         let mut made = draft(note);
         if pending.may_be_named_by(&made) {
             stored.extend(store(memory, chunk.take(), cause)?);

@@ -1,7 +1,7 @@
 //! Bounds the history of a memory, and the room that its files take.
 
 use super::Memory;
-use poc_config::HistoryKeep;
+use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_store::{Compaction, CompactionCallbacks};
@@ -13,10 +13,10 @@ const GROWN: u64 = 3;
 const WORTH_COMPACTING: u64 = 32 << 20;
 
 /// The time before which the settings drop history; `None` when everything is kept.
-pub fn horizon(keep: HistoryKeep, now: Timestamp) -> Option<Timestamp> {
+pub fn horizon(keep: HistoryRetention, now: Timestamp) -> Option<Timestamp> {
     match keep {
-        HistoryKeep::All => None,
-        HistoryKeep::For(Span(millis)) => Some(Timestamp(now.0.saturating_sub(millis))),
+        HistoryRetention::All => None,
+        HistoryRetention::For(Span(millis)) => Some(Timestamp(now.0.saturating_sub(millis))),
     }
 }
 
@@ -26,7 +26,7 @@ pub fn horizon(keep: HistoryKeep, now: Timestamp) -> Option<Timestamp> {
 /// As `Store::compact`.
 pub fn compact(
     memory: &Memory,
-    keep: HistoryKeep,
+    keep: HistoryRetention,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<Compaction> {
     memory.store.compact(horizon(keep, memory.now()), callbacks)
@@ -36,7 +36,7 @@ pub fn compact(
 /// records are three times what the records contain. Reads all records if the files are not small.
 pub fn is_due(memory: &Memory) -> Result<bool> {
     let (log, records) = memory.store.sizes()?;
-    let log = if memory.config.history.keep == HistoryKeep::All { 0 } else { log };
+    let log = if memory.config.history.keep == HistoryRetention::All { 0 } else { log };
     let greatest = log.max(records);
     Ok(greatest >= WORTH_COMPACTING && greatest >= GROWN * memory.store.live_bytes()?)
 }

@@ -14,7 +14,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility};
 use poc_rank::reciprocal_rank::reciprocal_rank;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// How many hits of a question count.
 const DEPTH: usize = 10;
@@ -65,7 +65,7 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
 /// # Errors
 /// The store's.
 pub fn apply(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     prepared: &PreparedQuestion,
     answer: NodeId,
     now: Timestamp,
@@ -80,7 +80,7 @@ pub fn apply(
         None => {
             let key = key::unique(&new.key, |key| Ok(tx.find_key(key)?.is_some()))?;
             tx.put_node(&Node { key, ..new.clone() })?;
-            tx.put_activity(new.id, &Activity::born(now, 1.0))?;
+            tx.put_activity(new.id, &Activity::new(now, 1.0))?;
             tx.put_vectors(new.id, &prepared.embedder, &prepared.vectors)?;
             new.id
         }
@@ -148,7 +148,7 @@ pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64
 }
 
 /// Removes the questions of a note that were confirmed longest ago until it has `most`.
-pub(super) fn remove_oldest(tx: &mut Tx<'_>, answer: NodeId, most: usize) -> Result<()> {
+pub(super) fn remove_oldest(tx: &mut Transaction<'_>, answer: NodeId, most: usize) -> Result<()> {
     let mut confirmed = Vec::new();
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
@@ -168,7 +168,7 @@ pub(super) fn remove_oldest(tx: &mut Tx<'_>, answer: NodeId, most: usize) -> Res
 }
 
 /// Whether a node is a question that was confirmed for another note.
-fn is_confirmed(tx: &Tx<'_>, id: NodeId) -> Result<bool> {
+fn is_confirmed(tx: &Transaction<'_>, id: NodeId) -> Result<bool> {
     let Some(node) = tx.node(id)?.filter(|node| node.node_type.0 == NodeType::QUESTION) else {
         return Ok(false);
     };

@@ -14,7 +14,7 @@ use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State, View};
 use poc_rank::decay::edge_at;
-use poc_store::{Cause, Table, Tx, parse_keyword_key};
+use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Number of changed records after which a transaction ends. A note with its dependent records, and an edge
@@ -303,7 +303,7 @@ impl Consolidation<'_> {
         &mut self,
         part: ConsolidationPhase,
         items: &[T],
-        change: impl Fn(&mut Tx<'_>, &T, &mut ConsolidationReport) -> Result<()>,
+        change: impl Fn(&mut Transaction<'_>, &T, &mut ConsolidationReport) -> Result<()>,
     ) -> Result<()> {
         let mut done = 0;
         while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
@@ -333,7 +333,7 @@ impl Consolidation<'_> {
 }
 
 /// Counts the given keywords that no live note has any more.
-fn count_unused(tx: &Tx<'_>, keywords: &[String], report: &mut ConsolidationReport) -> Result<()> {
+fn count_unused(tx: &Transaction<'_>, keywords: &[String], report: &mut ConsolidationReport) -> Result<()> {
     for word in keywords {
         report.removed_keywords += u64::from(tx.nodes_with_keyword(word)?.is_empty());
     }

@@ -4,7 +4,7 @@ use super::{derivation, resolve};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// The result of a deletion.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct DeleteReport {
 
 /// Deletes a node with its edges, vectors, keywords, visits and activity, and the notes that agents derived from it
 /// alone.
-pub fn apply(tx: &mut Tx<'_>, id: NodeId, now: Timestamp) -> Result<DeleteReport> {
+pub fn apply(tx: &mut Transaction<'_>, id: NodeId, now: Timestamp) -> Result<DeleteReport> {
     let node = resolve::expect(tx, id)?;
     let edges = tx.edges(id)?.len();
     let derived = derivation::source_deleted(tx, id, now)?;

@@ -13,7 +13,7 @@ mod tests;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Ix, Node, NodeId, NodeType, State, View, provenance};
-use poc_store::Tx;
+use poc_store::Transaction;
 use std::collections::HashSet;
 
 /// Adds a `derived-from` edge from a note to each of its sources.
@@ -21,7 +21,7 @@ use std::collections::HashSet;
 /// # Errors
 /// The store's.
 pub fn add_sources(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     derived: NodeId,
     sources: &[NodeId],
     provenance: &str,
@@ -50,7 +50,7 @@ pub fn add_sources(
 ///
 /// # Errors
 /// The store's.
-pub fn derived_notes(tx: &Tx<'_>, source: NodeId) -> Result<Vec<Node>> {
+pub fn derived_notes(tx: &Transaction<'_>, source: NodeId) -> Result<Vec<Node>> {
     let edges = tx.edges(source)?;
     let derived = edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.dst == source);
     let mut notes = Vec::new();
@@ -61,7 +61,7 @@ pub fn derived_notes(tx: &Tx<'_>, source: NodeId) -> Result<Vec<Node>> {
 }
 
 /// Marks the notes derived from a note as stale: its text has changed, or another note replaces it.
-pub(super) fn source_changed(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<()> {
+pub(super) fn source_changed(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<()> {
     for note in derived_notes(tx, source)? {
         set_stale(tx, note, now)?;
     }
@@ -95,7 +95,7 @@ pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
 
 /// Deletes the notes that end with a note: they were derived from it and no other live one, and marks the other derived
 /// notes as stale. Call it before the note is deleted. Returns the deleted notes.
-pub(super) fn source_deleted(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
+pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended = Vec::new();
     for note in derived_notes(tx, source)? {
         if ends_with_sources(&note.provenance, &note.node_type.0) && !has_other_source(tx, note.id, source)? {
@@ -114,7 +114,7 @@ pub(super) fn source_deleted(tx: &mut Tx<'_>, source: NodeId, now: Timestamp) ->
 ///
 /// # Errors
 /// The store's.
-pub fn confirm(tx: &mut Tx<'_>, read: &Node, now: Timestamp) -> Result<()> {
+pub fn confirm(tx: &mut Transaction<'_>, read: &Node, now: Timestamp) -> Result<()> {
     match tx.node(read.id)? {
         Some(note) if note.state == State::Stale && note.version == read.version => {
             set_state(tx, note, State::Active, now)
@@ -124,7 +124,7 @@ pub fn confirm(tx: &mut Tx<'_>, read: &Node, now: Timestamp) -> Result<()> {
 }
 
 /// Gives a successor the sources of a superseded note and the notes derived from it, which become stale.
-pub(super) fn inherit(tx: &mut Tx<'_>, old: NodeId, new: NodeId, now: Timestamp) -> Result<()> {
+pub(super) fn inherit(tx: &mut Transaction<'_>, old: NodeId, new: NodeId, now: Timestamp) -> Result<()> {
     source_changed(tx, old, now)?;
     for edge in tx.edges(old)?.into_iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom) {
         let moved = |end: NodeId| if end == old { new } else { end };
@@ -137,7 +137,7 @@ pub(super) fn inherit(tx: &mut Tx<'_>, old: NodeId, new: NodeId, now: Timestamp)
 }
 
 /// Whether a note ends with its sources, and none of them is live any more.
-pub(super) fn has_ended(tx: &Tx<'_>, note: &Node) -> Result<bool> {
+pub(super) fn has_ended(tx: &Transaction<'_>, note: &Node) -> Result<bool> {
     let edges = tx.edges(note.id)?;
     let is_derived = edges.iter().any(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == note.id);
     let may_end = ends_with_sources(&note.provenance, &note.node_type.0);
@@ -145,7 +145,7 @@ pub(super) fn has_ended(tx: &Tx<'_>, note: &Node) -> Result<bool> {
 }
 
 /// Whether a note was derived from a live note other than `source`.
-pub(super) fn has_other_source(tx: &Tx<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
+pub(super) fn has_other_source(tx: &Transaction<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
     for edge in tx.edges(derived)? {
         let is_other = edge.kind == EdgeKind::DerivedFrom && edge.src == derived && edge.dst != source;
         if is_other && tx.node(edge.dst)?.is_some_and(|other| other.state.is_live()) {
@@ -161,14 +161,14 @@ fn ends_with_sources(provenance: &str, node_type: &str) -> bool {
 }
 
 /// Marks a derived note as stale, unless it is a question.
-fn set_stale(tx: &mut Tx<'_>, note: Node, now: Timestamp) -> Result<()> {
+fn set_stale(tx: &mut Transaction<'_>, note: Node, now: Timestamp) -> Result<()> {
     if note.node_type.0 == NodeType::QUESTION {
         return Ok(());
     }
     set_state(tx, note, State::Stale, now)
 }
 
-fn set_state(tx: &mut Tx<'_>, note: Node, state: State, now: Timestamp) -> Result<()> {
+fn set_state(tx: &mut Transaction<'_>, note: Node, state: State, now: Timestamp) -> Result<()> {
     if note.state == state {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 
 use super::Memory;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, interrupt};
+use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The maximum number of differing words listed for each note.
@@ -50,7 +50,7 @@ pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) ->
     }
     let mut titles: FxHashMap<String, Vec<Ix>> = FxHashMap::default();
     for &ix in &visible {
-        interrupt::check()?;
+        cancellation::check()?;
         if let Some(title) = notes.get(ix)?.and_then(|node| node.own_title().map(str::to_lowercase)) {
             titles.entry(title).or_default().push(ix);
         }
@@ -62,7 +62,7 @@ pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) ->
     }
     let mut pairs = Vec::new();
     for (a, b) in candidates {
-        interrupt::check()?;
+        cancellation::check()?;
         if is_related(view, a, b) {
             continue;
         }

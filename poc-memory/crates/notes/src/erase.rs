@@ -241,7 +241,7 @@ mod tests {
             memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
         texts.add_note(&deleted.unwrap().value.node);
         texts.add(SECRET);
-        let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
         let report = erase(&memory, &texts, "delete", &callbacks).unwrap();
         assert_eq!((report.run_files, report.quarantine), (1, vec!["piece".to_owned()]));
         assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));

@@ -5,7 +5,7 @@ use super::{Memory, derivation};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{ChunkRef, Message, MessageId};
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use serde::{Deserialize, Serialize};
 
 /// Number of changed records after which a transaction takes no further message.
@@ -28,7 +28,7 @@ pub struct ForgetReport {
     /// The transactions that deleted something.
     #[serde(default)]
     pub changes: Vec<u64>,
-    /// What was deleted, for an erasure.
+    /// The deleted texts, which an erasure then looks for in the files of the memory.
     #[serde(skip)]
     pub texts: ErasedTexts,
 }
@@ -113,7 +113,7 @@ pub fn before(
 /// Deletes a message, and the notes that agents derived from it alone, and returns whether there was one by the author.
 /// Keeps nodes that are no longer its chunks because their source was changed.
 fn forget(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     id: MessageId,
     author: Option<&str>,
     now: Timestamp,
@@ -145,7 +145,7 @@ fn forget(
 }
 
 /// Whether an author wrote a message, and nobody else has changed a chunk of it since.
-fn is_by(tx: &Tx<'_>, message: &Message, author: Option<&str>) -> Result<bool> {
+fn is_by(tx: &Transaction<'_>, message: &Message, author: Option<&str>) -> Result<bool> {
     let Some(author) = author else { return Ok(true) };
     for &chunk in &message.chunks {
         if tx.node(chunk)?.is_some_and(|node| node.provenance != author) {

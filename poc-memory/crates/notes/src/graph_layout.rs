@@ -1,8 +1,8 @@
 //! The layout of the graph for drawing: which notes and edges are shown, and where.
 
 use super::{Memory, ReadSnapshot};
+use poc_graph::cancellation;
 use poc_graph::error::Result;
-use poc_graph::interrupt;
 use poc_graph::{EdgeKind, Ix, Layout, NodeId, StructureSource, View};
 use poc_search::query::Pipeline;
 use std::cmp::Reverse;
@@ -83,7 +83,7 @@ pub fn lay_out(
     };
     let layout = if bounds.plane { view.plane_layout(&nodes) } else { view.layout(&nodes) };
     // An interrupted layout is not finished.
-    interrupt::check()?;
+    cancellation::check()?;
     Ok(GraphLayout { layout, nodes, communities, edges, matched, edge_count, degraded })
 }
 

@@ -4,7 +4,7 @@ use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, NodeId, Visibility};
-use poc_store::{Cause, LoggedChange, LoggedChangeKind, Record, Table, Txn, Write};
+use poc_store::{Cause, LoggedChange, LoggedChangeKind, LoggedTransaction, Record, Table, Write};
 use rustc_hash::FxHashSet;
 
 /// The history of one node.
@@ -122,7 +122,7 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
         if found.len() >= most {
             break;
         }
-        let Some(txn) = memory.store.txn(seq)? else { continue };
+        let Some(txn) = memory.store.transaction(seq)? else { continue };
         if is_listed(&txn.cause) && txn.writes.iter().any(|write| is_note_table(write.table)) {
             let nodes = touched_keys(memory, &txn)?;
             found.push(RecentChange { seq, cause: txn.cause, nodes });
@@ -133,7 +133,7 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
 
 /// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
 /// it wrote.
-fn touched_keys(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
+fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
         if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
@@ -162,7 +162,7 @@ fn touched_keys(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
 }
 
 /// A one-line summary of a change.
-pub(super) fn summary(memory: &Memory, txn: &Txn) -> Result<String> {
+pub(super) fn summary(memory: &Memory, txn: &LoggedTransaction) -> Result<String> {
     let keys: Vec<String> = touched_keys(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
     let of = match keys.as_slice() {
         [] => String::new(),

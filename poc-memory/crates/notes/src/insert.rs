@@ -8,7 +8,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use std::sync::Arc;
 
 /// A note that is validated and embedded and whose edges are determined, but that is not stored yet.
@@ -30,7 +30,7 @@ enum Content {
 
 impl PreparedNote {
     /// The stored note with the same text, other than the one to be superseded.
-    pub fn existing_note(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
+    pub fn existing_note(&self, tx: &Transaction<'_>) -> Result<Option<NodeId>> {
         match &self.content {
             Content::Known(id) => Ok(Some(*id)),
             Content::New(planned) => {
@@ -107,7 +107,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
 
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
 /// unchanged.
-pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
+pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
     let planned = match &prepared.content {
         Content::Known(id) => return apply_duplicate(tx, *id, prepared, now),
         Content::New(planned) => planned,
@@ -169,7 +169,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
 /// The result for a note whose content is already stored. The node it was to supersede is superseded by the
 /// node with that content.
 fn apply_duplicate(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     id: NodeId,
     prepared: &PreparedNote,
     now: Timestamp,
@@ -192,11 +192,11 @@ fn apply_duplicate(
     })
 }
 
-fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &PlannedNote, now: Timestamp) -> Result<()> {
+fn put_activity(tx: &mut Transaction<'_>, node: &Node, planned: &PlannedNote, now: Timestamp) -> Result<()> {
     match (planned.replaces, planned.weight) {
-        (None, weight) => tx.put_activity(node.id, &Activity::born(now, weight.unwrap_or(1.0))),
+        (None, weight) => tx.put_activity(node.id, &Activity::new(now, weight.unwrap_or(1.0))),
         (Some(_), Some(weight)) => {
-            let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::born(now, weight));
+            let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(now, weight));
             tx.put_activity(node.id, &Activity { weight, touched: now, ..activity })
         }
         (Some(_), None) => Ok(()),
@@ -204,7 +204,7 @@ fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &PlannedNote, now: Timest
 }
 
 /// Checks that the node to update was not changed since the update was prepared, and that it is live.
-fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
+fn check_unchanged(tx: &Transaction<'_>, next: &Node, version: u32) -> Result<()> {
     let stored = tx.node(next.id)?;
     if stored.as_ref().is_none_or(|stored| stored.version != version || stored.key != next.key) {
         let error = Error::conflict(format!("`{}` was changed in between", next.key)).hint("try again");
@@ -224,7 +224,7 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
 }
 
 /// The key of a new node: a derived key is made unique, a given key must be free.
-fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
+fn free_key(tx: &Transaction<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
     if is_made {
         return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
     }

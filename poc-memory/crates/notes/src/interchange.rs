@@ -153,7 +153,7 @@ impl Note {
     /// Reads the note of a stored node; edges to nodes that are not in `view` are left out.
     pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
         let Some(node) = records.node(id)? else { return Ok(None) };
-        let born = || Activity::born(node.created, 1.0);
+        let born = || Activity::new(node.created, 1.0);
         let activity = records.activity(id)?.unwrap_or_else(born);
         let mut edges: Vec<NoteEdge> = records
             .edges(id)?

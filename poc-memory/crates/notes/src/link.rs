@@ -4,7 +4,7 @@ use super::resolve;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// The kinds of edges that people and agents create.
 pub const KINDS: [EdgeKind; 3] = [EdgeKind::Link, EdgeKind::Contradicts, EdgeKind::DerivedFrom];
@@ -39,7 +39,7 @@ pub enum LinkOutcome {
 }
 
 /// Creates an edge unless one with the same source, kind and target exists.
-pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
+pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
     if !(strength > 0.0 && strength <= 1.0) {
@@ -72,7 +72,7 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> 
 
 /// Creates an edge, or updates the strength of an existing one, and its reason if one is given. Returns `None`
 /// if an existing edge was changed.
-pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOutcome>> {
+pub fn set(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOutcome>> {
     let linked = add(tx, link, now)?;
     let (LinkOutcome::AlreadyPresent(before), Some(there)) =
         (linked, tx.edge(link.src, link.kind, link.dst)?)
@@ -89,7 +89,7 @@ pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOu
 }
 
 /// Deletes an edge and returns whether it existed.
-pub fn remove(tx: &mut Tx<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<bool> {
+pub fn remove(tx: &mut Transaction<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<bool> {
     check_kind(kind)?;
     let there = tx.edge(src, kind, dst)?.is_some();
     if there {

@@ -6,7 +6,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_rank::fade::fade;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// How many nodes a mark changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct MarkReport {
 /// Raises the weight of the visible nodes created between `since` and now by `strength · delta · (1 − age /
 /// (now − since))`, as [`weight::bump`] does. Takes the newest first, at most `[reinforce] mark_nodes`.
 pub fn mark(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     since: Timestamp,
     strength: f64,
     config: &Config,

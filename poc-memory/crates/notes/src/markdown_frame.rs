@@ -7,7 +7,7 @@ use super::markdown;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId};
-use poc_store::{Record, Records, Table, Tx};
+use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 
 /// What surrounds the text of a note in a file.
@@ -122,12 +122,12 @@ impl MarkdownFrame {
     }
 
     /// Stores it for a note.
-    pub fn put(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+    pub fn put(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
         tx.put(&key(id, &self.path), self)
     }
 
     /// Deletes it.
-    pub fn delete(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+    pub fn delete(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
         tx.delete::<MarkdownFrame>(&key(id, &self.path))
     }
 

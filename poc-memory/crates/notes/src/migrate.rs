@@ -38,7 +38,7 @@ pub struct MigrationCallbacks<'a> {
     /// Called with the number of finished notes and the total.
     pub progress: &'a dyn Fn(u64, u64),
     /// Called before each batch; an error ends the migration, and the next one continues there.
-    pub go_on: &'a dyn Fn() -> Result<()>,
+    pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// Embeds the notes of all tenants with the configured embedder; `None` if the store uses it already and no
@@ -83,7 +83,7 @@ pub fn migrate(
 /// Embeds the notes that were written while a migration ended, if they are few. Returns a warning if it could
 /// not: those notes are not found by meaning.
 pub(super) fn complete(memory: &Memory) -> Option<String> {
-    let callbacks = MigrationCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+    let callbacks = MigrationCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     let embedder = memory.embedder.as_ref();
     let done = without_vectors(memory, embedder.name()).and_then(|without_vectors| {
         let count = count(&without_vectors);
@@ -145,7 +145,7 @@ fn fill(
     for (own, ids) in without_vectors {
         let mut ids = ids.iter().peekable();
         while ids.peek().is_some() {
-            (callbacks.go_on)()?;
+            (callbacks.check_cancelled)()?;
             let (mut nodes, mut bytes) = (Vec::new(), 0);
             while nodes.len() < CHUNK
                 && bytes < CHUNK_BYTES

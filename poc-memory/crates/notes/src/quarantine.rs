@@ -3,7 +3,7 @@
 use super::{Memory, plan};
 use poc_graph::Node;
 use poc_graph::error::Result;
-use poc_store::{NotePutAside, TenantPutAside, Tx, contents_put_aside};
+use poc_store::{NotePutAside, TenantPutAside, Transaction, contents_put_aside};
 
 /// Notes that are embedded and stored together.
 const BATCH: usize = 32;
@@ -105,7 +105,7 @@ fn restore_tenant(
 const OP: &str = "quarantine restore";
 
 /// Why a note cannot be restored.
-fn conflict(tx: &Tx<'_>, node: &Node) -> Result<Option<String>> {
+fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
     for name in node.names() {
         if let Some(owner) = tx.find_key(name)?
             && let Some(owner) = tx.node(owner)?

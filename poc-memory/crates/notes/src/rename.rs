@@ -10,7 +10,7 @@ mod tests;
 use super::{key, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::{MAX_ALIASES, Node, NodeId, normal_key};
-use poc_store::{Records, Tx};
+use poc_store::{Records, Transaction};
 
 /// The result of a renaming.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,12 @@ pub struct RenameReport {
 /// # Errors
 /// `conflict` if the key is a key or alias of another node, or if the node would have more than [`MAX_ALIASES`] aliases;
 /// `invalid_argument` if the key is invalid; `not_found` if a name in `forget` would be no alias of the node.
-pub fn apply(tx: &mut Tx<'_>, id: NodeId, key: Option<&str>, forget: &[String]) -> Result<RenameReport> {
+pub fn apply(
+    tx: &mut Transaction<'_>,
+    id: NodeId,
+    key: Option<&str>,
+    forget: &[String],
+) -> Result<RenameReport> {
     let before = resolve::expect(tx, id)?;
     let mut node = before.clone();
     if let Some(key) = key.map(key::checked).transpose()?.filter(|key| *key != before.key) {

@@ -3,7 +3,7 @@
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
 use poc_search::retrieve::key::notes_of_name;
-use poc_store::{Records, Tx};
+use poc_store::{Records, Transaction};
 
 /// The least number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
@@ -58,7 +58,7 @@ fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
 ///
 /// # Errors
 /// Those of [`find`], with the field.
-pub fn named(tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+pub fn named(tx: &Transaction<'_>, name: &str, field: &str) -> Result<Node> {
     find(tx, tx.view(), name).map_err(|error| error.field(field))
 }
 
@@ -93,7 +93,7 @@ pub fn quarantined() -> Error {
 }
 
 /// The node with an id, or `not_found`.
-pub fn expect(tx: &Tx<'_>, id: NodeId) -> Result<Node> {
+pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
     tx.node(id)?.ok_or_else(|| Error::not_found(format!("there is no note `{id}`")))
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use poc_graph::error::Result;
 use poc_graph::{Tenant, Tuple};
 use poc_rank::histogram::Histogram;
-use poc_store::Tx;
+use poc_store::Transaction;
 use rustc_hash::FxHashMap;
 
 /// What a sample was taken of.
@@ -31,7 +31,12 @@ fn key(kind: SampleKind, embedder: &str) -> Vec<u8> {
 pub struct PendingSamples(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
 
 /// Adds samples in a transaction.
-pub(super) fn add(tx: &mut Tx<'_>, kind: SampleKind, embedder: &str, cosines: &Histogram) -> Result<()> {
+pub(super) fn add(
+    tx: &mut Transaction<'_>,
+    kind: SampleKind,
+    embedder: &str,
+    cosines: &Histogram,
+) -> Result<()> {
     if cosines.is_empty() {
         return Ok(());
     }
@@ -62,11 +67,6 @@ pub fn all(memory: &Memory, kind: SampleKind) -> Result<Histogram> {
         all.merge(pending);
     }
     Ok(all)
-}
-
-/// Whether any tenant has samples that are not stored yet.
-pub fn has_pending(memory: &Memory) -> bool {
-    !memory.pending_samples.0.lock().is_empty()
 }
 
 /// Stores the pending samples of every tenant, in one transaction each.

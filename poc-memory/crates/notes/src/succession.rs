@@ -20,10 +20,16 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, Visit, one_line};
 use poc_rank::cosine::cosine;
 use poc_rank::decay::lambda;
-use poc_store::{Records, Tx};
+use poc_store::{Records, Transaction};
 
 /// Gives `new` what it takes over from `old`, as `old` was before it was retired.
-pub(super) fn apply(tx: &mut Tx<'_>, old: &Node, new: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+pub(super) fn apply(
+    tx: &mut Transaction<'_>,
+    old: &Node,
+    new: NodeId,
+    config: &Config,
+    now: Timestamp,
+) -> Result<()> {
     derivation::inherit(tx, old.id, new, now)?;
     confirmed_question::remove_oldest(tx, new, config.reinforce.questions)?;
     let new = resolve::expect(tx, new)?;
@@ -44,7 +50,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, old: &Node, new: NodeId, config: &Config, n
 /// # Errors
 /// The store's.
 pub fn apply_to_parts(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     old: NodeId,
     parts: &[NodeId],
     embedder: &str,
@@ -70,7 +76,7 @@ pub fn apply_to_parts(
 }
 
 /// The part that is most similar to a note.
-fn nearest(tx: &Tx<'_>, note: NodeId, parts: &[NodeId], embedder: &str) -> Result<Option<NodeId>> {
+fn nearest(tx: &Transaction<'_>, note: NodeId, parts: &[NodeId], embedder: &str) -> Result<Option<NodeId>> {
     let own = tx.vectors(note, embedder)?;
     let mut best: Option<(f64, NodeId)> = None;
     for &part in parts {
@@ -86,8 +92,8 @@ fn nearest(tx: &Tx<'_>, note: NodeId, parts: &[NodeId], embedder: &str) -> Resul
 }
 
 /// The activity of a node with its weight decayed to `now`.
-fn decayed(tx: &Tx<'_>, node: &Node, config: &Config, now: Timestamp) -> Result<Activity> {
-    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
+fn decayed(tx: &Transaction<'_>, node: &Node, config: &Config, now: Timestamp) -> Result<Activity> {
+    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
     let lambda = lambda(&config.weight, node.category);
     Ok(Activity { weight: weight::current(&activity, lambda, &config.weight, now), touched: now, ..activity })
 }
@@ -111,7 +117,7 @@ fn moved(edge: &Edge, from: NodeId, to: NodeId) -> Edge {
 }
 
 /// Puts an edge unless it leads to itself, exists, or has an end that is no longer live.
-fn put_if_new(tx: &mut Tx<'_>, edge: &Edge) -> Result<()> {
+fn put_if_new(tx: &mut Transaction<'_>, edge: &Edge) -> Result<()> {
     let is_live = |id: NodeId| -> Result<bool> { Ok(tx.node(id)?.is_some_and(|node| node.state.is_live())) };
     if edge.src == edge.dst
         || tx.edge(edge.src, edge.kind, edge.dst)?.is_some()
@@ -125,7 +131,7 @@ fn put_if_new(tx: &mut Tx<'_>, edge: &Edge) -> Result<()> {
 
 /// The order edges of a node: `structural` in both directions, as pairs of the outgoing and the incoming edge to a
 /// live neighbour.
-fn order_edges(tx: &Tx<'_>, id: NodeId) -> Result<Vec<(Edge, Edge)>> {
+fn order_edges(tx: &Transaction<'_>, id: NodeId) -> Result<Vec<(Edge, Edge)>> {
     let mut pairs = Vec::new();
     for out in tx.edges_from(id, &[EdgeKind::Structural])? {
         let back = tx.edge(out.dst, EdgeKind::Structural, id)?.filter(|back| back.src != id);
@@ -140,7 +146,7 @@ fn order_edges(tx: &Tx<'_>, id: NodeId) -> Result<Vec<(Edge, Edge)>> {
 
 /// Puts `new` into the place of `old` in its session. If `new` has a place elsewhere, the neighbours of `old` become
 /// neighbours of each other instead, so that no session branches.
-fn take_place_in_session(tx: &mut Tx<'_>, old: NodeId, new: NodeId) -> Result<()> {
+fn take_place_in_session(tx: &mut Transaction<'_>, old: NodeId, new: NodeId) -> Result<()> {
     let places = order_edges(tx, old)?;
     let is_beside = places.iter().any(|(out, _)| out.dst == new);
     let has_own = order_edges(tx, new)?.iter().any(|(out, _)| out.dst != old);
@@ -158,7 +164,7 @@ fn take_place_in_session(tx: &mut Tx<'_>, old: NodeId, new: NodeId) -> Result<()
 
 /// Copies what recalls have learned about `old`, its one-way `structural` edges, and its keyword edges for keywords
 /// that `new` has.
-fn take_associations(tx: &mut Tx<'_>, old: NodeId, new: &Node) -> Result<()> {
+fn take_associations(tx: &mut Transaction<'_>, old: NodeId, new: &Node) -> Result<()> {
     let in_order: Vec<NodeId> = order_edges(tx, old)?.iter().map(|(out, _)| out.dst).collect();
     for edge in tx.edges(old)? {
         let other = if edge.src == old { edge.dst } else { edge.src };
@@ -181,7 +187,7 @@ fn take_associations(tx: &mut Tx<'_>, old: NodeId, new: &Node) -> Result<()> {
 }
 
 /// An agent that has read `old` has read `new` if both have the same text.
-fn take_visits(tx: &mut Tx<'_>, old: &Node, new: &Node) -> Result<()> {
+fn take_visits(tx: &mut Transaction<'_>, old: &Node, new: &Node) -> Result<()> {
     if one_line(&old.text()) != one_line(&new.text()) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// The result of a supersession.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct SupersedeReport {
 /// Replaces one stored node by another: retires the old node, adds a `supersedes` edge from the new one to it,
 /// copies its explicit links to the new one, and gives it what a successor takes over ([`succession`]).
 pub fn apply(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     old: NodeId,
     new: NodeId,
     provenance: &str,
@@ -45,7 +45,7 @@ pub fn apply(
 }
 
 /// The node to supersede, if it is live.
-pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
+pub(super) fn check(tx: &Transaction<'_>, old: NodeId) -> Result<Node> {
     let node = resolve::expect(tx, old)?;
     if node.state.is_live() {
         return Ok(node);
@@ -58,7 +58,7 @@ pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
 }
 
 /// The node that superseded another.
-pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
+pub(super) fn successor(tx: &Transaction<'_>, old: NodeId) -> Result<Option<Node>> {
     let edges = tx.edges(old)?;
     match edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == old) {
         Some(edge) => tx.node(edge.src),
@@ -67,7 +67,7 @@ pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
 }
 
 /// Marks a node as superseded, which removes it from retrieval.
-pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<()> {
+pub(super) fn retire(tx: &mut Transaction<'_>, mut node: Node, now: Timestamp) -> Result<()> {
     node.state = State::Superseded;
     node.version = node.version.saturating_add(1);
     node.modified = now;
@@ -77,7 +77,7 @@ pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<
 /// Adds the `supersedes` edge and gives the new node what it takes over from the old one, as that was before it was
 /// retired.
 pub(super) fn link(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     retired: &Node,
     new: NodeId,
     (provenance, reason): (&str, &str),

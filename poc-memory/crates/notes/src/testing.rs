@@ -16,7 +16,7 @@ use poc_config::paths::Paths;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust, testing};
-use poc_store::{Follower, Store, Tx};
+use poc_store::{Follower, Store, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,7 +57,8 @@ impl TestMemory {
         let directory = scratch.folder.path().join("followed");
         let embedder = scratch.embedder.name();
         let store = Store::open(&directory, embedder, Vec::new()).unwrap();
-        let fill = |tx: &mut Tx<'_>| (1..=notes).try_for_each(|number| tx.put_node(&testing::node(number)));
+        let fill =
+            |tx: &mut Transaction<'_>| (1..=notes).try_for_each(|number| tx.put_node(&testing::node(number)));
         store.transact(scratch.cause("manual", "import"), fill).unwrap();
         store.checkpoint().unwrap();
         drop(store);

@@ -8,13 +8,13 @@ use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Span;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 fn describe(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
-fn write<T>(memory: &TestMemory, build: impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
+fn write<T>(memory: &TestMemory, build: impl Fn(&mut Transaction) -> Result<T>) -> Result<T> {
     memory.store.transact(memory.cause("manual", "test"), build).map(|done| done.value)
 }
 

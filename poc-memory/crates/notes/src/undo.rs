@@ -5,7 +5,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
-use poc_store::{Record, Table, Tx, Write};
+use poc_store::{Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -24,7 +24,7 @@ pub struct UndoItem {
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
 /// notes.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
-    let txn = memory.store.txn(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
+    let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
             .hint("`poc-memory changes` shows the latest with their numbers"),
@@ -54,7 +54,7 @@ fn is_kept(table: Table) -> bool {
 }
 
 /// Restores records to what they were before the writes: all of them, or none and returns the reason.
-pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     let restored = || writes.iter().filter(|write| !is_kept(write.table));
     let takes_over = writes.iter().any(is_succession);
     let mut used = Vec::new();
@@ -117,7 +117,7 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
 /// now. `None` if the write is not an activity, or if the activity was changed by anything but uses. What a note took
 /// over from another is subtracted from whatever its activity is now.
 fn activity_without_change(
-    tx: &Tx<'_>,
+    tx: &Transaction<'_>,
     write: &Write,
     now: Option<&[u8]>,
     takes_over: bool,
@@ -131,7 +131,7 @@ fn activity_without_change(
     let Some(node) = node_of(tx, write)?.filter(|_| may_differ) else { return Ok(None) };
     let before = match write.before.as_deref() {
         Some(before) => Activity::decode(before)?,
-        None => Activity::born(node.created, 1.0),
+        None => Activity::new(node.created, 1.0),
     };
     let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
     let moved = left.weight - weight::current(&before, lambda, bounds, left.touched);
@@ -198,7 +198,7 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
 }
 
 /// Why a node that the change created cannot be deleted: other edges than learned ones were added to it since.
-fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
+fn in_use(tx: &Transaction<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
     let own: HashSet<(NodeId, NodeId)> = writes
         .iter()
         .filter(|write| write.table == Table::Edges)
@@ -213,7 +213,7 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
 }
 
 /// A description of a record for messages.
-fn record_name(tx: &Tx<'_>, write: &Write) -> Result<String> {
+fn record_name(tx: &Transaction<'_>, write: &Write) -> Result<String> {
     let what = match write.table {
         Table::Nodes => "the note",
         Table::Activity => "the weight of the note",
@@ -227,12 +227,12 @@ fn record_name(tx: &Tx<'_>, write: &Write) -> Result<String> {
 }
 
 /// The node a record belongs to.
-fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
+fn node_of(tx: &Transaction<'_>, write: &Write) -> Result<Option<Node>> {
     Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
 }
 
 /// Deletes a restored edge or visit if one of its notes was deleted since.
-fn delete_dangling(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
+fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {
         Table::Edges => {
@@ -250,7 +250,7 @@ fn delete_dangling(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
 }
 
 /// Why a note cannot be retired again: its successor is retired itself by now.
-fn retired_successor(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
         if edge.kind != EdgeKind::Supersedes {
@@ -301,7 +301,7 @@ fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
 }
 
 /// Why a note cannot become live again: another live note now has the same text.
-fn duplicate_text(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn duplicate_text(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
         let same = tx.find_hash(&node.content_hash)?.filter(|_| node.state.is_live());

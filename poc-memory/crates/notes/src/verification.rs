@@ -113,7 +113,8 @@ mod tests {
     use poc_store::Follower as _;
     use std::sync::Arc;
 
-    const QUIET: VerifyCallbacks<'static> = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+    const QUIET: VerifyCallbacks<'static> =
+        VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
 
     fn files_with_findings(memory: &Memory) -> Vec<PathBuf> {
         verify(memory, &QUIET).unwrap().findings.into_iter().map(|finding| finding.path).collect()

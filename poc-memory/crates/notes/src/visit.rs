@@ -4,11 +4,11 @@ use super::resolve;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, Visit, VisitOutcome};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// Records that `agent` has seen the node in its current version.
 pub fn record(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     agent: &str,
     id: NodeId,
     outcome: VisitOutcome,

@@ -7,7 +7,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId};
 use poc_rank::dampening::dampened;
 use poc_rank::decay::{decayed, lambda};
-use poc_store::Tx;
+use poc_store::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,7 +39,7 @@ pub fn current(activity: &Activity, lambda: f64, config: &poc_config::WeightConf
 /// Decays the weight of a node to `now`, changes it and clamps it to floor and cap. Does not change the node's
 /// version.
 pub fn change(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     id: NodeId,
     change: WeightChange,
     config: &poc_config::WeightConfig,
@@ -60,7 +60,12 @@ pub fn change(
 }
 
 /// Counts a use of a node and decays its weight to `now`, without a gain.
-pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &poc_config::WeightConfig, now: Timestamp) -> Result<()> {
+pub fn touch(
+    tx: &mut Transaction<'_>,
+    id: NodeId,
+    config: &poc_config::WeightConfig,
+    now: Timestamp,
+) -> Result<()> {
     let activity = decayed_activity(tx, id, config, now)?;
     tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
 }
@@ -83,7 +88,13 @@ pub struct WeightBump {
 /// `delta`. A gain is dampened near the cap if `[reinforce] log_dampening` is set. Within the refractory period
 /// of the last judgement the weight only decays. Recalls and queries are not judgements, so a note can be
 /// judged right after it was recalled.
-pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<WeightBump> {
+pub fn bump(
+    tx: &mut Transaction<'_>,
+    id: NodeId,
+    delta: f64,
+    config: &Config,
+    now: Timestamp,
+) -> Result<WeightBump> {
     let rules = &config.reinforce;
     let activity = decayed_activity(tx, id, &config.weight, now)?;
     let refractory = activity.judged.is_some_and(|last| now < last.plus(rules.refractory));
@@ -105,7 +116,7 @@ pub fn after_use(weight: f64, config: &Config) -> f64 {
 }
 
 /// Counts a use by a recall and raises the weight as [`after_use`] does.
-pub fn add_use(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+pub fn add_use(tx: &mut Transaction<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
     let activity = decayed_activity(tx, id, &config.weight, now)?;
     let accesses = activity.accesses.saturating_add(1);
     tx.put_activity(id, &Activity { weight: after_use(activity.weight, config), accesses, ..activity })
@@ -113,13 +124,13 @@ pub fn add_use(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> 
 
 /// The activity of a node with its weight decayed to `now`.
 fn decayed_activity(
-    tx: &Tx<'_>,
+    tx: &Transaction<'_>,
     id: NodeId,
     config: &poc_config::WeightConfig,
     now: Timestamp,
 ) -> Result<Activity> {
     let node = resolve::expect(tx, id)?;
-    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
+    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
     let weight = current(&activity, lambda(config, node.category), config, now);
     Ok(Activity { weight, touched: now, ..activity })
 }

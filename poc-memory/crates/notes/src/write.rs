@@ -7,7 +7,7 @@ use poc_graph::{
     Activity, Category, ChunkRef, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
     State, Trust, title_of,
 };
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use serde_json::{Map, Value};
 
 /// A message to write.
@@ -57,7 +57,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
             let node = Node { key: key::unique(&node.key, taken)?, ..node.clone() };
             tx.put_node(&node)?;
-            tx.put_activity(node.id, &Activity::born(now, 1.0))?;
+            tx.put_activity(node.id, &Activity::new(now, 1.0))?;
             tx.put_vectors(node.id, embedder, parts)?;
         }
         tx.put_message(&message)?;
@@ -148,7 +148,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
 /// Creates edges between neighbouring chunks in both directions, and from the first chunk to the nodes written
 /// just before. Returns the number of edges.
 fn create_edges(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     message: &Message,
     before: &[NodeId],
     config: &poc_config::WriteConfig,
@@ -168,7 +168,11 @@ const BLOCKS: i64 = 16;
 
 /// The newest live chunks of the messages written within `[write] temporal_within` before `message`, newest
 /// first.
-fn recent_chunks(tx: &Tx<'_>, message: &Message, config: &poc_config::WriteConfig) -> Result<Vec<NodeId>> {
+fn recent_chunks(
+    tx: &Transaction<'_>,
+    message: &Message,
+    config: &poc_config::WriteConfig,
+) -> Result<Vec<NodeId>> {
     let since = message.created.minus(config.temporal_within);
     // Ids begin with their creation time, so the ids of an interval share a prefix. They never lag behind the
     // clock, and the newest id is that of the message.

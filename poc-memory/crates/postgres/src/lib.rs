@@ -20,7 +20,7 @@ mod tests;
 mod tls;
 
 pub use location::{LogLocation, LogSettings};
-pub use schema::{Initialized, init};
+pub use schema::{InitReport, init};
 
 use error::failure;
 use listener::Listener;

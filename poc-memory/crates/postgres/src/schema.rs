@@ -21,7 +21,7 @@ const MIGRATIONS: &[&str] = &["\
 
 /// What [`init`] found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Initialized {
+pub struct InitReport {
     /// The version of the schema before; 0 when there was none.
     pub from: i64,
     /// The version of the schema now.
@@ -37,7 +37,7 @@ pub struct Initialized {
 ///
 /// # Errors
 /// `unavailable` when the database is not reached, `conflict` when a newer release made the tables.
-pub fn init(location: &LogLocation) -> Result<Initialized> {
+pub fn init(location: &LogLocation) -> Result<InitReport> {
     let mut client = location.connect()?;
     let from = version(&mut client, location)?;
     let of = |error: postgres::Error| failure(location, &error);
@@ -61,7 +61,7 @@ pub fn init(location: &LogLocation) -> Result<Initialized> {
     transaction.commit().map_err(of)?;
     let store = session::store(&mut client, location.store()).map_err(of)?.unwrap_or_default();
     let head = session::head(&mut client, store).map_err(of)?;
-    Ok(Initialized { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
+    Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
 }
 
 /// Fails when the schema is missing, old or newer than this release.

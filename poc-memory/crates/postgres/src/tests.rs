@@ -41,11 +41,11 @@ fn the_schema_is_made_once_and_a_newer_one_is_refused() {
     assert_eq!(missing.code, Code::InvalidConfig);
     assert!(missing.hint.unwrap().contains("store init"));
     let made = init(&location(&server, "a")).unwrap();
-    assert_eq!(made, Initialized { from: 0, to: 1, is_new: true, head: 0 });
+    assert_eq!(made, InitReport { from: 0, to: 1, is_new: true, head: 0 });
     append(&log(&server, 1), 1, 0);
     let again = init(&location(&server, "a")).unwrap();
-    assert_eq!(again, Initialized { from: 1, to: 1, is_new: false, head: 1 });
-    assert_eq!(init(&location(&server, "b")).unwrap(), Initialized { is_new: true, head: 0, ..again });
+    assert_eq!(again, InitReport { from: 1, to: 1, is_new: false, head: 1 });
+    assert_eq!(init(&location(&server, "b")).unwrap(), InitReport { is_new: true, head: 0, ..again });
     let other = PostgresLog::new(location(&server, "c"), [1; 16], String::new());
     assert!(other.head().unwrap_err().message.contains("no store `c`"));
     server.execute("INSERT INTO poc_memory_schema (version) VALUES (9)");

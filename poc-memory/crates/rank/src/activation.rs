@@ -7,7 +7,7 @@
 //! The cost is proportional to the edges of the nodes reached, whatever the size of the graph.
 
 use super::sparse_accumulator::SparseAccumulator;
-use poc_graph::{Ix, View, interrupt};
+use poc_graph::{Ix, View, cancellation};
 
 /// How far and how strongly activation spreads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +79,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
             } else {
                 self.sparse_hop();
             }
-            if self.front.is_empty() || interrupt::is_requested() {
+            if self.front.is_empty() || cancellation::is_requested() {
                 break;
             }
         }

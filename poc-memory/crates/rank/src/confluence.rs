@@ -8,7 +8,7 @@
 
 use super::activation::{SpreadOptions, Spreading};
 use super::sparse_accumulator::SparseAccumulator;
-use poc_graph::{Ix, View, interrupt};
+use poc_graph::{Ix, View, cancellation};
 
 /// Number of arrivals after which no further source starts, which bounds the time to a few seconds.
 pub const MOST_ARRIVALS: usize = 100_000_000;
@@ -28,7 +28,7 @@ pub fn confluence(
     let mut reaching = SparseAccumulator::new(view.slots());
     let (mut arrivals, mut started) = (0, 0);
     for &source in sources {
-        if arrivals > MOST_ARRIVALS || interrupt::is_requested() {
+        if arrivals > MOST_ARRIVALS || cancellation::is_requested() {
             break;
         }
         started += 1;

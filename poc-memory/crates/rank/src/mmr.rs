@@ -1,6 +1,6 @@
 //! Maximal marginal relevance (Carbonell and Goldstein 1998).
 
-use poc_graph::interrupt;
+use poc_graph::cancellation;
 
 /// Chooses candidates one by one. The next is always the one with the greatest
 /// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
@@ -17,7 +17,7 @@ pub fn mmr(
         .map(|(at, &relevance)| Candidate { at, relevance, nearest: None })
         .collect();
     std::iter::from_fn(move || {
-        if interrupt::is_requested() {
+        if cancellation::is_requested() {
             return None;
         }
         let score = |candidate: &Candidate| {

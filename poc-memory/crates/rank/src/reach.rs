@@ -2,7 +2,7 @@
 //! strengths of its edges (the max–product semiring of Mohri 2002). If an edge of strength s is passed with
 //! probability s, the strongest path is the most likely one.
 
-use poc_graph::{Ix, View, interrupt};
+use poc_graph::{Ix, View, cancellation};
 use rustc_hash::FxHashMap;
 
 /// Every node within `hops` edges of `center`, with the strength (0–1) of the strongest path of at most that
@@ -28,7 +28,7 @@ pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -
                 front.push((ix, strength));
             }
         }
-        if front.is_empty() || interrupt::is_requested() {
+        if front.is_empty() || cancellation::is_requested() {
             break;
         }
     }

@@ -4,11 +4,11 @@ use super::delta::deltas;
 use super::engine::{Engine, EngineError, Mark, changes};
 use super::follower::Follower;
 use super::log::Log;
+use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::table::Table;
 use super::tenants::TenantRow;
-use super::txn::Txn;
 use super::views::Views;
 use super::{keys, vector};
 use poc_graph::error::Result;
@@ -53,7 +53,7 @@ pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usiz
 }
 
 /// Applies a transaction to the views of all tenants, which nobody else may have. Returns the number of changes.
-pub(super) fn apply_to_views(views: &mut Views, txn: &Txn) -> Result<usize> {
+pub(super) fn apply_to_views(views: &mut Views, txn: &LoggedTransaction) -> Result<usize> {
     // A view holds no vectors, so no embedder and no records are needed.
     let deltas = deltas(&txn.writes, "", &NoRecords)?;
     let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));

@@ -7,6 +7,7 @@
 //! When the disk fails a write, every transaction that is not durable is taken back and its writer gets the error. The
 //! committer then tries again and again to bring the files into order: at intervals, and before every further write.
 
+pub(super) mod outcome;
 mod shared;
 
 use super::disk;
@@ -14,14 +15,15 @@ use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
 use super::log::Appender;
+use super::logged_transaction::LoggedTransaction;
 use super::overlay::Overlay;
 use super::read_only::ReadOnlyCause;
 use super::reserve::Reserve;
 use super::shared::WriterState;
 use super::shared_log_copy::SharedLogCopy;
-use super::txn::Txn;
 use super::views::Views;
 use super::watchdog;
+use outcome::{OutcomeSender, Rejection};
 use parking_lot::{Condvar, Mutex, ReentrantMutex, RwLock};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant, View};
@@ -32,8 +34,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A transaction that is built but not yet in the log.
-pub(super) struct PendingTxn {
-    pub(super) txn: Arc<Txn>,
+pub(super) struct PendingTransaction {
+    pub(super) txn: Arc<LoggedTransaction>,
     /// The record as it goes into the log, with its checksum.
     pub(super) record: Vec<u8>,
     pub(super) checksum: u32,
@@ -43,59 +45,9 @@ pub(super) struct PendingTxn {
     pub(super) outcome: OutcomeSender,
 }
 
-/// Why a transaction was not committed.
-#[derive(Clone, Debug)]
-pub(super) enum Rejection {
-    /// Another writer of the shared log was faster: it must be built again on the newer state.
-    Outdated,
-    /// It cannot be committed.
-    Failed(Error),
-}
-
-/// Whether a transaction is durable and visible, once that is known.
-#[derive(Default)]
-pub(super) struct Outcome {
-    result: Mutex<Option<Result<(), Rejection>>>,
-    known: Condvar,
-}
-
-impl Outcome {
-    /// Waits until it is known.
-    pub(super) fn wait(&self) -> Result<(), Rejection> {
-        let mut result = self.result.lock();
-        self.known.wait_while(&mut result, |result| result.is_none());
-        result.clone().unwrap_or(Ok(()))
-    }
-
-    fn set(&self, outcome: Result<(), Rejection>) {
-        let mut result = self.result.lock();
-        if result.is_none() {
-            *result = Some(outcome);
-            self.known.notify_all();
-        }
-    }
-}
-
-/// Sets an outcome. Nobody waits for ever: dropping it without a result is an error.
-pub(super) struct OutcomeSender(Arc<Outcome>);
-
-impl OutcomeSender {
-    pub(super) fn new() -> (OutcomeSender, Arc<Outcome>) {
-        let outcome = Arc::new(Outcome::default());
-        (OutcomeSender(outcome.clone()), outcome)
-    }
-}
-
-impl Drop for OutcomeSender {
-    fn drop(&mut self) {
-        let error = Error::internal("the store ended before the outcome of this write was known");
-        self.0.set(Err(Rejection::Failed(error)));
-    }
-}
-
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<PendingTxn>,
+    waiting: Vec<PendingTransaction>,
     closed: bool,
     /// Whether the shared log may have records that the store lacks, or does not answer.
     has_news: bool,
@@ -113,7 +65,7 @@ struct Writability {
 
 /// What the committer does next.
 enum Work {
-    Commit(Vec<PendingTxn>),
+    Commit(Vec<PendingTransaction>),
     /// Reads on in the shared log.
     Follow,
     /// Tries to write again, for all attempts that were asked for so far.
@@ -127,7 +79,7 @@ pub(super) struct CommitQueue {
     work: Condvar,
     writability: Mutex<Writability>,
     attempted: Condvar,
-    published: RwLock<Published>,
+    published: RwLock<PublishedState>,
     // The last transaction that readers see, for those who wait for one.
     newest: Mutex<u64>,
     newer: Condvar,
@@ -138,7 +90,7 @@ pub(super) struct CommitQueue {
 }
 
 /// What readers see.
-struct Published {
+struct PublishedState {
     seq: u64,
     views: Views,
 }
@@ -151,7 +103,7 @@ impl CommitQueue {
             work: Condvar::new(),
             writability: Mutex::new(Writability { cause, attempts_made: 0 }),
             attempted: Condvar::new(),
-            published: RwLock::new(Published { seq, views }),
+            published: RwLock::new(PublishedState { seq, views }),
             newest: Mutex::new(seq),
             newer: Condvar::new(),
             followed: Condvar::new(),
@@ -205,7 +157,7 @@ impl CommitQueue {
     }
 
     /// Queues a transaction. Callers must submit in order of sequence numbers, with the writer lock.
-    pub(super) fn submit(&self, pending: PendingTxn) {
+    pub(super) fn submit(&self, pending: PendingTransaction) {
         self.queue.lock().waiting.push(pending);
         self.work.notify_one();
     }
@@ -244,7 +196,7 @@ impl CommitQueue {
     }
 
     /// Makes transactions visible to readers, all at once.
-    fn publish(&self, batch: Vec<PendingTxn>) {
+    fn publish(&self, batch: Vec<PendingTransaction>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
         // Old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(batch.len());
@@ -258,7 +210,7 @@ impl CommitQueue {
             }
         }
         self.announce(seq);
-        outcomes.iter().for_each(|outcome| outcome.0.set(Ok(())));
+        outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
     }
 
     /// Wakes those who wait for a transaction.
@@ -331,7 +283,7 @@ impl Committer {
         refuse(&commits, &writer, ReadOnlyCause::Failure(failure), Vec::new());
     }
 
-    fn commit(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
+    fn commit(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
         match self.append(&batch) {
             Ok(()) => self.apply(batch),
             Err(cause) => {
@@ -342,7 +294,7 @@ impl Committer {
     }
 
     /// Writes transactions to the log.
-    fn append(&self, batch: &[PendingTxn]) -> Result<(), ReadOnlyCause> {
+    fn append(&self, batch: &[PendingTransaction]) -> Result<(), ReadOnlyCause> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
         self.appender.lock().append(&records).map_err(|error| self.disk_cause(&error))
@@ -356,9 +308,9 @@ impl Committer {
     }
 
     /// Brings what is derived from the log to transactions that are in it, and makes them visible.
-    fn apply(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
+    fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
         let mut unwritten = None;
-        for PendingTxn { txn, checksum, .. } in &batch {
+        for PendingTransaction { txn, checksum, .. } in &batch {
             let mark = Mark { seq: txn.seq, checksum: *checksum };
             let changes = changes(txn).map_err(|error| error.message)?;
             // An error says that earlier changes could not be written. These are in memory and in the log.
@@ -410,13 +362,13 @@ impl Committer {
         held.map_err(|error| format!("there is not enough room on its disk: {error}"))
     }
 
-    fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTxn>) {
+    fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
         refuse(&self.commits, &self.writer, cause, batch);
     }
 }
 
 /// Takes no further transactions, and takes back those that are queued or in `batch`, none of which is durable.
-fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: Vec<PendingTxn>) {
+fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
     let error = cause.error();
     tracing::error!("{}", error.message);
     let taken = {
@@ -428,15 +380,15 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: V
         taken
     };
     let rejection = Rejection::Failed(error);
-    taken.iter().for_each(|pending| pending.outcome.0.set(Err(rejection.clone())));
+    taken.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
 }
 
 /// Takes back the transactions that are queued or in `batch`: the next one is built on what is published.
 fn take_back(
     commits: &CommitQueue,
     writer: &RefCell<WriterState>,
-    mut batch: Vec<PendingTxn>,
-) -> Vec<PendingTxn> {
+    mut batch: Vec<PendingTransaction>,
+) -> Vec<PendingTransaction> {
     batch.append(&mut commits.queue.lock().waiting);
     let (seq, views) = commits.views();
     // Whoever builds a transaction holds the lock.

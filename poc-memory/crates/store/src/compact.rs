@@ -12,10 +12,10 @@ use super::keys;
 use super::log::{
     Appender, CompactedSegment, MAX_RECORD, PARTIAL_SEGMENT, compaction_failed, compaction_unwritten, frame,
 };
+use super::logged_transaction::{LogBase, LoggedTransaction, Write};
 use super::open::OpenEngine;
 use super::shared::Shared;
 use super::table::Table;
-use super::txn::{LogBase, Txn, Write};
 use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::{Code, Error, Result};
@@ -39,7 +39,7 @@ pub struct CompactionCallbacks<'a> {
     /// Called with the number of transactions that were read, and of all that are to be read.
     pub progress: &'a dyn Fn(u64, u64),
     /// Called often. An error ends the compaction; the next one continues.
-    pub go_on: &'a dyn Fn() -> Result<()>,
+    pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// What a compaction did.
@@ -135,7 +135,9 @@ impl Work<'_> {
         let (old_base, last) = (log.base_seq(), log.last());
         let limit = match before {
             // Records and views that end with the newest transaction stay valid.
-            Some(before) => log.last_before(before, last.saturating_sub(1), self.callbacks.go_on)?,
+            Some(before) => {
+                log.last_before(before, last.saturating_sub(1), self.callbacks.check_cancelled)?
+            }
             None => None,
         };
         let limit = limit.filter(|(seq, _)| *seq > old_base);
@@ -156,7 +158,7 @@ impl Work<'_> {
         self.catch_up(&engine, log.last())?;
         engine.flush()?;
         drop(engine);
-        (self.callbacks.go_on)()?;
+        (self.callbacks.check_cancelled)()?;
         self.replace_records(&folder)?;
         self.shared.checkpoint()?;
         log.delete_obsolete(self.compactor.disk.as_ref());
@@ -189,7 +191,7 @@ impl Work<'_> {
         let log = self.shared.log.as_ref();
         let mut next = engine.mark()?.seq + 1;
         while next <= target {
-            (self.callbacks.go_on)()?;
+            (self.callbacks.check_cancelled)()?;
             (self.callbacks.progress)(next, log.last());
             let end = target.min(next + SLICE - 1);
             log.replay(next, end, &mut |txn, checksum| {
@@ -229,8 +231,8 @@ impl Work<'_> {
         let mut segment = CompactedSegment::create(&log.directory(), disk, first).map_err(unwritten)?;
         let (mut next, mut checksum) = (first, 0);
         let mut add = |tenant: Tenant, writes: Vec<Write>| -> Result<()> {
-            (self.callbacks.go_on)()?;
-            let mut txn = Txn::state(next, tenant, &base, writes);
+            (self.callbacks.check_cancelled)()?;
+            let mut txn = LoggedTransaction::state(next, tenant, &base, writes);
             txn.base = (next == first).then_some(base);
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
@@ -250,7 +252,7 @@ impl Work<'_> {
         let mut records = 0u64;
         segment.finish(&mut |txn| {
             if txn.seq.is_multiple_of(SLICE) {
-                (self.callbacks.go_on)()?;
+                (self.callbacks.check_cancelled)()?;
             }
             for write in txn.writes.iter().filter(|_| txn.is_state()) {
                 records += 1;
@@ -268,7 +270,7 @@ impl Work<'_> {
         if records != expected {
             return Err(compaction_failed("records are missing when it is read back", &records));
         }
-        (self.callbacks.go_on)()?;
+        (self.callbacks.check_cancelled)()?;
         log.replace_beginning(&mut segment, base, disk).map_err(unwritten)?;
         Ok(Some(checksum))
     }
@@ -282,7 +284,7 @@ impl Work<'_> {
         self.shared.engine.exchange(&|| {
             let moves: [(&PathBuf, &Path); 2] = [(&records, &old), (&folder.to_owned(), &records)];
             for (from, to) in moves {
-                (self.callbacks.go_on)()?;
+                (self.callbacks.check_cancelled)()?;
                 if from.exists() {
                     fs::rename(from, to).map_err(unmoved)?;
                 }

@@ -1,8 +1,8 @@
 //! What the index of changes knows of a transaction that created a node.
 
+use super::logged_transaction::Cause;
 use super::record_encoding::Record;
 use super::table::Table;
-use super::txn::Cause;
 use poc_graph::Node;
 use poc_graph::error::Result;
 use serde::{Deserialize, Serialize};

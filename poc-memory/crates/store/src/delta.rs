@@ -1,9 +1,9 @@
 //! Translates physical writes into the changes they mean for the view and the indexes.
 
+use super::logged_transaction::Write;
 use super::record_encoding::Record;
 use super::records::Records;
 use super::table::Table;
-use super::txn::Write;
 use super::{keys, vector};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Delta, Edge, Node, Visit};

@@ -10,9 +10,9 @@ pub(super) mod sled;
 use super::creation::Creation;
 use super::disk;
 use super::keys;
+use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::table::Table;
-use super::txn::Txn;
 use poc_graph::error::{Code, Error, Result};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -134,7 +134,7 @@ pub(super) trait Engine: Send + Sync {
 }
 
 /// The changes of a transaction to an engine. Applying them again changes nothing.
-pub(super) fn changes(txn: &Txn) -> Result<Vec<Put>> {
+pub(super) fn changes(txn: &LoggedTransaction) -> Result<Vec<Put>> {
     let mut changes = Vec::with_capacity(txn.writes.len());
     for write in &txn.writes {
         changes.push((write.table.engine_key(txn.tenant, &write.key), write.after.clone()));

@@ -20,6 +20,7 @@ mod lock;
 mod log;
 mod log_copy;
 mod logged_change;
+mod logged_transaction;
 mod open;
 mod overlay;
 mod past_snapshot;
@@ -28,7 +29,6 @@ mod read_only;
 mod record_access;
 mod record_encoding;
 mod records;
-mod recovery;
 mod repair;
 mod reserve;
 mod scans;
@@ -42,26 +42,26 @@ mod tenants;
 pub mod testing;
 #[cfg(test)]
 mod tests;
-mod transact;
-mod tx;
-mod txn;
+mod transaction;
 mod vector;
 mod vector_counts;
 mod verify;
 mod view_file;
 mod views;
 mod watchdog;
+mod write_path;
 
 pub use compact::{Compaction, CompactionCallbacks};
 pub use follower::{Follower, NoteDigests};
 pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};
+pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write};
+pub use open::recovery_report::RecoveryReport;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyCause;
 pub use record_encoding::Record;
 pub use records::Records;
-pub use recovery::Recovery;
 pub use repair::{
     NotePutAside, PutAside, Repair, RepairOption, RepairSource, TenantPutAside, contents_put_aside,
     put_aside, undo_repair,
@@ -71,10 +71,9 @@ pub use shared::WORTH_A_CHECKPOINT;
 pub use shared_log::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
 pub use shared_log_status::SharedLogStatus;
 pub use table::Table;
-pub use transact::Committed;
-pub use tx::Tx;
-pub use txn::{Cause, LogBase, Txn, Write};
+pub use transaction::Transaction;
 pub use verify::{StorePart, VerifyCallbacks, VerifyFinding};
+pub use write_path::Commit;
 
 use engine::Engine;
 use lock::Lock;
@@ -176,12 +175,12 @@ impl Store {
     }
 
     /// The result of the recovery at open. Waits until the records are open.
-    pub fn recovery(&self) -> &Recovery {
+    pub fn recovery(&self) -> &RecoveryReport {
         let shared = &self.shared;
         shared.recovery.get_or_init(|| {
             let found = shared.engine.opened().map(|opened| opened.notes.clone());
             // The next read of a record reports a failed open.
-            Recovery { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
+            RecoveryReport { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
         })
     }
 
@@ -211,13 +210,13 @@ impl Store {
     }
 
     /// The tenant's transaction with a sequence number; `None` when the log does not hold it.
-    pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
-        Ok(self.txn_of_any_tenant(seq)?.filter(|txn| txn.tenant == self.tenant))
+    pub fn transaction(&self, seq: u64) -> Result<Option<LoggedTransaction>> {
+        Ok(self.transaction_of_any_tenant(seq)?.filter(|txn| txn.tenant == self.tenant))
     }
 
     /// The transaction with a sequence number, of any tenant; `None` when the log does not hold it. For decisions about
     /// all tenants, such as which agents are due: no answer for a tenant may contain what it returns.
-    pub fn txn_of_any_tenant(&self, seq: u64) -> Result<Option<Txn>> {
+    pub fn transaction_of_any_tenant(&self, seq: u64) -> Result<Option<LoggedTransaction>> {
         Ok(self.shared.log.read(seq)?.map(|(txn, _)| txn).filter(|txn| !txn.is_state()))
     }
 

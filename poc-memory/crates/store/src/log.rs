@@ -8,27 +8,27 @@
 
 mod append;
 mod checked_segments;
-mod compacted;
+mod compacted_segment;
 mod copy;
 mod error;
-mod recover;
+mod inspect;
 mod salvage;
 mod segment;
 
 pub(super) use append::{Appender, Limits};
-pub(super) use compacted::{
+pub(super) use compacted_segment::{
     CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
     unwritten as compaction_unwritten,
 };
 pub(super) use copy::check_segment_with;
 pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
-pub(super) use recover::{Cut, check_format, inspect};
+pub(super) use inspect::{Cut, check_format, inspect};
 pub(super) use salvage::salvage;
 pub(super) use segment::{MAX_RECORD, frame, sound_records};
 
-use super::Txn;
-use super::txn::LogBase;
+use super::LoggedTransaction;
+use super::logged_transaction::LogBase;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use segment::{NextRecord, SegmentReader};
@@ -231,7 +231,7 @@ impl Log {
     }
 
     /// One transaction and the checksum of its record; `None` when the log does not hold it.
-    pub(super) fn read(&self, seq: u64) -> Result<Option<(Txn, u32)>> {
+    pub(super) fn read(&self, seq: u64) -> Result<Option<(LoggedTransaction, u32)>> {
         let mut found = None;
         self.replay(seq, seq, &mut |txn, checksum| {
             found = Some((txn, checksum));
@@ -246,10 +246,10 @@ impl Log {
         &self,
         first: u64,
         last: u64,
-        each: &mut dyn FnMut(Txn, u32) -> Result<()>,
+        each: &mut dyn FnMut(LoggedTransaction, u32) -> Result<()>,
     ) -> Result<()> {
         self.replay_payloads(first, last, &mut |seq, payload, checksum| {
-            let txn = Txn::decode(&payload)?;
+            let txn = LoggedTransaction::decode(&payload)?;
             let is_its_own = txn.seq == seq;
             if is_its_own {
                 each(txn, checksum)?;
@@ -314,7 +314,9 @@ impl Log {
 
     /// Reads and checks every record.
     pub(super) fn verify(&self) -> Result<()> {
-        self.replay_payloads(1, self.last(), &mut |seq, payload, _| Ok(Txn::decode(&payload)?.seq == seq))
+        self.replay_payloads(1, self.last(), &mut |seq, payload, _| {
+            Ok(LoggedTransaction::decode(&payload)?.seq == seq)
+        })
     }
 
     /// The error for a damaged record. Makes the next open check every record.

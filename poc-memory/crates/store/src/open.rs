@@ -1,8 +1,9 @@
 //! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the
 //! followers open in the background, and callers that need them wait.
 
-pub(crate) mod read_only;
-mod records;
+pub(crate) mod damaged;
+mod record_folder;
+pub(crate) mod recovery_report;
 
 use super::catch_up::Sources;
 use super::commit::{CommitQueue, Committer};
@@ -26,8 +27,8 @@ use super::{disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Tenant, View};
-pub(super) use records::OpenEngine;
-use records::RecordFolder;
+pub(super) use record_folder::OpenEngine;
+use record_folder::RecordFolder;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -99,10 +100,10 @@ pub(super) fn open(
     let folder = directory.join("records");
     // Without records the whole log is replayed anyway, so all of it is checked.
     let (log, cut) = log::inspect(&log_directory, !folder.exists())?;
-    let suspect = read_only::Suspect { directory, cut: cut.as_ref(), last: log.last(), patience };
+    let suspect = damaged::Suspect { directory, cut: cut.as_ref(), last: log.last(), patience };
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
-        let damaged = read_only::DamagedStore { directory, embedder, patience, saved, lock };
+        let damaged = damaged::DamagedStore { directory, embedder, patience, saved, lock };
         return damaged.open(followers);
     }
     if !log_directory.exists() {

@@ -1,17 +1,17 @@
 //! Writes of transactions that are built but not yet in the engine.
 
-use super::txn::Txn;
+use super::logged_transaction::LoggedTransaction;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A write, as a transaction and the index in its writes.
-type NewestWrite = (Arc<Txn>, usize);
+type NewestWrite = (Arc<LoggedTransaction>, usize);
 
 /// The newest value of every key whose write may not be in the engine yet.
 #[derive(Default)]
 pub(super) struct Overlay {
     last: BTreeMap<Vec<u8>, NewestWrite>,
-    waiting: VecDeque<Arc<Txn>>,
+    waiting: VecDeque<Arc<LoggedTransaction>>,
     // How many of the first of them are in `last`: one that nobody reads before it is in the engine never is.
     readable: usize,
 }
@@ -31,7 +31,7 @@ impl Overlay {
     }
 
     /// Adds the transaction built last.
-    pub(super) fn add(&mut self, txn: Arc<Txn>) {
+    pub(super) fn add(&mut self, txn: Arc<LoggedTransaction>) {
         self.waiting.push_back(txn);
     }
 

@@ -10,11 +10,11 @@
 use super::delta;
 use super::engine::Engine;
 use super::log::Log;
+use super::logged_transaction::LoggedTransaction;
+use super::logged_transaction::Write;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::table::Table;
-use super::txn::Txn;
-use super::txn::Write;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -57,7 +57,7 @@ struct BeforeImages {
 type RecordKey = (Table, Vec<u8>);
 
 impl BeforeImages {
-    fn add_time(&mut self, txn: &Txn, tenant: Tenant) {
+    fn add_time(&mut self, txn: &LoggedTransaction, tenant: Tenant) {
         let at = txn.cause.at;
         if txn.tenant == tenant {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
@@ -65,7 +65,7 @@ impl BeforeImages {
     }
 
     /// Adds a transaction that precedes all others.
-    fn prepend(&mut self, txn: Txn, tenant: Tenant) {
+    fn prepend(&mut self, txn: LoggedTransaction, tenant: Tenant) {
         self.add_time(&txn, tenant);
         let migrated = is_migration(&txn);
         for write in visible_writes(txn, tenant) {
@@ -105,13 +105,13 @@ impl BeforeImages {
 }
 
 /// The writes of a transaction that are visible to a tenant.
-fn visible_writes(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
+fn visible_writes(txn: LoggedTransaction, tenant: Tenant) -> impl Iterator<Item = Write> {
     let own = txn.tenant == tenant;
     txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
 }
 
 /// Whether a transaction only replaced vectors of unchanged texts, which are valid in the past too.
-fn is_migration(txn: &Txn) -> bool {
+fn is_migration(txn: &LoggedTransaction) -> bool {
     txn.cause.op == MIGRATION_OP && txn.writes.iter().all(|write| write.table == Table::Vectors)
 }
 

@@ -1,10 +1,10 @@
 //! Reading records, vectors and the history of a node through a store.
 
 use super::creation::Creation;
+use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::records::Records as _;
 use super::table::Table;
-use super::txn::Txn;
 use super::{LoggedChange, LoggedChangeKind, Store, keys};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -83,7 +83,7 @@ impl Store {
                 continue;
             }
             let Some(payload) = self.shared.log.read_payload(seq)? else { continue };
-            let found = Txn::decode_write(&payload, self.tenant, Table::Nodes, id.as_bytes())?;
+            let found = LoggedTransaction::decode_write(&payload, self.tenant, Table::Nodes, id.as_bytes())?;
             let Some((cause, write)) = found else { continue };
             let node = |bytes: &[u8]| Node::decode(bytes).map(Box::new);
             let kind = match (write.before.as_deref(), write.after.as_deref()) {

@@ -15,7 +15,7 @@ use crate::catch_up;
 use crate::engine::Engine;
 use crate::lock::Lock;
 use crate::log::{self, Log};
-use crate::open::read_only::{SalvagedRecords, Suspect, newest_of_records};
+use crate::open::damaged::{SalvagedRecords, Suspect, newest_of_records};
 use crate::view_file;
 use journal::Journal;
 use new_log::NewLog;

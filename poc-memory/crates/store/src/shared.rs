@@ -1,14 +1,15 @@
 //! The state that all handles of a store share, and what closing a store does.
 
-use super::commit::{CommitQueue, Outcome, Writer};
+use super::commit::outcome::Outcome;
+use super::commit::{CommitQueue, Writer};
 use super::compact::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;
+use super::open::recovery_report::RecoveryReport;
 use super::overlay::Overlay;
-use super::recovery::Recovery;
 use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
 use super::views::Views;
@@ -46,7 +47,7 @@ pub(super) struct Shared {
     pub(super) damage: Option<String>,
     /// `None` in a damaged store.
     pub(super) compactor: Option<Compactor>,
-    pub(super) recovery: OnceLock<Recovery>,
+    pub(super) recovery: OnceLock<RecoveryReport>,
     // The last transaction in the saved views, 0 when none are saved. The lock is held while a
     // checkpoint is written, so that there is one at a time.
     pub(super) saved: Mutex<u64>,

@@ -1,9 +1,9 @@
 //! The copy of a shared log in the folder of a store.
 
-use super::commit::PendingTxn;
+use super::commit::PendingTransaction;
 use super::log::{Appender, Log, frame};
+use super::logged_transaction::LoggedTransaction;
 use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog, SharedRecord};
-use super::txn::Txn;
 use poc_graph::error::{Code, Error, Result};
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const LEASE_WAITS: usize = 100;
 
 /// A record of the shared log as the local log has it.
 pub(super) struct CopiedRecord {
-    pub(super) txn: Arc<Txn>,
+    pub(super) txn: Arc<LoggedTransaction>,
     /// With its frame.
     pub(super) bytes: Vec<u8>,
     pub(super) checksum: u32,
@@ -127,7 +127,8 @@ impl SharedLogCopy {
         if record.seq != seq {
             return Err(damaged(format!("is missing; the next one is {}", record.seq)));
         }
-        let txn = Txn::decode(&record.payload).map_err(|error| damaged(format!("is damaged: {error}")))?;
+        let txn = LoggedTransaction::decode(&record.payload)
+            .map_err(|error| damaged(format!("is damaged: {error}")))?;
         if txn.seq != seq {
             return Err(damaged(format!("contains change {}", txn.seq)));
         }
@@ -170,7 +171,7 @@ impl SharedLogCopy {
     ///
     /// # Errors
     /// When it does not answer. Whether they are in it is then unknown.
-    pub(super) fn append(&self, batch: &[PendingTxn]) -> Result<bool> {
+    pub(super) fn append(&self, batch: &[PendingTransaction]) -> Result<bool> {
         let Some(first) = batch.first() else { return Ok(true) };
         let expected = first.txn.seq - 1;
         let number = self.next_number.fetch_add(batch.len() as u64, Ordering::Relaxed);
@@ -222,9 +223,9 @@ impl SharedLogCopy {
 }
 
 /// How many transactions at the beginning of a batch are appended at once.
-pub(super) fn part(batch: &[PendingTxn]) -> usize {
+pub(super) fn part(batch: &[PendingTransaction]) -> usize {
     let mut bytes = 0;
-    let fits = |pending: &&PendingTxn| {
+    let fits = |pending: &&PendingTransaction| {
         let fits = bytes < PART_BYTES;
         bytes += pending.record.len();
         fits

@@ -55,7 +55,7 @@ fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {
     Store::open_with(folder.path(), EMBEDDER, Vec::new(), parts)
 }
 
-fn put(store: &Store, number: u64) -> Committed<()> {
+fn put(store: &Store, number: u64) -> Commit<()> {
     store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap()
 }
 

@@ -22,7 +22,7 @@ pub struct VerifyCallbacks<'a> {
     /// Called with what is read, how much of it was read, and how much there is, if that is known.
     pub progress: &'a dyn Fn(&str, u64, Option<u64>),
     /// Called often. An error ends the verification.
-    pub go_on: &'a dyn Fn() -> Result<()>,
+    pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// A part of a store.
@@ -86,7 +86,7 @@ impl Verifier<'_> {
             return Ok(());
         }
         (self.callbacks.progress)(what, done, total);
-        (self.callbacks.go_on)()
+        (self.callbacks.check_cancelled)()
     }
 
     /// Runs work while no transaction runs. It gets the number of the last one, which everything reflects.

@@ -130,7 +130,7 @@ fn wait_for(session: &Session, mut child: Option<Child>, log: &LogEnd) -> Result
         }
         match child.as_mut().and_then(|child| ended(child, log)) {
             // Perhaps another daemon, which will answer soon.
-            Some(Ended::Locked) if start.elapsed() < LOCK_LIMIT => {}
+            Some(DaemonEnd::Locked) if start.elapsed() < LOCK_LIMIT => {}
             Some(ended) => return Err(ended.error()),
             None if start.elapsed() > LIMIT => {
                 return Err(Error::unavailable("the daemon was started but does not answer")
@@ -170,7 +170,7 @@ impl LogEnd {
 }
 
 /// How the daemon's process ended.
-enum Ended {
+enum DaemonEnd {
     /// Another process holds the store.
     Locked,
     /// With an error in its log.
@@ -179,12 +179,12 @@ enum Ended {
     Status(ExitStatus),
 }
 
-impl Ended {
+impl DaemonEnd {
     fn error(&self) -> Error {
         let why = match self {
-            Ended::Locked => "another process holds the store".to_owned(),
-            Ended::Failed(why) => why.clone(),
-            Ended::Status(status) => status.to_string(),
+            DaemonEnd::Locked => "another process holds the store".to_owned(),
+            DaemonEnd::Failed(why) => why.clone(),
+            DaemonEnd::Status(status) => status.to_string(),
         };
         Error::unavailable(format!("the daemon ended before it answered: {why}"))
             .hint("`poc-daemon` in the foreground shows the reason, `poc-memory daemon log` the time before")
@@ -192,12 +192,12 @@ impl Ended {
 }
 
 /// How the process ended; `None` while it runs.
-fn ended(child: &mut Child, log: &LogEnd) -> Option<Ended> {
+fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     let status = child.try_wait().ok().flatten()?;
     // A daemon writes to its log only after it has taken the store.
     if let Some(why) = log.error() {
-        return Some(Ended::Failed(why));
+        return Some(DaemonEnd::Failed(why));
     }
     let is_locked = status.code() == Some(i32::from(Exit::Unavailable as u8));
-    Some(if is_locked { Ended::Locked } else { Ended::Status(status) })
+    Some(if is_locked { DaemonEnd::Locked } else { DaemonEnd::Status(status) })
 }

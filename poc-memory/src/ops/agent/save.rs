@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::{Access, Ctx, Op, Route, argument};
-use poc_agent::agent_files::{self, AgentEdits, AgentFiles, ReadVersions};
+use poc_agent::agent_files::{self, AgentEdits, AgentFiles, ExpectedVersions};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ impl Op for AgentSave {
                 .field("file"));
         }
         let edits = AgentEdits { agent: self.file, prompt: self.prompt };
-        let versions = ReadVersions { agent: self.version, prompt: self.prompt_version };
+        let versions = ExpectedVersions { agent: self.version, prompt: self.prompt_version };
         let changed = agent_files::save(ctx.memory, &self.agent, &edits, &versions)?;
         let (catalog, _) = ctx.host.reload()?;
         Ok(AgentSaveOutput {

@@ -95,7 +95,7 @@ impl Op for RemoteSync {
             progress: &|what, done, total| {
                 (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
             },
-            go_on: &|| match calls.is_cancelled() {
+            check_cancelled: &|| match calls.is_cancelled() {
                 true => Err(Error::unavailable("the daemon stops before the sync is done")
                     .hint("run it again: it continues where it stopped")),
                 false => Ok(()),

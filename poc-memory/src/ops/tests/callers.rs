@@ -166,10 +166,10 @@ fn a_note_has_a_bounded_number_of_keywords() {
 
 #[test]
 fn an_interrupted_request_stops() {
-    use poc_graph::interrupt::{self, Interrupt};
+    use poc_graph::cancellation::{self, CancellationToken};
     let memory = filled();
-    let interrupt = Interrupt::default();
-    interrupt.trigger();
+    let token = CancellationToken::default();
+    token.cancel();
     let seq = memory.store.view().seq;
     for (op, request) in [
         ("retrieve", json!({"text": "splits"})),
@@ -182,9 +182,9 @@ fn an_interrupted_request_stops() {
         ("insert", json!({"notes": [{"title": "a"}, {"title": "b"}]})),
     ] {
         let error =
-            interrupt::scope(&interrupt, || asked(&memory, Actor::Person, op, request.clone())).unwrap_err();
+            cancellation::scope(&token, || asked(&memory, Actor::Person, op, request.clone())).unwrap_err();
         assert!(error.message.starts_with("the request was cancelled"), "{op}: {error}");
         asked(&memory, Actor::Person, op, request).unwrap();
     }
-    assert!(memory.store.view().seq > seq, "without the interrupt, they write");
+    assert!(memory.store.view().seq > seq, "without cancellation, they write");
 }

@@ -11,8 +11,8 @@ use axum::response::Response;
 use axum::routing::get;
 use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
+use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::{Error, Result};
-use poc_graph::interrupt::{Interrupt, InterruptOnDrop};
 use poc_memory::ops::{self, Actor, tenancy};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -63,13 +63,13 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
     let may_write = session.scope != SessionScope::ReadOnly;
     let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
-    let waiting = InterruptOnDrop(Interrupt::default());
-    let interrupt = waiting.0.clone();
+    let waiting = CancelOnDrop(CancellationToken::default());
+    let token = waiting.0.clone();
     let mut args = json!({ "node": node, "at": at });
     if let Value::Object(args) = &mut args {
         tenancy::bind(args, &session.tenant)?;
     }
-    call::call(rest.shared.clone(), origin, op, args, interrupt, |_| {}).await
+    call::call(rest.shared.clone(), origin, op, args, token, |_| {}).await
 }
 
 /// What a browser without the script shows of a note.

@@ -2,7 +2,7 @@
 
 use crate::Definition;
 use crate::ledger::AgentState;
-use crate::pause::Paused;
+use crate::pause::PauseCause;
 use crate::schedule::Schedule;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
@@ -49,13 +49,13 @@ impl CatalogEntry {
     }
 
     /// Why the agent is paused at `now`; `None` when it is not.
-    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<Paused> {
+    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<PauseCause> {
         let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
-        Paused::of(after, state, now)
+        PauseCause::of(after, state, now)
     }
 
     /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or `invalid`.
-    pub fn status(&self, paused: Option<&Paused>) -> &'static str {
+    pub fn status(&self, paused: Option<&PauseCause>) -> &'static str {
         match self.file_status() {
             "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
             status => status,

@@ -11,7 +11,7 @@ use super::{Occurrence, Run};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
 /// running, a slot returns a skipped row, and a manual run, a change or a batch is a conflict. A slot that was
@@ -119,7 +119,7 @@ fn write_unrun_row(
 /// Whether the agent is running in this process. A run of a dead process is marked as interrupted.
 fn interrupt_stale_run(
     memory: &Memory,
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     state: &mut AgentState,
     agent: &str,
 ) -> Result<bool> {
@@ -136,7 +136,7 @@ fn interrupt_stale_run(
 }
 
 /// Claims the slot or rerun of a row. A slot whose run was interrupted may be claimed again.
-fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
+fn put_slot(tx: &mut Transaction<'_>, state: &AgentState, row: &Run) -> Result<()> {
     let Some(key) = occurrence_key(row) else { return Ok(()) };
     let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
         (Some(taken), Some(_)) => {

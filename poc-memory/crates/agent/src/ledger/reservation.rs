@@ -15,7 +15,7 @@ use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_store::{Record, Records, Table, Tx};
+use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -151,7 +151,7 @@ pub(super) fn exists(memory: &Memory, run: &Run) -> Result<bool> {
 }
 
 /// Removes the reservation of a run whose cost is booked.
-pub(super) fn release(tx: &mut Tx<'_>, run: &Run) -> Result<()> {
+pub(super) fn release(tx: &mut Transaction<'_>, run: &Run) -> Result<()> {
     if tx.get::<BudgetReservation>(&run.key())?.is_some() {
         tx.delete::<BudgetReservation>(&run.key())?;
     }
@@ -166,7 +166,7 @@ pub(super) fn any_orphaned(memory: &Memory) -> Result<bool> {
 
 /// Books the reservations of dead processes. If the row is still running, the reservation is added to it as a
 /// call and booked when the row ends.
-pub(super) fn book_orphaned(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
+pub(super) fn book_orphaned(memory: &Memory, tx: &mut Transaction<'_>) -> Result<()> {
     for (key, reservation) in tx.scan::<BudgetReservation>(&[])? {
         if reservation.boot == memory.boot {
             continue;

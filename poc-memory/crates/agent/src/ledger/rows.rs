@@ -11,7 +11,7 @@ use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use std::collections::BTreeSet;
 
 /// Key of the occurrence record for a slot or a rerun; `None` for other rows. Slot and rerun keys have
@@ -201,14 +201,14 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
 }
 
 /// Writes the ended row of a run in the transaction of its actions.
-pub(crate) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+pub(crate) fn end(memory: &Memory, tx: &mut Transaction<'_>, row: &Run) -> Result<()> {
     reservation::release(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
 }
 
 /// Writes a row and the agent's state that follows from it.
-pub(super) fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
+pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) -> Result<()> {
     state.record(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)
@@ -266,7 +266,7 @@ fn end_running(
 
 /// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
 /// stay, because they prevent a second run. The agent's state still knows the settled slots.
-pub(super) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
+pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
     for key in keys {
@@ -284,7 +284,7 @@ pub(super) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()>
 }
 
 /// Writes the row of a run after a review.
-pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+pub(crate) fn put_reviewed(tx: &mut Transaction<'_>, row: &Run) -> Result<()> {
     let mut state = state::get(tx, &row.agent)?;
     state.record_review(row);
     tx.put(&row.key(), row)?;
@@ -302,18 +302,18 @@ pub(crate) fn set_reverted(memory: &Memory, run: &Run, message: String) -> Resul
 }
 
 /// The row of a run, if it is still stored.
-pub(crate) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
+pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
     tx.get(&run_key(agent, run))
 }
 
 /// The current row of a run.
-pub(crate) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
+pub(crate) fn get(tx: &Transaction<'_>, run: &Run) -> Result<Run> {
     tx.get::<Run>(&run.key())?
         .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer stored", run.id)))
 }
 
 /// Fails with `conflict` when the run was ended in the meantime.
-pub(crate) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
+pub(crate) fn expect_running(tx: &Transaction<'_>, run: &Run) -> Result<()> {
     let status = get(tx, run)?.status;
     if status == Status::Running {
         return Ok(());

@@ -12,14 +12,14 @@ use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_store::{Record, Table, Tx};
+use poc_store::{Record, Table, Transaction};
 use serde::{Deserialize, Serialize};
 
 /// State record of one agent, written in every transaction that writes one of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     settled: SettledSlots,
-    interrupted: Option<Interrupted>,
+    interrupted: Option<InterruptedSlot>,
     running: Option<RunId>,
     last: Option<LastRun>,
     failures: u32,
@@ -50,7 +50,7 @@ impl Pause {
 
 /// The last interrupted slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Interrupted {
+struct InterruptedSlot {
     slot: Timestamp,
     times: u32,
 }
@@ -87,7 +87,8 @@ impl Record for AgentState {
 
     /// Version 1 had no pauses, version 2 no reruns, version 3 no changes, version 4 no totals.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
-        type First = (SettledSlots, Option<Interrupted>, Option<RunId>, Option<LastRun>, u32, RecentSpending);
+        type First =
+            (SettledSlots, Option<InterruptedSlot>, Option<RunId>, Option<LastRun>, u32, RecentSpending);
         let read = |(first, pause, rerun, changes): (First, _, _, _)| {
             let (settled, interrupted, running, last, failures, spent) = first;
             let totals = Totals::default();
@@ -114,14 +115,14 @@ pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
 }
 
 /// Like [`state`], in a transaction.
-pub(super) fn get(tx: &Tx<'_>, agent: &str) -> Result<AgentState> {
+pub(super) fn get(tx: &Transaction<'_>, agent: &str) -> Result<AgentState> {
     match tx.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
         None => Ok(AgentState::of(tx.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
     }
 }
 
-pub(super) fn put(tx: &mut Tx<'_>, agent: &str, state: &AgentState) -> Result<()> {
+pub(super) fn put(tx: &mut Transaction<'_>, agent: &str, state: &AgentState) -> Result<()> {
     tx.put(agent.as_bytes(), state)
 }
 
@@ -315,9 +316,9 @@ impl AgentState {
         }
     }
 
-    fn interrupt(&self, slot: Timestamp) -> Interrupted {
+    fn interrupt(&self, slot: Timestamp) -> InterruptedSlot {
         let before = self.interrupted.filter(|open| open.slot == slot).map_or(0, |open| open.times);
-        Interrupted { slot, times: before.saturating_add(1) }
+        InterruptedSlot { slot, times: before.saturating_add(1) }
     }
 
     /// Adds the cost of a run that is not counted as a run.

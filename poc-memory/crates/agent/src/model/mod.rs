@@ -1,14 +1,12 @@
 //! Language models as agents use them: requests, replies and costs. The providers are in the crate
 //! `poc-models`; this module only has the heuristic model, which needs no provider.
 
-mod cancellation;
 mod heuristic;
 mod registry;
 mod retry_after;
 mod semaphore;
 
 pub use super::cost::CallCost;
-pub use cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 pub use heuristic::Heuristic;
 pub use registry::{ModelFactory, ModelRegistry, ModelSettings};
 pub use retry_after::RetryAfter;
@@ -17,6 +15,7 @@ pub use semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 use super::child_process::ChildProcess;
 use super::definition::ActionKind;
 use super::selection::Selection;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::Result;
 use poc_graph::rng::Rng;
 use poc_graph::time::{Span, Timestamp};

@@ -1,13 +1,13 @@
 //! The models of a process. Each model is built once. Models of the same provider share its state: the pause
 //! it requested, the number of calls in progress, and whether it is suspended.
 
-use super::cancellation::CancellationToken;
 use super::heuristic::Heuristic;
 use super::retry_after::RetryAfter;
 use super::semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 use super::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use parking_lot::Mutex;
 use poc_config::{Config, ProviderKind};
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use poc_graph::time::{Span, Timestamp};

@@ -1,7 +1,7 @@
 //! A semaphore with priorities: limits concurrent calls of a provider and concurrent runs of agents.
 
-use super::cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use parking_lot::Mutex;
+use poc_graph::cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

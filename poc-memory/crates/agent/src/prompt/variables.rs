@@ -4,7 +4,7 @@ use super::fence::Fence;
 use crate::Definition;
 use crate::action;
 use crate::definition::ActionKind;
-use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, Selection, Shown, hubs, siblings};
+use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, PromptExtent, Selection, hubs, siblings};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Ix, NodeId, Trust, View};
 use poc_notes::Memory;
@@ -60,7 +60,7 @@ fn nodes(
     for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
         if handle.is_chosen() {
             text.push_str(&node(memory, definition, selection, handle, fence, read));
-            if handle.shown == Shown::Cut {
+            if handle.shown == PromptExtent::Cut {
                 let most = definition.prompt.max_node_chars;
                 let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
             }

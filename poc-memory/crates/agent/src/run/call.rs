@@ -2,7 +2,7 @@
 
 use super::RunAttempt;
 use super::end::RunEnd;
-use crate::budget::{Allowed, BudgetStatus};
+use crate::budget::{BudgetAllowance, BudgetStatus};
 use crate::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
@@ -42,8 +42,8 @@ impl RunAttempt<'_> {
 
     /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
     /// positive cost is reserved.
-    fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, RunEnd> {
-        let decide = |account: Account| -> Result<(Allowed, f64), String> {
+    fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<BudgetAllowance, RunEnd> {
+        let decide = |account: Account| -> Result<(BudgetAllowance, f64), String> {
             let budget_status = self.budget_status_of(row, account);
             let allowed = budget_status.allows(most, attempts)?;
             Ok((allowed, budget_status.run + allowed.most))

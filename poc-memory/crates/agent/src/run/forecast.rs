@@ -3,12 +3,12 @@
 use super::{RunAttempt, RunOptions, models};
 use crate::Definition;
 use crate::action;
-use crate::budget::{Allowed, BudgetStatus};
+use crate::budget::{BudgetAllowance, BudgetStatus};
 use crate::ledger::{Reason, Run};
 use crate::model::Model;
 use crate::permit::Permit;
 use crate::prompt;
-use crate::selection::{self, Choice, Scope, Shown};
+use crate::selection::{self, Choice, PromptExtent, Scope};
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::cell::RefCell;
@@ -59,7 +59,8 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
             match prompt::render(memory, definition, &mut selection, context) {
                 Ok(prompt) => {
                     forecast.nodes = selection.chosen().count();
-                    forecast.cut = selection.chosen().filter(|handle| handle.shown == Shown::Cut).count();
+                    forecast.cut =
+                        selection.chosen().filter(|handle| handle.shown == PromptExtent::Cut).count();
                     forecast.protected =
                         Permit::new(memory, definition, definition.mode, &selection)?.protected();
                     forecast.tokens = prompt.tokens();
@@ -67,7 +68,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
                     let request = attempt.request(&selection, &prompt, &schema);
                     let most = opened.first().and_then(|(_, model)| model.max_cost(&request));
                     forecast.most = most.filter(|most| *most > 0.0);
-                    if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
+                    if let Err(why) = budget_status.allows(most, 1).map(|BudgetAllowance { .. }| ()) {
                         let known =
                             forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
                         forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));

@@ -1,6 +1,6 @@
 //! The part of a note that a prompt shows.
 
-use super::Shown;
+use super::PromptExtent;
 use poc_graph::Node;
 
 /// What a prompt shows of a note.
@@ -12,7 +12,7 @@ pub(crate) struct Excerpt {
     /// The text, or its start.
     pub body: String,
     /// Whether the note is shown in full.
-    pub shown: Shown,
+    pub shown: PromptExtent,
 }
 
 impl Excerpt {
@@ -29,7 +29,7 @@ impl Excerpt {
         let all = title.len() == node.title.len()
             && keywords.len() == node.keywords.iter().map(String::len).sum::<usize>() + separators(node)
             && body.len() == node.body.len();
-        Excerpt { title, keywords, body, shown: if all { Shown::Whole } else { Shown::Cut } }
+        Excerpt { title, keywords, body, shown: if all { PromptExtent::Whole } else { PromptExtent::Cut } }
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use poc_graph::testing;
 
-    fn check(node: &Node, most: usize) -> (usize, usize, usize, Shown) {
+    fn check(node: &Node, most: usize) -> (usize, usize, usize, PromptExtent) {
         let Excerpt { title, keywords, body, shown } = Excerpt::of(node, most);
         (title.chars().count(), keywords.chars().count(), body.chars().count(), shown)
     }
@@ -60,15 +60,15 @@ mod tests {
         let mut node = testing::node(1);
         (node.title, node.keywords, node.body) =
             ("tïtle".into(), vec!["a".into(), "bc".into()], "böty".into());
-        assert_eq!(check(&node, 10), (5, 5, 4, Shown::Whole));
-        assert_eq!(check(&node, 9), (5, 4, 4, Shown::Cut));
-        assert_eq!(check(&node, 4), (4, 0, 4, Shown::Cut));
-        assert_eq!(check(&node, 0), (0, 0, 0, Shown::Cut));
+        assert_eq!(check(&node, 10), (5, 5, 4, PromptExtent::Whole));
+        assert_eq!(check(&node, 9), (5, 4, 4, PromptExtent::Cut));
+        assert_eq!(check(&node, 4), (4, 0, 4, PromptExtent::Cut));
+        assert_eq!(check(&node, 0), (0, 0, 0, PromptExtent::Cut));
         node.title = "t".repeat(1 << 20);
-        assert_eq!(check(&node, 100), (100, 0, 4, Shown::Cut));
+        assert_eq!(check(&node, 100), (100, 0, 4, PromptExtent::Cut));
         (node.title, node.keywords) = ("t".into(), vec!["k".into(); 10_000]);
-        assert_eq!(check(&node, 100), (1, 99, 4, Shown::Cut));
+        assert_eq!(check(&node, 100), (1, 99, 4, PromptExtent::Cut));
         (node.keywords, node.body) = (Vec::new(), String::new());
-        assert_eq!(check(&node, 1), (1, 0, 0, Shown::Whole));
+        assert_eq!(check(&node, 1), (1, 0, 0, PromptExtent::Whole));
     }
 }

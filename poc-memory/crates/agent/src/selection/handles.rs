@@ -3,7 +3,7 @@
 use super::excerpt::Excerpt;
 use super::link_candidates::{self, FoundCandidate};
 use super::protection::{self, may_be_read};
-use super::{Handle, HandlePair, LinkCandidate, Selection, Shown, neighborhood};
+use super::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection, neighborhood};
 use crate::Definition;
 use crate::definition::{ActionKind, Targets};
 use poc_graph::error::Result;
@@ -37,7 +37,7 @@ impl Handles<'_> {
         let Some(node) = stored else { return Ok(()) };
         let name = format!("N{}", self.given.len() + 1);
         let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
-            None => Shown::Named,
+            None => PromptExtent::Named,
             Some(most) => Excerpt::of(&node, most).shown,
         };
         let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);

@@ -77,7 +77,7 @@ struct Recorder<'a> {
 }
 
 /// The notes in a prompt in the order of their handles, each with whether it was selected, and their neighbors.
-type Shown = (Vec<(Note, bool)>, Vec<Note>);
+type PromptNotes = (Vec<(Note, bool)>, Vec<Note>);
 
 /// Which notes go into the fixture.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ struct Recording {
 
 impl Recorder<'_> {
     /// The notes of a turn, as they are before anything is applied.
-    fn notes(&self, request: &Request<'_>) -> Result<Shown> {
+    fn notes(&self, request: &Request<'_>) -> Result<PromptNotes> {
         let view = &request.selection.view;
         let read = |id: NodeId| Note::read(&self.memory.store, view, id);
         let (mut notes, mut near) = (Vec::new(), BTreeSet::new());

@@ -1,10 +1,11 @@
 //! A request for a model under test.
 
 use crate::definition::ActionKind;
-use crate::model::{CancellationToken, Request};
+use crate::model::Request;
 use crate::selection::Selection;
 use poc_config::Config;
 use poc_graph::View;
+use poc_graph::cancellation::CancellationToken;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, Timestamp};
 use poc_index::TextIndex;

@@ -17,7 +17,7 @@ use poc_notes::recall::{Learning, learn};
 use poc_notes::testing::with_hash_embedder;
 use poc_notes::{Draft, Memory, insert};
 use poc_search::query::Names;
-use poc_store::Tx;
+use poc_store::Transaction;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl World {
         let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
         let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
         let (learning, now) = (Learning { used, pairs: together, followed }, self.memory.now());
-        let write = |tx: &mut Tx<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
+        let write = |tx: &mut Transaction<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
         self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
     }
 

@@ -19,7 +19,7 @@ fn write(world: &World, topic: usize, word: &str) {
     let cause = world.memory.cause("manual", "test");
     let now = world.memory.now();
     let first = first(topic);
-    let append = |tx: &mut poc_store::Tx<'_>| {
+    let append = |tx: &mut poc_store::Transaction<'_>| {
         let ids: Vec<NodeId> = {
             let view = tx.view();
             (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect()

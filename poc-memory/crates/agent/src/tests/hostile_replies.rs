@@ -72,7 +72,7 @@ fn meddle(world: &World, dice: &Dice, notes: &[String]) {
     match dice.below(4) {
         0 => {
             let text = format!("Edited meanwhile: {}.", dice.below(1_000_000));
-            let change = |tx: &mut poc_store::Tx<'_>| {
+            let change = |tx: &mut poc_store::Transaction<'_>| {
                 let mut node = tx.node(node.id)?.unwrap();
                 (node.body, node.version, node.modified) = (text.clone(), node.version + 1, now);
                 node.content_hash = node.hash();
@@ -87,7 +87,7 @@ fn meddle(world: &World, dice: &Dice, notes: &[String]) {
             let other: &String = dice.pick(notes);
             let other = world.memory.find(other).ok().filter(|other| other.state.is_live());
             if let Some(other) = other.filter(|other| other.id != node.id) {
-                let write = |tx: &mut poc_store::Tx<'_>| {
+                let write = |tx: &mut poc_store::Transaction<'_>| {
                     poc_notes::supersede::apply(
                         tx,
                         node.id,
@@ -249,14 +249,14 @@ fn the_invariant_check_detects_planted_violations() {
          [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n",
     )
     .unwrap();
-    let planted = |plant: &dyn Fn(&mut poc_store::Tx<'_>, NodeId, NodeId)| {
+    let planted = |plant: &dyn Fn(&mut poc_store::Transaction<'_>, NodeId, NodeId)| {
         let read = Image::of(&world);
         let asked = Asked { prompt: String::new(), then: read.clone(), read };
         let id = |key: &str| world.memory.find(key).unwrap().id;
         let run = Run::claimed(&world.memory, "tester", None);
         let cause = world.memory.cause("agent:tester", "agent run");
         let (one, other) = (id("note-00-first"), id("note-08-first"));
-        let write = |tx: &mut poc_store::Tx<'_>| {
+        let write = |tx: &mut poc_store::Transaction<'_>| {
             plant(tx, one, other);
             Ok(())
         };
@@ -281,7 +281,7 @@ fn the_invariant_check_detects_planted_violations() {
         poc_notes::rename::apply(tx, other, Some("another-key"), &[]).unwrap();
     });
     assert!(found.as_ref().is_err_and(|why| why.contains("was renamed")), "{found:?}");
-    let back = |tx: &mut poc_store::Tx<'_>| {
+    let back = |tx: &mut poc_store::Transaction<'_>| {
         let other = tx.find_key("another-key")?.unwrap();
         poc_notes::rename::apply(tx, other, Some("note-08-first"), &["another-key".into()]).map(|_| ())
     };

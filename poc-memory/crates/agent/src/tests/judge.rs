@@ -19,7 +19,8 @@ fn with_questions(count: usize) -> World {
         let memory = &world.memory;
         let question = confirmed_question::prepare(memory, draft).unwrap();
         let (cause, now) = (memory.cause("manual", "reinforce"), memory.now());
-        let apply = |tx: &mut poc_store::Tx<'_>| confirmed_question::apply(tx, &question, answer, now);
+        let apply =
+            |tx: &mut poc_store::Transaction<'_>| confirmed_question::apply(tx, &question, answer, now);
         memory.store.transact(cause, apply).unwrap();
     }
     world

@@ -239,12 +239,12 @@ fn changes_during_a_pause_are_handled_after_it() {
     let mut fleet = fleet.restart();
     seconds(&mut fleet, 1800);
     assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());
-    let go_on = |state: &mut ledger::AgentState| {
+    let check_cancelled = |state: &mut ledger::AgentState| {
         state.resume();
         Ok(())
     };
     let cause = fleet.world.memory.cause("manual", "agent resume");
-    ledger::update_state(&fleet.world.memory, "linker", cause, go_on).unwrap();
+    ledger::update_state(&fleet.world.memory, "linker", cause, check_cancelled).unwrap();
     seconds(&mut fleet, 3600);
     let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
     assert_eq!(became, [Status::Skipped, Status::Noop], "{}", fleet.story());

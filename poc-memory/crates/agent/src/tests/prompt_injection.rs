@@ -180,7 +180,7 @@ fn plant(world: &World, drafts: Vec<Draft>) {
     let notes = insert::prepare_all(&world.memory, drafts).unwrap();
     let cause = world.memory.cause("test", "insert");
     let now = world.memory.now();
-    let write = |tx: &mut poc_store::Tx<'_>| {
+    let write = |tx: &mut poc_store::Transaction<'_>| {
         for note in &notes {
             insert::apply(tx, note.as_ref().unwrap(), now)?;
         }

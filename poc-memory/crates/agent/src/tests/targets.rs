@@ -230,7 +230,7 @@ fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Tru
     let lower = |trust: Trust| {
         let id = world.memory.find(place).unwrap().id;
         let cause = world.memory.cause("manual", "test");
-        let set = |tx: &mut poc_store::Tx<'_>| {
+        let set = |tx: &mut poc_store::Transaction<'_>| {
             let mut node = tx.node(id)?.unwrap();
             node.trust = trust;
             tx.put_node(&node)

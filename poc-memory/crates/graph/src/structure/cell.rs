@@ -5,7 +5,7 @@ use super::policy::{GraphStatus, Plan, StructureOptions, plan};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers};
-use crate::interrupt;
+use crate::cancellation;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::fmt;
@@ -178,7 +178,7 @@ impl<T> DerivedValue<T> {
         }
         let started = Instant::now();
         let value = Arc::new(compute());
-        if !interrupt::is_requested() {
+        if !cancellation::is_requested() {
             let _ = self.here.set(value.clone());
             self.publish(generation, value.clone());
         }

@@ -33,7 +33,7 @@ use super::parts::Partition;
 use super::saved::Space;
 use crate::Ix;
 use crate::View;
-use crate::interrupt;
+use crate::cancellation;
 use eigenpair::Eigenpair;
 use spectrum::Spectrum;
 use walk::Walk;
@@ -67,7 +67,7 @@ impl Embedding {
         let mut starts = Vec::with_capacity(components.len());
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
-            if interrupt::is_requested() {
+            if cancellation::is_requested() {
                 break;
             }
             let members = components.members(number);

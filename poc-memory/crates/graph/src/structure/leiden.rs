@@ -14,7 +14,7 @@ mod tests;
 
 pub(super) use network::Network;
 
-use crate::interrupt;
+use crate::cancellation;
 use crate::rng::SeededRng;
 use local_moving::move_nodes;
 use refinement::refine;
@@ -37,7 +37,7 @@ pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
     for _ in 0..MAX_PASSES {
         pass(network, &mut communities, &random);
         let before = std::mem::replace(&mut modularity, network.modularity(&communities));
-        if modularity - before < LEAST_GAIN || interrupt::is_requested() {
+        if modularity - before < LEAST_GAIN || cancellation::is_requested() {
             break;
         }
     }
@@ -54,7 +54,7 @@ fn pass(network: &Network, communities: &mut [u32], random: &SeededRng) {
     loop {
         let present = level.as_ref().unwrap_or(network);
         move_nodes(present, &mut labels, random);
-        if interrupt::is_requested() {
+        if cancellation::is_requested() {
             break;
         }
         if number_consecutively(&mut labels) == present.len() {

@@ -230,15 +230,15 @@ fn saved_structure_is_loaded_once_and_only_for_large_graphs() {
 /// Enough nodes that every computation takes many steps.
 #[test]
 fn an_interrupted_computation_ends_early_and_is_not_kept() {
-    use crate::interrupt::{self, Interrupt};
+    use crate::cancellation::{self, CancellationToken};
     let edges: Vec<(u64, u64, f64)> = (0..4000)
         .flat_map(|a| [(a, (a + 1) % 4000, 0.5), (a, (a * 7 + 3) % 4000, 0.3)])
         .filter(|e| e.0 != e.1)
         .collect();
     let view = testing::view(4000, &edges);
-    let interrupt = Interrupt::default();
-    interrupt.trigger();
-    let (communities, layout) = interrupt::scope(&interrupt, || {
+    let token = CancellationToken::default();
+    token.cancel();
+    let (communities, layout) = cancellation::scope(&token, || {
         let nodes: Vec<u32> = (0..view.slots()).collect();
         assert_eq!(view.embedding(&LARGE).0.component_count(), 0);
         (view.communities(&LARGE).0.count(), view.layout(&nodes))

@@ -94,7 +94,7 @@ impl View {
         self.by_id.insert(hash(id), ix, |_| false, hash_of);
         self.degrees.push(0);
         self.triangles.push(0);
-        let newborn = Activity::born(created, 1.0);
+        let newborn = Activity::new(created, 1.0);
         self.weights.push(newborn.weight);
         self.touched.push(newborn.touched);
         self.replay_intervals.push(newborn.replay_interval);
@@ -165,7 +165,7 @@ impl View {
 
     fn forget_activity(&mut self, id: NodeId) {
         if let Some(ix) = self.find(id) {
-            self.put_activity_at(ix, &Activity::born(self.created(ix), 1.0));
+            self.put_activity_at(ix, &Activity::new(self.created(ix), 1.0));
         }
     }
 

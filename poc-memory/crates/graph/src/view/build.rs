@@ -156,7 +156,7 @@ mod tests {
             }
             for (number, weight, replayed) in activities {
                 let activity = Activity {
-                    replayed: replayed.map(Timestamp), replay_interval: 3, ..Activity::born(Timestamp(9), weight)
+                    replayed: replayed.map(Timestamp), replay_interval: 3, ..Activity::new(Timestamp(9), weight)
                 };
                 built.activity(testing::node(number).id, &activity);
                 stepped.apply(2, &[Delta::Activity(testing::node(number).id, activity)]);

@@ -23,7 +23,7 @@ impl View {
             self.merged_edges(ix).map(|tie| (self.id(tie.ix), tie.strength.to_bits())).collect();
         ties.sort();
         let visits: Vec<_> =
-            self.visitors().filter_map(|agent| Some((agent, self.visit(agent, ix)?))).collect();
+            self.visits.keys().filter_map(|agent| Some((&**agent, self.visit(agent, ix)?))).collect();
         let node = format!(
             "{:?} {:?} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
             self.id(ix),

@@ -37,7 +37,7 @@ use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::MentionPostings;
 use std::path::{Path, PathBuf};
-use words::Folded;
+use words::FoldedWords;
 
 /// The mentions among live notes.
 pub struct MentionIndex(SnapshottedIndex<MentionPostings>);
@@ -74,26 +74,26 @@ impl MentionIndex {
     /// Names that occur in more than `most` bodies, in any spelling, or in `text` are ignored.
     pub fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
-        let excluded = postings.word_numbers(&Folded::of(text));
+        let excluded = postings.word_numbers(&FoldedWords::of(text));
         ids.iter().map(|id| postings.sharing_names(*id, most, &excluded)).collect()
     }
 
     /// The names that two notes share in the sense of [`MentionIndex::sharing_names`], folded, rarest first.
     pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
         let postings = self.0.read();
-        let excluded = postings.word_numbers(&Folded::of(text));
+        let excluded = postings.word_numbers(&FoldedWords::of(text));
         postings.names_between(notes, most, &excluded).into_iter().map(str::to_owned).collect()
     }
 
     /// The words of a text that are names judging by their capital, folded.
     pub fn capitalized_names(text: &str) -> Vec<String> {
-        let words = Folded::words(text);
+        let words = FoldedWords::words(text);
         words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
     }
 
     /// The words of a text that say what it is about, folded: names by their capital, and words with a digit.
     pub fn names_and_numbers(text: &str) -> Vec<String> {
-        let words = Folded::words(text);
+        let words = FoldedWords::words(text);
         let mut found: Vec<String> = MentionIndex::capitalized_names(text);
         let has_digit = |word: &str| word.chars().any(|c| c.is_ascii_digit());
         found.extend(words.iter().filter(|(word, _)| has_digit(word)).map(|(word, _)| word.to_owned()));
@@ -104,7 +104,7 @@ impl MentionIndex {
 
     /// The words of a text and its identifiers, folded.
     pub fn folded_words(text: &str) -> rustc_hash::FxHashSet<String> {
-        Folded::of(text)
+        FoldedWords::of(text)
             .iter()
             .filter(|(word, _)| !word.is_empty())
             .map(|(word, _)| word.to_owned())
@@ -113,7 +113,7 @@ impl MentionIndex {
 
     /// The notes that a text mentions, ordered by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
-        self.0.read().in_text(&Folded::of(text))
+        self.0.read().in_text(&FoldedWords::of(text))
     }
 }
 
@@ -142,9 +142,9 @@ impl Index for MentionIndex {
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let names_and_body = |node: &Node| {
-            (words::names(node.own_title().unwrap_or_default(), node.names()), Folded::of(&node.body))
+            (words::names(node.own_title().unwrap_or_default(), node.names()), FoldedWords::of(&node.body))
         };
-        let put = |postings: &mut MentionPostings, id, (names, body): (Vec<Folded>, Folded)| {
+        let put = |postings: &mut MentionPostings, id, (names, body): (Vec<FoldedWords>, FoldedWords)| {
             postings.put(id, &names, &body);
         };
         self.0.apply(seq, deltas, names_and_body, put, MentionPostings::remove);

@@ -3,7 +3,7 @@
 use super::packed::{self, Word};
 use super::titles::Titles;
 use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
-use super::words::{Folded, Spelling};
+use super::words::{FoldedWords, Spelling};
 use crate::text::stop::is_stop_word;
 use crate::text::tokens::is_name;
 use poc_graph::NodeId;
@@ -56,7 +56,7 @@ impl Note {
 
 impl MentionPostings {
     /// Adds or replaces a note.
-    pub(super) fn put(&mut self, id: NodeId, names: &[Folded], body: &Folded) {
+    pub(super) fn put(&mut self, id: NodeId, names: &[FoldedWords], body: &FoldedWords) {
         let number = |(number, _): Word| number;
         let names: Vec<Vec<u32>> =
             names.iter().map(|name| self.numbered(name).into_iter().map(number).collect()).collect();
@@ -64,7 +64,7 @@ impl MentionPostings {
         self.load(id, &names, &body);
     }
 
-    fn numbered(&mut self, words: &Folded) -> Vec<Word> {
+    fn numbered(&mut self, words: &FoldedWords) -> Vec<Word> {
         words.iter().map(|(word, spelling)| (self.vocabulary.get_or_insert(word), spelling)).collect()
     }
 
@@ -147,7 +147,7 @@ impl MentionPostings {
         found
     }
 
-    pub(super) fn in_text(&self, text: &Folded) -> Vec<NodeId> {
+    pub(super) fn in_text(&self, text: &FoldedWords) -> Vec<NodeId> {
         let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
         let words: Vec<Word> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
         self.notes_named_in(&words)
@@ -184,7 +184,7 @@ impl MentionPostings {
     }
 
     /// The numbers of the known words of a text.
-    pub(super) fn word_numbers(&self, text: &Folded) -> FxHashSet<u32> {
+    pub(super) fn word_numbers(&self, text: &FoldedWords) -> FxHashSet<u32> {
         text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect()
     }
 

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
     words: Vec<String>,
-    notes: Vec<Saved>,
+    notes: Vec<SavedNote>,
 }
 
 /// The id, the words of each name, and the words of the body, packed.
-type Saved = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
+type SavedNote = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
 
 /// Encodes the index.
 pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {

@@ -40,7 +40,7 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
 
 /// Whether a text contains a name of a note, word by word.
 fn stands(node: &Node, text: &str) -> bool {
-    let text = Folded::of(text);
+    let text = FoldedWords::of(text);
     let text: Vec<_> = text.iter().collect();
     words::names(node.own_title().unwrap_or_default(), node.names()).iter().any(|name| {
         let name: Vec<_> = name.iter().collect();
@@ -72,7 +72,7 @@ fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2
 /// The pairs of notes that share a name, with the number of notes that contain the rarest, by comparing all texts.
 fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
     let words = |text: &str| -> Vec<(String, Spelling)> {
-        Folded::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
+        FoldedWords::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
     };
     let bodies: BTreeMap<u64, Vec<(String, Spelling)>> =
         notes.iter().map(|(number, note)| (*number, words(&note.body))).collect();

@@ -26,16 +26,16 @@ const NAME: Spelling = Spelling { begins_name: true, is_evidence: true };
 
 /// The folded words of a text, in one string.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Folded {
+pub(super) struct FoldedWords {
     text: String,
     // The end of each word in `text`, and its spelling.
     ends: Vec<(u32, Spelling)>,
 }
 
-impl Folded {
+impl FoldedWords {
     /// The words of a text: runs of letters, digits and `_`, possibly with one apostrophe inside, without `'s`.
-    pub(super) fn words(text: &str) -> Folded {
-        let mut folded = Folded::default();
+    pub(super) fn words(text: &str) -> FoldedWords {
+        let mut folded = FoldedWords::default();
         let mut names = names_at(text).peekable();
         let (mut end, mut before, mut is_heading) = (0, "", false);
         while let Some((start, word)) = next_word(text, end) {
@@ -59,8 +59,8 @@ impl Folded {
 
     /// The words of a text, followed by its identifiers as one word each. An empty word before each identifier
     /// separates it, so that no name spans them.
-    pub(super) fn of(text: &str) -> Folded {
-        let mut folded = Folded::words(text);
+    pub(super) fn of(text: &str) -> FoldedWords {
+        let mut folded = FoldedWords::words(text);
         for name in identifiers(text) {
             folded.add("", WITHIN);
             folded.add(name, NAME);
@@ -141,11 +141,11 @@ fn is_part(c: char) -> bool {
 
 /// The names of a note: the words of its title, and its keys (the present and former ones) and title if they are
 /// identifiers.
-pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> Vec<Folded> {
+pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> Vec<FoldedWords> {
     let title = without_brackets(title);
     let mut names = vec![of_title(title)];
     for name in keys.chain([title]) {
-        let mut word = Folded::default();
+        let mut word = FoldedWords::default();
         if identifiers(name).any(|whole| whole == name)
             && name.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_LETTERS
         {
@@ -154,7 +154,7 @@ pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> 
         names.push(word);
     }
     names.retain(|name| name.len() > 0);
-    let mut distinct: Vec<Folded> = Vec::new();
+    let mut distinct: Vec<FoldedWords> = Vec::new();
     for name in names {
         if !distinct
             .iter()
@@ -167,12 +167,12 @@ pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> 
 }
 
 /// The words of a title; empty if it is too short or too long to be mentioned.
-fn of_title(title: &str) -> Folded {
+fn of_title(title: &str) -> FoldedWords {
     if title.chars().filter(|c| c.is_alphabetic()).count() < MIN_LETTERS {
-        return Folded::default();
+        return FoldedWords::default();
     }
-    let words = Folded::words(title);
-    if words.len() > MAX_WORDS { Folded::default() } else { words }
+    let words = FoldedWords::words(title);
+    if words.len() > MAX_WORDS { FoldedWords::default() } else { words }
 }
 
 /// A title without its bracketed suffix, unless there is nothing else.
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn describe(words: &Folded) -> String {
+    fn describe(words: &FoldedWords) -> String {
         let word = |(word, spelling): (&str, Spelling)| {
             let begins = if spelling.begins_name { "^" } else { "" };
             let mute = if spelling.is_evidence { "" } else { "~" };
@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn words_are_whole_and_folded() {
-        let check = |text: &str, expected: &str| assert_eq!(describe(&Folded::of(text)), expected, "{text}");
+        let check =
+            |text: &str, expected: &str| assert_eq!(describe(&FoldedWords::of(text)), expected, "{text}");
         check("The Ångström — it's Bob’s, “O'Brien's'” no!", "^~the ^angstrom it ^bob ^~o'brien s no");
         check("snake_case v1.2 São", "snake_case ~v1 ~2 ^sao | ^snake_case | ^v1.2");
         check(
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn a_capital_where_every_word_has_one_is_no_evidence() {
         let check =
-            |text: &str, expected: &str| assert_eq!(describe(&Folded::words(text)), expected, "{text}");
+            |text: &str, expected: &str| assert_eq!(describe(&FoldedWords::words(text)), expected, "{text}");
         check("They met Ann. However, Bob went.", "^~they met ^ann ^~however ^bob went");
         check("Really? Yes! iPhones of Ann’s", "^~really ^~yes iphones of ^ann");
         check("## Next Steps\n\nOwner: Ann, the Lead", "^~next ^~steps ^~owner ^~ann the ^lead");
@@ -264,7 +265,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_can_be_split(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
-            let words = Folded::of(&text);
+            let words = FoldedWords::of(&text);
             prop_assert_eq!(words.iter().count(), words.len());
             names(&text, std::iter::once(text.as_str()));
         }

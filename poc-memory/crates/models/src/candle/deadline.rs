@@ -1,6 +1,7 @@
 //! The deadline of a call.
 
-use poc_agent::model::{CallError, CancellationToken, LONGEST_WAIT};
+use poc_agent::model::CallError;
+use poc_graph::cancellation::{CancellationToken, LONGEST_WAIT};
 use poc_graph::time::Span;
 use std::time::Instant;
 

@@ -3,7 +3,7 @@ use crate::tiny_gguf::Tiny;
 use poc_agent::action;
 use poc_agent::definition::{ActionKind, Targets};
 use poc_agent::reply;
-use poc_agent::selection::{Handle, Shown};
+use poc_agent::selection::{Handle, PromptExtent};
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
 use poc_graph::rng::SeededRng;
@@ -50,7 +50,7 @@ fn turn(actions: &[ActionKind], count: u64, seed: u64) -> TestRequest {
             node: Arc::new(testing::node(number)),
             ix: number as u32,
             reach: Targets::Results,
-            shown: Shown::Whole,
+            shown: PromptExtent::Whole,
             protected: false,
             weight: 1.0,
             candidates: Vec::new(),
@@ -199,12 +199,12 @@ fn a_call_ends_at_its_timeout_and_on_cancellation() {
     turn.timeout = Span::MINUTE;
     turn.cancellation.cancel();
     assert_eq!(model.call(&turn.request()).unwrap_err().error, CallError::Stopped);
-    turn.cancellation = poc_agent::model::CancellationToken::new();
+    turn.cancellation = poc_graph::cancellation::CancellationToken::new();
     assert!(model.call(&turn.request()).is_ok());
 }
 
 /// Random bits that cancel the call in the middle of a reply.
-struct CancellingRng(poc_agent::model::CancellationToken, std::sync::atomic::AtomicUsize);
+struct CancellingRng(poc_graph::cancellation::CancellationToken, std::sync::atomic::AtomicUsize);
 
 impl poc_graph::rng::Rng for CancellingRng {
     fn next_u64(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Reads a program's output up to a limit.
 
 use parking_lot::Mutex;
-use poc_agent::model::CancellationToken;
+use poc_graph::cancellation::CancellationToken;
 use std::io::Read;
 use std::sync::Arc;
 

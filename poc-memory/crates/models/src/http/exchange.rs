@@ -2,9 +2,9 @@
 
 use super::HttpRequest;
 use parking_lot::Mutex;
-use poc_agent::model::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use poc_config::CallsConfig;
 use poc_config::endpoint;
+use poc_graph::cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use reqwest::blocking::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Url, header};

@@ -1,6 +1,7 @@
 //! The deadline and the lost attempts of a call.
 
-use poc_agent::model::{CallError, LONGEST_WAIT};
+use poc_agent::model::CallError;
+use poc_graph::cancellation::LONGEST_WAIT;
 use poc_graph::time::Span;
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -32,7 +32,7 @@ impl<'a> Meter<'a> {
     pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
         (self.callbacks.progress)(self.done, self.total);
-        (self.callbacks.go_on)()
+        (self.callbacks.check_cancelled)()
     }
 }
 

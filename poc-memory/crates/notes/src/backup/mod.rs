@@ -31,7 +31,7 @@ pub struct BackupCallbacks<'a> {
     /// Called with the number of bytes that were read or written, and the total if it is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
     /// Called often; an error ends the operation and leaves nothing behind.
-    pub go_on: &'a dyn Fn() -> Result<()>,
+    pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// The files in a folder and in the folders below it; none if it is missing.

@@ -301,7 +301,7 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
         return Err(wrong(format!("it ends with transaction {}", store.last_seq())));
     }
     let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
-    let last = store.txn_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
+    let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
     report.at = last.or(base).ok_or_else(|| wrong("its last transaction is missing".into()))?;
     for (tuple, view) in store.tenants()? {
         let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();

@@ -78,13 +78,13 @@ impl Profile {
 }
 
 fn quiet() -> BackupCallbacks<'static> {
-    BackupCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) }
+    BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) }
 }
 
 /// Every transaction of a store, with the notes of all tenants as they are.
 fn content(store: &Store) -> (Vec<String>, Vec<String>) {
-    let log =
-        (1..=store.last_seq()).map(|seq| format!("{:?}", store.txn_of_any_tenant(seq).unwrap().unwrap()));
+    let log = (1..=store.last_seq())
+        .map(|seq| format!("{:?}", store.transaction_of_any_tenant(seq).unwrap().unwrap()));
     let mut notes = Vec::new();
     for (tuple, _) in store.tenants().unwrap() {
         let of_tenant = store.for_tenant(&tuple).range::<Node>(&[]).unwrap();
@@ -161,14 +161,14 @@ fn an_interrupted_backup_leaves_no_generation() {
     // It ends after another number of pieces each time.
     for allowed in 0..12 {
         let left = std::cell::Cell::new(allowed);
-        let go_on = || match left.get() {
+        let check_cancelled = || match left.get() {
             0 => Err(Error::new(Code::Unavailable, "stopped")),
             more => {
                 left.set(more - 1);
                 Ok(())
             }
         };
-        let callbacks = BackupCallbacks { progress: &|_, _| {}, go_on: &go_on };
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let now = Timestamp((101 + allowed) * HOUR);
         let paths = profile.paths();
         let error = create(profile.store(), &paths, &profile.folder(), 9, now, &callbacks).unwrap_err();

@@ -29,7 +29,7 @@ fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemor
     let memory = TestMemory::new();
     let now = memory.now();
     let days = |count: i64| Span(count * Span::DAY.0);
-    let put = |tx: &mut Tx<'_>| {
+    let put = |tx: &mut Transaction<'_>| {
         for (number, (expires, superseded, word)) in (0..).zip(notes) {
             tx.put_node(&Node {
                 expires: expires.map(|count| now.plus(days(count))),
@@ -46,7 +46,7 @@ fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemor
         Ok(())
     };
     memory.store.transact(memory.cause("manual", "test"), put).unwrap();
-    let tear = |tx: &mut Tx<'_>| {
+    let tear = |tx: &mut Transaction<'_>| {
         missing
             .iter()
             .try_for_each(|&number| tx.put_raw(Table::Nodes, testing::node(number).id.as_bytes(), None))
@@ -187,7 +187,7 @@ fn transactions_are_small_for_a_note_with_many_edges() {
     let transactions = seq + 1..=memory.store.view().seq;
     assert_eq!(reported.borrow().len() as u64, memory.store.view().seq - seq);
     for seq in transactions {
-        let writes = memory.store.txn(seq).unwrap().unwrap().writes.len();
+        let writes = memory.store.transaction(seq).unwrap().unwrap().writes.len();
         assert!(writes < RECORDS_PER_TXN + 10, "{writes}");
     }
     assert!(

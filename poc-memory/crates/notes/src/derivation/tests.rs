@@ -9,7 +9,7 @@ use poc_graph::{Trust, testing};
 /// Notes 1 and 2, and note 3, which `provenance` derived from them.
 fn with_fact(provenance: &str) -> TestMemory {
     let memory = TestMemory::new();
-    let put = |tx: &mut Tx<'_>| {
+    let put = |tx: &mut Transaction<'_>| {
         tx.put_node(&Node { key: "one".into(), ..testing::node(1) })?;
         tx.put_node(&Node { key: "two".into(), ..testing::node(2) })?;
         let fact = Node { key: "fact".into(), provenance: provenance.into(), ..testing::node(3) };
@@ -24,7 +24,7 @@ fn id(number: u64) -> NodeId {
     testing::node(number).id
 }
 
-fn change<T>(memory: &TestMemory, act: impl Fn(&mut Tx<'_>) -> Result<T>) -> T {
+fn change<T>(memory: &TestMemory, act: impl Fn(&mut Transaction<'_>) -> Result<T>) -> T {
     memory.store.transact(memory.cause("manual", "test"), act).unwrap().value
 }
 

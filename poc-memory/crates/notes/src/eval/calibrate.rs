@@ -21,7 +21,7 @@ use crate::known_note::{self, Exclusions, GateQuery};
 use poc_config::{Config, GateConfig};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::SystemClock;
-use poc_graph::{NodeId, Visibility, interrupt};
+use poc_graph::{NodeId, Visibility, cancellation};
 use poc_rank::gate::Verdict;
 use poc_rank::quantile::of_groups;
 use serde::Serialize;
@@ -202,7 +202,7 @@ pub fn by_sets(
         let Some((others, _)) = stores.get((index + 1) % stores.len()) else { continue };
         let mut of = AnswerSet { set: Some(set.name.clone()), ..AnswerSet::default() };
         for (number, question) in set.questions.iter().chain(&set.unanswered).enumerate() {
-            interrupt::check()?;
+            cancellation::check()?;
             done += 1;
             progress(EvalPhase::Asking, done, total);
             let Some(group) = groups.get(question.group) else { continue };
@@ -252,7 +252,7 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
     let total = live.len().div_ceil(step) as u64;
     let (mut answers, mut titles) = (AnswerSet::default(), HashSet::new());
     for (done, &id) in (1..).zip(live.iter().step_by(step)) {
-        interrupt::check()?;
+        cancellation::check()?;
         progress(EvalPhase::Asking, done, total);
         let node = memory.store.node(id)?;
         // A title that another note also has is known without this note.

@@ -12,7 +12,7 @@ use super::set::{NO_TYPE, Question, fields, line_error, lines, string_field};
 use crate::confirmed_question::{self, ConfirmedQuestion};
 use crate::{Memory, rerank, resolve};
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View, Visibility, interrupt};
+use poc_graph::{NodeId, View, Visibility, cancellation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -166,7 +166,7 @@ pub fn run(
     let total = questions.len() as u64;
     let (mut results, mut took) = (Vec::with_capacity(questions.len()), Vec::new());
     for (done, LiveQuestion { question, answers }) in (1..).zip(questions) {
-        interrupt::check()?;
+        cancellation::check()?;
         let same = confirmed.iter().filter(|other| other.text == question.text).map(|other| other.id);
         let except: Vec<NodeId> = same.collect();
         let started = Instant::now();

@@ -11,7 +11,7 @@ pub use vault::vault;
 use super::Memory;
 use super::interchange::Note;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, View, interrupt};
+use poc_graph::{NodeId, View, cancellation};
 use std::io::Write;
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn for_each_note(
     let ids = ids(&view);
     let mut exported = ExportReport::default();
     for id in &ids {
-        interrupt::check()?;
+        cancellation::check()?;
         // Nodes deleted since the view was taken are left out.
         if let Some(note) = Note::read(&memory.store, &view, *id)? {
             take(&note)?;

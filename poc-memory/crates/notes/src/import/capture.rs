@@ -14,9 +14,10 @@ use super::transcript::{Assistant, Position};
 use crate::Memory;
 use crate::secrets::SecretCounts;
 use parking_lot::Mutex;
+use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Code, Error, Result};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// How to take a transcript in.
@@ -137,16 +138,8 @@ fn read_position(file: &Path) -> Option<Position> {
 }
 
 fn write_position(file: &Path, position: &Position) -> Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    create_private(folder)?;
-    let wrong = |error: std::io::Error| {
-        Error::unavailable(format!("the position in a transcript cannot be written: {error}"))
-            .file(file.display().to_string())
-    };
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
-    let bytes = serde_json::to_vec(position)
+    create_private(file.parent().unwrap_or(Path::new(".")))?;
+    let text = serde_json::to_string(position)
         .map_err(|error| Error::internal(format!("a position cannot be written: {error}")))?;
-    temporary.write_all(&bytes).map_err(wrong)?;
-    temporary.persist(file).map_err(|error| wrong(error.error))?;
-    Ok(())
+    files::write(file, &text)
 }

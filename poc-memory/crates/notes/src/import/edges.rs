@@ -9,7 +9,7 @@ use crate::link;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
-use poc_store::Tx;
+use poc_store::Transaction;
 use std::collections::HashMap;
 
 /// An edge with resolved source and target.
@@ -181,7 +181,7 @@ fn link_edge(src: NodeId, dst: NodeId, provenance: &str, reason: &str, now: Time
 }
 
 /// Creates an edge unless it exists. Returns whether it was created.
-pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+pub(super) fn put_edge(tx: &mut Transaction<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
             return Err(Error::not_found(format!("an edge leads to `{id}`, which does not exist"))
@@ -196,7 +196,7 @@ pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
 }
 
 /// Deletes the links of an older version of a note that the new version does not name.
-fn unlink(tx: &mut Tx<'_>, src: NodeId, kept: &[NodeId], provenance: &str) -> Result<()> {
+fn unlink(tx: &mut Transaction<'_>, src: NodeId, kept: &[NodeId], provenance: &str) -> Result<()> {
     for edge in tx.edges(src)? {
         let own = edge.src == src && edge.kind == EdgeKind::Link && edge.provenance == provenance;
         if own && !kept.contains(&edge.dst) {

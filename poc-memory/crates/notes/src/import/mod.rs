@@ -34,7 +34,7 @@ pub use location::SourceLocation;
 pub use options::ImportOptions;
 pub use run::ImportReport;
 pub(crate) use run::PROVENANCE;
-pub use skipped::{Skipped, SkippedCounts};
+pub use skipped::{SkippedAmount, SkippedCounts};
 pub use source::ImportSource;
 pub use transcript::Assistant;
 pub(crate) use vault_note::{VaultNote, read_vault_note};
@@ -51,7 +51,7 @@ use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, normal_key};
-use poc_store::{Cause, Tx};
+use poc_store::{Cause, Transaction};
 use restore::Restore;
 use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
@@ -250,7 +250,7 @@ impl<'a> Import<'a> {
     }
 
     /// Stores what surrounds the text of a note in its file, and forgets files of the same folder that are gone.
-    fn put_frame(&self, tx: &mut Tx<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
+    fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
         for old in MarkdownFrame::all(tx, id)? {
             let is_gone = !self.files.is_empty() && !self.files.contains(&old.path);
             if old.provenance == frame.provenance && is_gone {
@@ -367,13 +367,13 @@ impl<'a> Import<'a> {
 }
 
 /// Sets `expires` of a node that is past it; its text stays.
-fn set_expiry(tx: &mut Tx<'_>, id: NodeId, expires: Timestamp, now: Timestamp) -> Result<()> {
+fn set_expiry(tx: &mut Transaction<'_>, id: NodeId, expires: Timestamp, now: Timestamp) -> Result<()> {
     let Some(node) = tx.node(id)? else { return Ok(()) };
     let version = node.version.saturating_add(1);
     tx.put_node(&Node { expires: Some(expires), modified: now, version, ..node })
 }
 
-fn store_one(tx: &mut Tx<'_>, note: &ReadyNote, now: Timestamp) -> Result<StoredNote> {
+fn store_one(tx: &mut Transaction<'_>, note: &ReadyNote, now: Timestamp) -> Result<StoredNote> {
     match note {
         ReadyNote::Restore(restore) => restore::apply(tx, restore, now),
         ReadyNote::Insert(prepared) => {

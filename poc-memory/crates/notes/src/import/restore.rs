@@ -9,7 +9,7 @@ use crate::rename;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{MAX_ALIASES, Node};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// A note that is validated and, if its text is new, embedded.
 pub(super) struct Restore {
@@ -49,7 +49,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
 
 /// Stores a note. A note whose text exists under another id is a duplicate. A note that was edited since its
 /// export becomes a new version. If the stored node was changed since the export, the note is refused.
-pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Result<StoredNote> {
+pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp) -> Result<StoredNote> {
     let Restore { note, node, .. } = restore;
     let outcome = match tx.node(node.id)? {
         None => {
@@ -132,7 +132,7 @@ fn keep_names(node: &Node, stored: &Node) -> Node {
     Node { aliases, ..node }
 }
 
-fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
+fn put(tx: &mut Transaction<'_>, restore: &Restore, node: &Node) -> Result<()> {
     let mut node = node.clone();
     rename::drop_taken_aliases(tx, &mut node)?;
     tx.put_node(&node)?;
@@ -142,7 +142,7 @@ fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
     }
 }
 
-fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
+fn check_key(tx: &Transaction<'_>, node: &Node) -> Result<()> {
     match rename::other_owner(tx, &node.key, node.id)? {
         Some(owner) if owner.key == node.key => {
             Err(Error::conflict(format!("the key `{}` belongs to another note, `{}`", node.key, owner.id))

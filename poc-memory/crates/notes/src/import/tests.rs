@@ -617,7 +617,7 @@ fn imported_weights_are_clamped() {
     let memory = TestMemory::new();
     let made = Generated {
         nodes: [(1, 5.0), (2, 1.0)]
-            .map(|(number, weight)| (poc_graph::testing::node(number), Activity::born(Timestamp(5), weight)))
+            .map(|(number, weight)| (poc_graph::testing::node(number), Activity::new(Timestamp(5), weight)))
             .to_vec(),
         edges: vec![
             (0, 1, EdgeKind::CoRetrieval, 7.0, String::new()),

@@ -28,17 +28,25 @@ fn nearest(memory: &Memory, text: &str) -> Vec<NodeId> {
 }
 
 fn run(memory: &Memory) -> Option<MigrationReport> {
-    migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
+    migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) })
+        .unwrap()
 }
 
 /// Runs a migration that is stopped after so many transactions.
 fn stopped_after(memory: &Memory, transactions: usize) {
     let left = Cell::new(transactions);
-    let go_on = || match left.replace(left.get().wrapping_sub(1)) {
+    let check_cancelled = || match left.replace(left.get().wrapping_sub(1)) {
         0 => Err(Error::unavailable("stopped")),
         _ => Ok(()),
     };
-    assert!(migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    assert!(
+        migrate(
+            memory,
+            "manual",
+            &MigrationCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled }
+        )
+        .is_err()
+    );
 }
 
 #[test]

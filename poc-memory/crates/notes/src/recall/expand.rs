@@ -3,7 +3,7 @@
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, View, interrupt};
+use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
 use poc_rank::decay::edge_at;
 use poc_rank::recall_score::after_hops;
 use poc_store::{Records, Store};
@@ -104,7 +104,7 @@ impl<'a> Expansion<'a> {
                 factor(&b).total_cmp(&factor(&a)).then_with(|| a.map(|(_, id)| id).cmp(&b.map(|(_, id)| id)))
             });
             for at in frontier {
-                interrupt::check()?;
+                cancellation::check()?;
                 self.step(at, hop, may)?;
             }
         }

@@ -6,7 +6,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_rank::decay::edge_at;
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// What a recall learned.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Learning {
 /// A gain is added to the weight decayed to `now`, up to the cap. The refractory period and dampening do not
 /// apply. Deleted nodes are skipped.
 pub fn learn(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     learning: &Learning,
     config: &Config,
     provenance: &str,
@@ -58,7 +58,7 @@ pub fn learn(
 /// Adds to the weight of an edge, and creates the edge if it does not exist. Writes nothing if the result is
 /// below the floor.
 fn strengthen(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     (src, kind, dst): (NodeId, EdgeKind, NodeId),
     gain: f64,
     config: &Config,

@@ -10,7 +10,7 @@ use poc_config::Config;
 use poc_graph::EdgeKind;
 use poc_graph::time::Span;
 use poc_graph::{Activity, Category, Edge, Node, State, Trust, Visibility, testing};
-use poc_store::{Records as _, Tx};
+use poc_store::{Records as _, Transaction};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn vector(memory: &TestMemory, parts: &[i8]) -> Vec<f32> {
     vector
 }
 
-fn put<T>(memory: &TestMemory, build: impl Fn(&mut Tx) -> poc_graph::error::Result<T>) -> T {
+fn put<T>(memory: &TestMemory, build: impl Fn(&mut Transaction) -> poc_graph::error::Result<T>) -> T {
     memory.store.transact(memory.cause("manual", "test"), build).unwrap().value
 }
 
@@ -32,7 +32,7 @@ fn put_node(memory: &TestMemory, node: &Node, parts: &[i8], weight: f64, days: i
     let touched = memory.now().minus(Span(days * Span::DAY.0));
     put(memory, |tx| {
         tx.put_node(node)?;
-        tx.put_activity(node.id, &Activity::born(touched, weight))?;
+        tx.put_activity(node.id, &Activity::new(touched, weight))?;
         tx.put_vectors(node.id, memory.embedder.name(), std::slice::from_ref(&vector))
     });
 }
@@ -297,7 +297,7 @@ fn learning_writes_one_short_log_record() {
             // Ids as a store creates them: with similar timestamps and different random bits.
             let node = Node { id: memory.new_node_id(), ..testing::node(number) };
             tx.put_node(&node)?;
-            tx.put_activity(node.id, &Activity::born(memory.now(), 1.0 + 0.001 * number as f64))?;
+            tx.put_activity(node.id, &Activity::new(memory.now(), 1.0 + 0.001 * number as f64))?;
             tx.put_vectors(node.id, memory.embedder.name(), &[vector(&memory, &[1, (number % 7) as i8])])
         })
     });

@@ -32,7 +32,8 @@ fn every_former_key_finds_the_note_and_nothing_else_changes() {
     let memory = TestMemory::new();
     let id = memory.note("soup", "Lentils with lemon.");
     memory.note("bread", "Rye.");
-    let record = |tx: &mut Tx<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, memory.now());
+    let record =
+        |tx: &mut Transaction<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, memory.now());
     memory.store.transact(memory.cause("manual", "visit"), record).unwrap();
     let before = memory.store.node(id).unwrap().unwrap();
     let report = named(&memory, "soup", " lentil-soup ").unwrap();
@@ -108,7 +109,7 @@ fn a_note_has_a_bounded_number_of_former_keys() {
     `forget` one of them
     ");
     let id = memory.find("n-0").unwrap().id;
-    let both = |tx: &mut Tx<'_>| apply(tx, id, Some("one-more"), &["n-0".into()]);
+    let both = |tx: &mut Transaction<'_>| apply(tx, id, Some("one-more"), &["n-0".into()]);
     memory.store.transact(memory.cause("manual", "rename"), both).unwrap();
     assert_eq!(memory.find("n-0").unwrap_err().code, Code::NotFound);
 }
@@ -247,7 +248,7 @@ fn filled(bodies: &[Vec<usize>], links: &[(usize, usize)]) -> (TestMemory, Vec<N
     }
     let strength = memory.config.write.structural_weight;
     let order = crate::sequence::edges(&ids[..3], strength, memory.now(), "manual");
-    let write = |tx: &mut Tx<'_>| -> Result<()> {
+    let write = |tx: &mut Transaction<'_>| -> Result<()> {
         order.iter().try_for_each(|edge| tx.put_edge(edge))?;
         for &(from, to) in links.iter().filter(|(from, to)| from != to) {
             let reason = String::new();

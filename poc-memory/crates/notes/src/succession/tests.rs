@@ -6,9 +6,9 @@ use crate::testing::{TestMemory, draft};
 use crate::{Draft, insert, sequence, supersede, undo, visit};
 use poc_graph::time::Span;
 use poc_graph::{State, VisitOutcome};
-use poc_store::Tx;
+use poc_store::Transaction;
 
-fn change<T>(memory: &TestMemory, act: impl Fn(&mut Tx<'_>) -> Result<T>) -> T {
+fn change<T>(memory: &TestMemory, act: impl Fn(&mut Transaction<'_>) -> Result<T>) -> T {
     memory.store.transact(memory.cause("manual", "test"), act).unwrap().value
 }
 

@@ -5,7 +5,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Tenant, Trust};
-use poc_store::{Record, Records, Store, Table, Tx};
+use poc_store::{Record, Records, Store, Table, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -105,14 +105,14 @@ impl Binding {
     }
 
     /// Stores the binding.
-    pub(super) fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
+    pub(super) fn put(&self, tx: &mut Transaction<'_>) -> Result<()> {
         tx.put(BINDING, self)
     }
 }
 
 /// Deletes the binding and the remote position, which invalidates all marks: a later sync with any remote
 /// treats every note as never synchronised.
-pub(super) fn forget(tx: &mut Tx<'_>) -> Result<()> {
+pub(super) fn forget(tx: &mut Transaction<'_>) -> Result<()> {
     tx.delete::<Binding>(BINDING)?;
     for (key, _) in tx.raw_range(Table::Meta, POINT)? {
         tx.put_raw(Table::Meta, &key, None)?;
@@ -134,7 +134,7 @@ impl StoreId {
     }
 
     /// The id of the store; creates one if it has none.
-    pub(super) fn get_or_create(tx: &mut Tx<'_>, rng: &dyn Rng) -> Result<StoreId> {
+    pub(super) fn get_or_create(tx: &mut Transaction<'_>, rng: &dyn Rng) -> Result<StoreId> {
         if let Some(known) = StoreId::of(tx)? {
             return Ok(known);
         }
@@ -178,7 +178,7 @@ impl RemotePosition {
         Ok(is_same && StoreId::of(remote)? == Some(point.remote))
     }
 
-    pub(super) fn put(&self, tx: &mut Tx<'_>, tenant: Tenant) -> Result<()> {
+    pub(super) fn put(&self, tx: &mut Transaction<'_>, tenant: Tenant) -> Result<()> {
         tx.put(&of_tenant(POINT, tenant), self)
     }
 }
@@ -227,14 +227,20 @@ pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<
 }
 
 /// Records that both stores have this text of a note, which has the id `there` in the remote.
-pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
+pub(super) fn mark(
+    tx: &mut Transaction<'_>,
+    tenant: Tenant,
+    id: NodeId,
+    hash: [u8; 32],
+    there: NodeId,
+) -> Result<()> {
     tx.put(&key_of(NOTES, tenant, id), &SharedHash(hash))?;
     let twin = key_of(TWINS, tenant, id);
     if there == id { tx.delete::<RemoteId>(&twin) } else { tx.put(&twin, &RemoteId(there)) }
 }
 
 /// Deletes the mark.
-pub(super) fn unmark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
+pub(super) fn unmark(tx: &mut Transaction<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
     tx.delete::<SharedHash>(&key_of(NOTES, tenant, id))?;
     tx.delete::<RemoteId>(&key_of(TWINS, tenant, id))
 }
@@ -258,12 +264,12 @@ pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Re
 }
 
 /// Records that both stores have an edge.
-pub(super) fn mark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
+pub(super) fn mark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), Some(Vec::new()))
 }
 
 /// Deletes the mark.
-pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
+pub(super) fn unmark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), None)
 }
 

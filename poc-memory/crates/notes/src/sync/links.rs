@@ -13,7 +13,7 @@ use crate::Memory;
 use crate::supersede;
 use poc_graph::error::Result;
 use poc_graph::{Edge, EdgeKind, NodeId, State};
-use poc_store::{Records, Store, Tx};
+use poc_store::{Records, Store, Transaction};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The kinds of edges that are synchronised.
@@ -144,7 +144,7 @@ fn edges_between(
 }
 
 /// Adds an edge unless it exists or one of its nodes is missing. A `supersedes` edge also retires its target.
-fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
+fn add(tx: &mut Transaction<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
     let (Some(_), Some(target)) = (tx.node(edge.src)?, tx.node(edge.dst)?) else { return Ok(()) };
     if edge.src == edge.dst || tx.edge(edge.src, edge.kind, edge.dst)?.is_some() {
         return Ok(());
@@ -157,7 +157,7 @@ fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
 }
 
 /// Deletes an edge. A note that no other note supersedes any more becomes active again.
-fn remove(tx: &mut Tx<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<()> {
+fn remove(tx: &mut Transaction<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<()> {
     tx.delete_edge(src, kind, dst)?;
     if kind != EdgeKind::Supersedes || supersede::successor(tx, dst)?.is_some() {
         return Ok(());

@@ -32,7 +32,7 @@ use inventory::{Inventory, Item};
 use plan::{CopyTarget, NoteCopy, Plan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
-use poc_store::{Committed, Store, Tx};
+use poc_store::{Commit, Store, Transaction};
 use std::cell::{Cell, RefCell};
 use transfer::{CopyJob, CopyResult, OP, RECORDS_PER_TXN};
 
@@ -41,7 +41,7 @@ pub struct SyncCallbacks<'a> {
     /// Called with the name of what is counted, the number of finished items and the total.
     pub progress: &'a dyn Fn(&str, u64, u64),
     /// Called after every transaction; an error ends the sync.
-    pub go_on: &'a dyn Fn() -> Result<()>,
+    pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// Binds a remote and returns the binding that it replaces. The marks are kept; they stay valid if the new
@@ -144,7 +144,11 @@ struct Sync<'a> {
 impl Sync<'_> {
     /// Calls `each` for every item in bounded transactions of the local store. Each transaction also updates
     /// the remote position, once marks are valid.
-    fn write_local<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
+    fn write_local<T>(
+        &self,
+        items: &[T],
+        each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
+    ) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
             let read =
@@ -165,7 +169,11 @@ impl Sync<'_> {
     }
 
     /// As [`Sync::write_local`], in the remote store and without a position.
-    fn write_remote<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
+    fn write_remote<T>(
+        &self,
+        items: &[T],
+        each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
+    ) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
             rest = self.chunk(self.remote, &self.by, rest, |_| Ok(()), &each)?;
@@ -179,8 +187,8 @@ impl Sync<'_> {
         memory: &Memory,
         actor: &str,
         items: &'i [T],
-        first: impl Fn(&mut Tx<'_>) -> Result<()>,
-        each: impl Fn(&mut Tx<'_>, &T) -> Result<()>,
+        first: impl Fn(&mut Transaction<'_>) -> Result<()>,
+        each: impl Fn(&mut Transaction<'_>, &T) -> Result<()>,
     ) -> Result<&'i [T]> {
         let done = memory.store.transact(memory.cause(actor, OP), |tx| {
             first(tx)?;
@@ -194,7 +202,7 @@ impl Sync<'_> {
             }
             Ok(done)
         })?;
-        (self.callbacks.go_on)()?;
+        (self.callbacks.check_cancelled)()?;
         Ok(items.get(done.value..).unwrap_or_default())
     }
 
@@ -245,7 +253,7 @@ impl Sync<'_> {
                 let cause = self.remote.cause(&self.by, OP);
                 let rng = self.remote.rng.as_ref();
                 let created = self.remote.store.transact(cause, |tx| StoreId::get_or_create(tx, rng))?;
-                (self.callbacks.go_on)()?;
+                (self.callbacks.check_cancelled)()?;
                 created.value
             }
         };
@@ -271,11 +279,11 @@ impl Sync<'_> {
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
         let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };
-        let mark = |tx: &mut Tx<'_>, copied: &CopyResult| match copied.id {
+        let mark = |tx: &mut Transaction<'_>, copied: &CopyResult| match copied.id {
             Some(id) => binding::mark(tx, self.tenant, id, copied.copy.hash, copied.copy.id),
             None => Ok(()),
         };
-        job.copy(&plan.pulls, &mark, &mut |copied: Committed<Vec<CopyResult>>| {
+        job.copy(&plan.pulls, &mark, &mut |copied: Commit<Vec<CopyResult>>| {
             let mut report = counts.borrow_mut();
             for copied in &copied.value {
                 let Some(id) = copied.id else { continue };
@@ -285,7 +293,7 @@ impl Sync<'_> {
                 report.renamed.extend(renamed(copied, true));
             }
             progress(copied.value.len());
-            (self.callbacks.go_on)()
+            (self.callbacks.check_cancelled)()
         })?;
 
         self.write_local(&plan.deletes, |tx, (id, hash)| {
@@ -306,8 +314,8 @@ impl Sync<'_> {
 
         let adapt = |node: Node| Node { origin: Origin::Local, ..node };
         let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
-        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Committed<Vec<CopyResult>>| {
-            (self.callbacks.go_on)()?;
+        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
+            (self.callbacks.check_cancelled)()?;
             let there = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
             let there: Vec<(&CopyResult, NodeId)> = there.collect();
             self.write_local(&there, |tx, (copied, there)| {
@@ -334,7 +342,7 @@ impl Sync<'_> {
 
     /// Records that the remote has a text of a note, under the id `there`. If the note was edited meanwhile,
     /// its new text is pushed by the next sync as a new version.
-    fn mark_pushed(&self, tx: &mut Tx<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
+    fn mark_pushed(&self, tx: &mut Transaction<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
         let Some(node) = tx.node(id)? else { return Ok(()) };
         if node.content_hash == hash && node.origin == Origin::Local {
             tx.put_node(&Node { origin: Origin::Pushed, ..node })?;

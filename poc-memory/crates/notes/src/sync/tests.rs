@@ -48,14 +48,14 @@ impl Both {
     /// Runs a sync that ends after so many transactions; returns whether it finished before.
     pub(super) fn killed_after(&self, transactions: usize) -> bool {
         let left = Cell::new(transactions);
-        let go_on = || match left.get() {
+        let check_cancelled = || match left.get() {
             0 => Err(Error::new(Code::Unavailable, "killed")),
             more => {
                 left.set(more - 1);
                 Ok(())
             }
         };
-        match self.watched(false, &go_on) {
+        match self.watched(false, &check_cancelled) {
             Ok(_) => true,
             Err(error) => {
                 assert_eq!(error.message, "killed");
@@ -64,8 +64,8 @@ impl Both {
         }
     }
 
-    fn watched(&self, dry_run: bool, go_on: &dyn Fn() -> Result<()>) -> Result<SyncReport> {
-        let callbacks = SyncCallbacks { progress: &|_, _, _| {}, go_on };
+    fn watched(&self, dry_run: bool, check_cancelled: &dyn Fn() -> Result<()>) -> Result<SyncReport> {
+        let callbacks = SyncCallbacks { progress: &|_, _, _| {}, check_cancelled };
         between(&self.local, &self.remote, &self.binding, dry_run, &callbacks)
     }
 

@@ -11,7 +11,7 @@ use crate::weight;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
-use poc_store::{Committed, Records, Store, Tx};
+use poc_store::{Commit, Records, Store, Transaction};
 
 /// The name of the op in the log of both stores.
 pub(super) const OP: &str = "remote_sync";
@@ -61,8 +61,8 @@ impl CopyJob<'_> {
     pub(super) fn copy(
         &self,
         copies: &[NoteCopy],
-        with: &dyn Fn(&mut Tx<'_>, &CopyResult) -> Result<()>,
-        after: &mut dyn FnMut(Committed<Vec<CopyResult>>) -> Result<()>,
+        with: &dyn Fn(&mut Transaction<'_>, &CopyResult) -> Result<()>,
+        after: &mut dyn FnMut(Commit<Vec<CopyResult>>) -> Result<()>,
     ) -> Result<()> {
         for batch in copies.chunks(BATCH) {
             let payloads = self.prepare(batch)?;
@@ -150,13 +150,13 @@ impl CopyJob<'_> {
     fn initial_activity(&self, node: &Node) -> Result<Activity> {
         let config = &self.from.config.weight;
         let now = self.from.now();
-        let born = || Activity::born(node.created, 1.0);
+        let born = || Activity::new(node.created, 1.0);
         let activity = self.from.store.activity(node.id)?.unwrap_or_else(born);
-        Ok(Activity::born(now, weight::current(&activity, lambda(config, node.category), config, now)))
+        Ok(Activity::new(now, weight::current(&activity, lambda(config, node.category), config, now)))
     }
 }
 
-fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyResult> {
+fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyResult> {
     let SyncPayload { copy, node: given, .. } = payload;
     let missed = CopyResult { copy: *copy, id: None, renamed: None };
     let mut renamed = None;
@@ -198,7 +198,7 @@ fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyRes
 }
 
 /// Copies the message of a chunk, or if it exists, registers the chunk there under its new `id`.
-fn put_message(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
+fn put_message(tx: &mut Transaction<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
     let stored = tx.message(message.id)?;
     if stored.as_ref().is_some_and(|stored| stored.chunks.contains(&id)) {
         return Ok(());
@@ -212,7 +212,7 @@ fn put_message(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> 
 }
 
 /// Deletes a local message that the remote has deleted, once its last chunk is gone.
-pub(super) fn forget_emptied(tx: &mut Tx<'_>, message: &Message, remote: &Store) -> Result<()> {
+pub(super) fn forget_emptied(tx: &mut Transaction<'_>, message: &Message, remote: &Store) -> Result<()> {
     if remote.message(message.id)?.is_some() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use poc_config::paths::Paths;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{Record, Records, Table, Tx};
+use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ pub(super) fn files<R: Records + ?Sized>(records: &R, vault: &VaultBinding) -> R
 
 /// Stores the record of a file, or deletes it.
 pub(super) fn put_file(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     vault: &VaultBinding,
     path: &str,
     file: Option<&VaultFile>,

@@ -12,7 +12,7 @@ use crate::{Draft, rename, supersede};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, NodeType};
-use poc_store::Tx;
+use poc_store::Transaction;
 
 /// A group of files that is ready to be stored.
 struct ReadyGroup {
@@ -174,7 +174,12 @@ impl VaultSync<'_> {
         draft
     }
 
-    fn store_group(&self, tx: &mut Tx<'_>, ready: &ReadyGroup, now: Timestamp) -> Result<StoredGroup> {
+    fn store_group(
+        &self,
+        tx: &mut Transaction<'_>,
+        ready: &ReadyGroup,
+        now: Timestamp,
+    ) -> Result<StoredGroup> {
         let ReadyGroup { group, read, before, prepared } = ready;
         let mut stored = StoredGroup::default();
         let mut is_own = group.is_own;
@@ -233,7 +238,7 @@ impl VaultSync<'_> {
     }
 
     /// Adds the names of files that have the same text as the first.
-    fn add_names(&self, tx: &mut Tx<'_>, id: NodeId, paths: &[String]) -> Result<()> {
+    fn add_names(&self, tx: &mut Transaction<'_>, id: NodeId, paths: &[String]) -> Result<()> {
         let Some(mut node) = tx.node(id)? else { return Ok(()) };
         let before = node.aliases.len();
         for path in paths {
@@ -249,7 +254,7 @@ impl VaultSync<'_> {
     }
 
     /// Whether an existing note was imported from these files, and belongs to no vault yet.
-    pub(super) fn may_adopt(&self, tx: &Tx<'_>, id: NodeId, paths: &[String]) -> Result<bool> {
+    pub(super) fn may_adopt(&self, tx: &Transaction<'_>, id: NodeId, paths: &[String]) -> Result<bool> {
         if self.others.contains(&id) {
             return Ok(false);
         }
@@ -318,7 +323,7 @@ struct StoredGroup {
 
 /// Replaces one note by another, which gets the names of the files.
 fn merge(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     (old, new): (NodeId, NodeId),
     names: &[String],
     provenance: &str,
@@ -343,7 +348,7 @@ fn merge(
 /// Resets properties that the file gave before and gives no longer, unless somebody else changed them since. Returns
 /// whether any was reset.
 fn reset(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     id: NodeId,
     before: &GivenProperties,
     given: &GivenProperties,

@@ -9,7 +9,7 @@ use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, State};
-use poc_store::Tx;
+use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Most notes of one transaction.
@@ -143,7 +143,7 @@ impl VaultSync<'_> {
     /// The second step of an exchange of names, with the records of the files.
     fn assign(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Transaction<'_>,
         changes: &[NameChange],
         moving: &[Option<names::MovingNote>],
         owners: &NameOwners<'_>,
@@ -277,14 +277,14 @@ impl VaultSync<'_> {
 }
 
 /// Expires a note: no search finds it, and consolidation deletes it for good after a while.
-fn expire(tx: &mut Tx<'_>, node: Node, now: Timestamp) -> Result<()> {
+fn expire(tx: &mut Transaction<'_>, node: Node, now: Timestamp) -> Result<()> {
     let (id, version) = (node.id, node.version.saturating_add(1));
     tx.put_node(&Node { state: State::Expired, expires: Some(now), modified: now, version, ..node })?;
     derivation::source_changed(tx, id, now)
 }
 
 /// Brings a retired note back. Returns whether it was retired.
-fn revive(tx: &mut Tx<'_>, change: &NameChange, now: Timestamp) -> Result<bool> {
+fn revive(tx: &mut Transaction<'_>, change: &NameChange, now: Timestamp) -> Result<bool> {
     let node = change.node.map(|id| tx.node(id)).transpose()?.flatten();
     let Some(node) = node.filter(|node| change.is_revived && node.state == State::Expired) else {
         return Ok(false);

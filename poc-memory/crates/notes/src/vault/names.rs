@@ -9,7 +9,7 @@ use super::report::FileProblem;
 use crate::{key, rename};
 use poc_graph::error::{Error, Result};
 use poc_graph::{MAX_ALIASES, Node, NodeId};
-use poc_store::Tx;
+use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a key begins with while names are exchanged between notes.
@@ -102,7 +102,7 @@ pub(super) struct NameOwners<'a> {
 }
 
 /// The first step: takes the lost names away, so that each is free for another note.
-pub(super) fn release(tx: &mut Tx<'_>, change: &NameChange) -> Result<Option<MovingNote>> {
+pub(super) fn release(tx: &mut Transaction<'_>, change: &NameChange) -> Result<Option<MovingNote>> {
     let Some(id) = change.node else { return Ok(Some(MovingNote { takes_key: false, former: None })) };
     let Some(mut node) = tx.node(id)? else { return Ok(None) };
     let before = node.clone();
@@ -126,7 +126,7 @@ pub(super) fn release(tx: &mut Tx<'_>, change: &NameChange) -> Result<Option<Mov
 
 /// The second step: gives the note its names. Returns them by path.
 pub(super) fn assign(
-    tx: &mut Tx<'_>,
+    tx: &mut Transaction<'_>,
     change: &NameChange,
     moving: &MovingNote,
     owners: &NameOwners<'_>,
@@ -177,7 +177,12 @@ pub(super) fn assign(
 }
 
 /// Makes a name free for a note, or finds another one that is.
-fn claim(tx: &mut Tx<'_>, name: &str, node: Option<NodeId>, owners: &NameOwners<'_>) -> Result<String> {
+fn claim(
+    tx: &mut Transaction<'_>,
+    name: &str,
+    node: Option<NodeId>,
+    owners: &NameOwners<'_>,
+) -> Result<String> {
     let Some(owner) = tx.find_key(name)?.filter(|owner| Some(*owner) != node) else {
         return Ok(name.to_owned());
     };
@@ -199,7 +204,7 @@ fn claim(tx: &mut Tx<'_>, name: &str, node: Option<NodeId>, owners: &NameOwners<
 }
 
 /// Gives a retired note another key, so that its own is free.
-pub(super) fn put_aside(tx: &mut Tx<'_>, mut node: Node) -> Result<()> {
+pub(super) fn put_aside(tx: &mut Transaction<'_>, mut node: Node) -> Result<()> {
     node.key = key::unique(&format!("{}-old", node.key), |key| Ok(tx.find_key(key)?.is_some()))?;
     tx.put_node(&node)
 }

@@ -6,6 +6,7 @@ use super::binding::VaultBinding;
 use super::report::SyncSummary;
 use super::scan::FileStat;
 use crate::Memory;
+use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -42,18 +43,10 @@ impl ScanRecord {
 
     pub(super) fn write(&self, memory: &Memory, vault: &VaultBinding) -> Result<()> {
         let file = file(memory, vault);
-        let folder = file.parent().unwrap_or(Path::new("."));
-        create_private(folder)?;
-        let wrong = |error: std::io::Error| {
-            Error::unavailable(format!("the record of a scan cannot be written: {error}"))
-                .file(file.display().to_string())
-        };
-        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
-        let bytes = serde_json::to_vec(self)
+        create_private(file.parent().unwrap_or(Path::new(".")))?;
+        let text = serde_json::to_string(self)
             .map_err(|error| Error::internal(format!("the record of a scan cannot be written: {error}")))?;
-        temporary.write_all(&bytes).map_err(wrong)?;
-        temporary.persist(&file).map_err(|error| wrong(error.error))?;
-        Ok(())
+        files::write(&file, &text)
     }
 }
 

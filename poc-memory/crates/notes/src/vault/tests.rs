@@ -465,7 +465,7 @@ fn what_others_add_to_a_note_stays() {
     );
 
     // A key that somebody else gave stays the key.
-    let rename = |tx: &mut poc_store::Tx<'_>| crate::rename::apply(tx, note.id, Some("better"), &[]);
+    let rename = |tx: &mut poc_store::Transaction<'_>| crate::rename::apply(tx, note.id, Some("better"), &[]);
     world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
     world.mv("a.md", "moved.md");
     assert_eq!(counts(&world.sync()), [0, 0, 1, 0, 0, 0]);

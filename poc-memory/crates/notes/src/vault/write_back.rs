@@ -13,6 +13,7 @@ use super::written_properties::{self, WrittenProperties};
 use crate::import::PROVENANCE;
 use crate::import::references::{is_attachment, without_extension};
 use crate::markdown_frame::{MarkdownFrame, Properties};
+use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
@@ -158,7 +159,7 @@ impl VaultSync<'_> {
             )
             .hint("write one property a line between two lines `---`"));
         }
-        self.back_up(path, &bytes)?;
+        self.back_up(path, text)?;
         let folder = at.parent().unwrap_or(Path::new("."));
         let mut temporary =
             tempfile::Builder::new().prefix(".poc-memory-").tempfile_in(folder).map_err(wrong)?;
@@ -173,18 +174,10 @@ impl VaultSync<'_> {
     }
 
     /// Keeps a copy of a file as it was before it is written.
-    fn back_up(&self, path: &str, bytes: &[u8]) -> Result<()> {
+    fn back_up(&self, path: &str, text: &str) -> Result<()> {
         let copy = backup_folder(&self.memory.paths.vaults(), &self.vault.name).join(path);
-        let folder = copy.parent().unwrap_or(Path::new("."));
-        create_private(folder)?;
-        let wrong = |error: std::io::Error| {
-            Error::unavailable(format!("no copy of the file can be kept: {error}"))
-                .file(copy.display().to_string())
-        };
-        let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
-        temporary.write_all(bytes).map_err(wrong)?;
-        temporary.persist(&copy).map_err(|error| wrong(error.error))?;
-        Ok(())
+        create_private(copy.parent().unwrap_or(Path::new(".")))?;
+        files::write(&copy, text)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::scan::{FieldReader, Filter, Order, Scan};
 use super::set::ScoredNode;
 use super::top::{FirstN, by_id};
-use poc_graph::{View, interrupt};
+use poc_graph::{View, cancellation};
 use std::time::{Duration, Instant};
 
 /// The counts and the time of one stage.
@@ -57,7 +57,7 @@ impl<'a> Pass<'a> {
             let now = Instant::now();
             now.duration_since(std::mem::replace(&mut last, now))
         };
-        while !interrupt::is_requested() && self.scan.next(&mut block) {
+        while !cancellation::is_requested() && self.scan.next(&mut block) {
             scanned.output += block.len();
             scanned.elapsed += lap();
             let mut meters = joined.iter_mut();

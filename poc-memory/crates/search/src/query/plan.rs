@@ -14,7 +14,7 @@ use super::stage::definition::{Kind, Work};
 use super::stage_error::StageError;
 use super::top;
 use poc_graph::error::Result;
-use poc_graph::{Ix, interrupt};
+use poc_graph::{Ix, cancellation};
 use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 
@@ -37,14 +37,14 @@ impl Pipeline {
         let started = Instant::now();
         let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
-        interrupt::check()?;
+        cancellation::check()?;
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
-        interrupt::check()?;
+        cancellation::check()?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let stages = self.calls.get(at + 1..).unwrap_or(&[]);
             step(call, LaterStages { stages, wanted }, &ctx, &mut set, &mut len, meter)?;
             // An interrupted stage returns only a part.
-            interrupt::check()?;
+            cancellation::check()?;
             at += 1;
         }
         retain_complete_pairs(&mut set);

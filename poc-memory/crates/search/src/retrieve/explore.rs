@@ -5,7 +5,7 @@ mod tests;
 
 use super::nearest::{NearestPart, nearest, nearest_part};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, NodeId, View, interrupt};
+use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
 use poc_index::VectorReader;
 use poc_rank::beam::step;
 use poc_rank::cosine::cosine;
@@ -103,13 +103,13 @@ pub fn explore(
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Result<Exploration> {
     let mut paths = starts(query, vectors, view, keep)?;
-    let mut found = Reached::default();
+    let mut found = ReachedSubgraph::default();
     paths.iter().for_each(|path| found.add(path, 0, None));
     for hop in 1..=query.depth {
         if found.nodes.len() >= query.target_count || paths.is_empty() {
             break;
         }
-        interrupt::check()?;
+        cancellation::check()?;
         let steps = steps(&paths, hop, query, vectors, view, config, keep);
         let scores: Vec<f64> = steps.iter().map(|step| step.path.score).collect();
         let alike = |a: usize, b: usize| match (steps.get(a), steps.get(b)) {
@@ -188,12 +188,12 @@ fn steps(
 }
 
 #[derive(Default)]
-struct Reached {
+struct ReachedSubgraph {
     nodes: FxHashMap<NodeId, ExploredNode>,
     edges: Vec<TraversedEdge>,
 }
 
-impl Reached {
+impl ReachedSubgraph {
     fn add(&mut self, path: &Path, hop: usize, edge: Option<TraversedEdge>) {
         let NearestPart { id, cosine, .. } = path.near;
         let visited = ExploredNode { id, score: path.score, cosine, hop };

@@ -6,7 +6,7 @@ use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, Visibility, interrupt};
+use poc_graph::{NodeId, Visibility, cancellation};
 use poc_rank::fusion::lift;
 use poc_rank::propagation::PropagationWeights;
 use poc_rank::top::{Ranked, Top};
@@ -19,12 +19,12 @@ pub(super) fn find(
     visibility: Visibility,
 ) -> Result<Retrieval> {
     let weights = &retriever.config.scores;
-    interrupt::check()?;
+    cancellation::check()?;
     let question = Question::of(retriever, text, vector, visibility)?;
-    interrupt::check()?;
+    cancellation::check()?;
     let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
     let mut candidates = Candidates::of(&question, lists.pool);
-    interrupt::check()?;
+    cancellation::check()?;
     let best = candidates.best();
     for id in retriever.mentions.in_text(text) {
         if let Some(named) = candidates.at(&question, id) {
@@ -76,7 +76,7 @@ pub(super) fn find(
         if weights.window_weight > 0.0 {
             windows::propagate(&question, weights, &mut candidates);
         }
-        interrupt::check()?;
+        cancellation::check()?;
         sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
     }
     // A note named by its key must come before all others. Notes that merely contain its key may have more

@@ -3,7 +3,8 @@
 //! Transactions are appended to the shared log with the head that they were built on. When another writer was faster,
 //! everything that is queued is taken back, what came between is applied, and the writers build again.
 
-use super::{CommitQueue, Committer, PendingTxn, ReadOnlyCause, Rejection, take_back};
+use super::outcome::Rejection;
+use super::{CommitQueue, Committer, PendingTransaction, ReadOnlyCause, take_back};
 use crate::delta::deltas;
 use crate::engine::{Engine, Mark, changes};
 use crate::records::TenantRecords;
@@ -23,7 +24,7 @@ impl Committer {
     pub(super) fn commit_shared(
         &mut self,
         copy: &SharedLogCopy,
-        mut batch: Vec<PendingTxn>,
+        mut batch: Vec<PendingTransaction>,
     ) -> Result<(), String> {
         while !batch.is_empty() {
             let mut rest = batch.split_off(shared_log_copy::part(&batch));
@@ -39,7 +40,7 @@ impl Committer {
                     error.message += "; it is not known whether this write was made";
                     self.refuse(cause, rest);
                     let rejection = Rejection::Failed(error);
-                    batch.iter().for_each(|pending| pending.outcome.0.set(Err(rejection.clone())));
+                    batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
                     return Ok(());
                 }
             }
@@ -47,7 +48,7 @@ impl Committer {
             if let Err(cause) = self.append(&batch) {
                 self.refuse(cause, rest);
                 // The shared log has them. They become visible here when the disk takes them.
-                batch.iter().for_each(|pending| pending.outcome.0.set(Ok(())));
+                batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
                 return Ok(());
             }
             self.apply(batch)?;
@@ -61,7 +62,7 @@ impl Committer {
     }
 
     /// Applies what other writers have appended, and lets the transactions be built again.
-    fn give_way(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTxn>) -> Result<(), String> {
+    fn give_way(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<(), String> {
         self.lost_appends += 1;
         let taken = {
             let writer = self.writer.lock();
@@ -124,7 +125,7 @@ impl Committer {
     fn apply_copied(
         &mut self,
         records: &[CopiedRecord],
-        taken: &mut Vec<PendingTxn>,
+        taken: &mut Vec<PendingTransaction>,
     ) -> Result<Option<ReadOnlyCause>, String> {
         let appended = shared_log_copy::append(&mut self.appender.lock(), records);
         if let Err(error) = appended {
@@ -158,8 +159,8 @@ impl Committer {
 }
 
 /// Lets transactions be built again.
-fn reject(taken: &[PendingTxn]) {
-    taken.iter().for_each(|pending| pending.outcome.0.set(Err(Rejection::Outdated)));
+fn reject(taken: &[PendingTransaction]) {
+    taken.iter().for_each(|pending| pending.outcome.set(Err(Rejection::Outdated)));
 }
 
 impl CommitQueue {

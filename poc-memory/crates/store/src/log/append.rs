@@ -1,6 +1,6 @@
 //! The writing side of the log.
 
-use super::recover::Cut;
+use super::inspect::Cut;
 use super::segment::{HEADER, Header};
 use super::{Log, RecordPosition, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk};
@@ -33,7 +33,7 @@ pub(crate) struct Appender {
     disk: Arc<dyn Disk>,
     limits: Limits,
     open: Option<Open>,
-    disorder: Disorder,
+    cleanup: PendingCleanup,
 }
 
 struct Open {
@@ -45,7 +45,7 @@ struct Open {
 
 /// What must be done before records can be appended.
 #[derive(Default)]
-struct Disorder {
+struct PendingCleanup {
     /// The log is not open for writing yet.
     is_closed: bool,
     /// The end of an interrupted write that is to be moved to the quarantine first.
@@ -67,36 +67,36 @@ impl Appender {
         limits: Limits,
         tail: Option<(Cut, Arc<Quarantine>)>,
     ) -> Self {
-        let disorder = Disorder { is_closed: true, tail, ..Disorder::default() };
-        Appender { log, disk, limits, open: None, disorder }
+        let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
+        Appender { log, disk, limits, open: None, cleanup }
     }
 
     /// Brings the files into the state in which records can be appended. It may be called again after an error. Returns
     /// what was moved to the quarantine, as a message for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
-        if let Some((cut, quarantine)) = &self.disorder.tail {
+        if let Some((cut, quarantine)) = &self.cleanup.tail {
             moved = Some(cut.move_tail(quarantine, self.disk.as_ref())?);
-            self.disorder.tail = None;
+            self.cleanup.tail = None;
         }
-        if self.disorder.is_closed {
+        if self.cleanup.is_closed {
             self.open = self.open_last()?;
-            self.disorder.is_closed = false;
+            self.cleanup.is_closed = false;
         }
-        if let Some(path) = &self.disorder.begun {
+        if let Some(path) = &self.cleanup.begun {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => self.disk.sync_directory(&self.log.directory)?,
             }
-            self.disorder.begun = None;
+            self.cleanup.begun = None;
         }
-        if self.disorder.is_torn
+        if self.cleanup.is_torn
             && let Some(open) = &mut self.open
         {
             let path = segment_path(&self.log.directory, open.first);
             self.disk.truncate(&path, open.length)?;
             open.file = self.disk.append(&path)?;
-            self.disorder.is_torn = false;
+            self.cleanup.is_torn = false;
         }
         Ok(moved)
     }
@@ -119,18 +119,18 @@ impl Appender {
         // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
         // are cut off, and the next ones begin a segment.
         let full = self.open.as_ref().is_none_or(|open| {
-            open.length >= self.limits.segment || self.disorder.is_unsynced && open.first != first
+            open.length >= self.limits.segment || self.cleanup.is_unsynced && open.first != first
         });
         if full {
             self.open = Some(self.start_segment(first)?);
         }
-        self.disorder.is_unsynced = false;
+        self.cleanup.is_unsynced = false;
         let Some(open) = &mut self.open else { return Ok(()) };
         let bytes = records.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>().concat();
-        self.disorder.is_torn = true;
+        self.cleanup.is_torn = true;
         open.file.write_all(&bytes)?;
-        open.file.sync().inspect_err(|_| self.disorder.is_unsynced = true)?;
-        self.disorder.is_torn = false;
+        open.file.sync().inspect_err(|_| self.cleanup.is_unsynced = true)?;
+        self.cleanup.is_torn = false;
         let mut index = self.log.index.write();
         for (seq, bytes) in records {
             let position = RecordPosition { seq: *seq, segment: open.first, offset: open.length };
@@ -151,12 +151,12 @@ impl Appender {
 
     fn start_segment(&mut self, first: u64) -> io::Result<Open> {
         let path = segment_path(&self.log.directory, first);
-        self.disorder.begun = Some(path.clone());
+        self.cleanup.begun = Some(path.clone());
         let mut file = self.disk.create(&path)?;
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        self.disorder.begun = None;
+        self.cleanup.begun = None;
         let before =
             self.open.as_ref().and_then(|open| modified_at(&segment_path(&self.log.directory, open.first)));
         let mut index = self.log.index.write();

@@ -6,7 +6,7 @@
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
-use crate::txn::LogBase;
+use crate::logged_transaction::LogBase;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

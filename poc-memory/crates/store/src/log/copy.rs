@@ -5,7 +5,7 @@
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, segment_path, unreadable};
-use crate::txn::Txn;
+use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ pub(crate) fn check_segment_with(
 pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result<Option<u64>> {
     let mut found = None;
     let damaged = each_record(path, first, u64::MAX, &mut |record| {
-        let txn = Txn::decode(&record.payload)?;
+        let txn = LoggedTransaction::decode(&record.payload)?;
         if let Some(base) = txn.base {
             // The parts of a state are one transaction.
             found = (base.at <= at).then_some(base.seq);

@@ -1,9 +1,9 @@
 //! Finds the sound records of a damaged log, those after the damage included. Nothing on disk changes.
 
-use super::recover::Cut;
+use super::inspect::Cut;
 use super::segment::sound_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
-use crate::txn::Txn;
+use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::fs;
@@ -35,8 +35,8 @@ fn add(index: &mut LogIndex, sound: &mut Vec<(u64, u64)>, (number, from): (u64, 
     }
     for record in sound_records(bytes, index.last) {
         // The numbers must ascend, also if a segment was copied.
-        let fits =
-            record.seq > index.last && Txn::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
+        let fits = record.seq > index.last
+            && LoggedTransaction::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
         if !fits {
             continue;
         }

@@ -4,9 +4,9 @@
 //! first sequence number (u64), CRC32C of these twenty bytes (u32).
 //!
 //! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
-//! sequence number (u64), payload (MessagePack of a `Txn`).
+//! sequence number (u64), payload (MessagePack of a `LoggedTransaction`).
 
-use crate::txn::Txn;
+use crate::logged_transaction::LoggedTransaction;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -199,7 +199,7 @@ pub(crate) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
             frame.is_plausible(rest.len() as u64)
                 && seq > after
                 && seq - after < MOST_RECORDS
-                && payload.first().is_some_and(|&first| Txn::may_begin_with(first))
+                && payload.first().is_some_and(|&first| LoggedTransaction::may_begin_with(first))
                 && checksum(frame.length, frame.seq, payload) == frame.checksum
         });
         let length = payload.map_or(1, |payload| FRAME + payload.len());

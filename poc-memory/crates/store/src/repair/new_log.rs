@@ -10,9 +10,9 @@ use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::sled::SledEngine;
 use crate::engine::{Engine, Mark, changes};
 use crate::log::{Appender, Limits, Log, MAX_RECORD, frame};
-use crate::open::read_only::temporary;
+use crate::logged_transaction::{Cause, LoggedTransaction, Write};
+use crate::open::damaged::temporary;
 use crate::table::Table;
-use crate::txn::{Cause, Txn, Write};
 use poc_graph::Tenant;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -55,7 +55,7 @@ impl NewLog<'_> {
         for (first, last) in self.log.sound_parts(self.last) {
             self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
-                let txn = Txn::decode(&payload)?;
+                let txn = LoggedTransaction::decode(&payload)?;
                 writer.add(&txn, &payload, Some(checksum))?;
                 Ok(txn.seq == seq)
             })?;
@@ -121,7 +121,7 @@ impl NewLog<'_> {
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
             let cause = Cause { at, actor: "manual".into(), run: None, op: OP.into() };
-            let txn = Txn { seq, tenant, cause, base: None, writes };
+            let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
                 return Err(failed("a gap in the log changed more than one transaction can hold", &seq));
@@ -207,7 +207,7 @@ impl Writer {
     }
 
     /// Adds a transaction. With `expected`, the checksum of its record must be that.
-    fn add(&mut self, txn: &Txn, payload: &[u8], expected: Option<u32>) -> Result<()> {
+    fn add(&mut self, txn: &LoggedTransaction, payload: &[u8], expected: Option<u32>) -> Result<()> {
         let (record, checksum) = frame(txn.seq, payload);
         if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
             return Err(failed("a record changed while it was copied", &txn.seq));

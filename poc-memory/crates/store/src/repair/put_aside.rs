@@ -2,10 +2,10 @@
 
 use crate::keys;
 use crate::log::sound_records;
+use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
 use crate::table::Table;
 use crate::tenants::TenantRow;
-use crate::txn::{Txn, Write};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, Tenant, Tuple};
 use std::collections::BTreeMap;
@@ -132,14 +132,14 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Calls `each` with the sound changes in a file, if it is a segment of a log or a piece of one.
-fn each_change(file: &Path, each: &mut dyn FnMut(Txn)) -> Result<()> {
+fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<()> {
     let is_segment = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
     if !is_segment {
         return Ok(());
     }
     let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
     for record in sound_records(&bytes, 0) {
-        if let Ok(txn) = Txn::decode(record.payload) {
+        if let Ok(txn) = LoggedTransaction::decode(record.payload) {
             each(txn);
         }
     }

@@ -38,11 +38,11 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-pub(super) fn apply(tx: &mut Tx<'_>, op: &Op) -> Result<()> {
+pub(super) fn apply(tx: &mut Transaction<'_>, op: &Op) -> Result<()> {
     apply_for(tx, op, Tenant::default())
 }
 
-pub(super) fn apply_for(tx: &mut Tx<'_>, op: &Op, tenant: Tenant) -> Result<()> {
+pub(super) fn apply_for(tx: &mut Transaction<'_>, op: &Op, tenant: Tenant) -> Result<()> {
     match *op {
         Op::Node(number, key, state, version) => tx.put_node(&Node {
             tenant,
@@ -61,7 +61,7 @@ pub(super) fn apply_for(tx: &mut Tx<'_>, op: &Op, tenant: Tenant) -> Result<()> 
             None => tx.delete_edge(node(a).id, kind, node(b).id),
         },
         Op::Activity(number, weight) => {
-            tx.put_activity(node(number).id, &Activity::born(Timestamp(5), f64::from(weight)))
+            tx.put_activity(node(number).id, &Activity::new(Timestamp(5), f64::from(weight)))
         }
         // Undo deletes the record in the same way.
         Op::NoActivity(number) => tx.put_raw(Table::Activity, node(number).id.as_bytes(), None),

@@ -116,8 +116,8 @@ fn damage_found_while_reading_makes_the_next_open_read_only() {
     change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
     let store = open_in(&folder, Parts::default()).unwrap();
     assert_eq!(numbers(&store).len(), 9);
-    assert_eq!(store.txn(1).unwrap().unwrap().seq, 1);
-    let error = store.txn(5).unwrap_err();
+    assert_eq!(store.transaction(1).unwrap().unwrap().seq, 1);
+    let error = store.transaction(5).unwrap_err();
     assert!(error.message.ends_with("00000000000000000005.log` is damaged at byte 24"), "{error}");
     insta::assert_snapshot!(error.hint.unwrap(), @"open the store again: it is then read from what is whole, and `poc-memory repair` repairs it");
     drop(store);

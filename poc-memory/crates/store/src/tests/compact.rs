@@ -102,7 +102,7 @@ impl Pair {
         self.store.as_ref().unwrap()
     }
 
-    fn both(&mut self, tenant: u8, build: impl Fn(&mut Tx) -> Result<()>) {
+    fn both(&mut self, tenant: u8, build: impl Fn(&mut Transaction) -> Result<()>) {
         self.now += 10;
         for store in [self.store(), &self.twin] {
             store.for_tenant(&tuple(tenant)).transact(at(self.now), &build).unwrap();
@@ -149,8 +149,8 @@ impl Pair {
         }
         let base = base.map_or(0, |base| base.seq);
         for seq in 1..=store.last_seq() {
-            let expected = self.twin.txn_of_any_tenant(seq).unwrap().filter(|_| seq > base);
-            assert_eq!(store.txn_of_any_tenant(seq).unwrap(), expected, "{seq}");
+            let expected = self.twin.transaction_of_any_tenant(seq).unwrap().filter(|_| seq > base);
+            assert_eq!(store.transaction_of_any_tenant(seq).unwrap(), expected, "{seq}");
         }
     }
 
@@ -158,14 +158,14 @@ impl Pair {
     fn compact(&mut self, before: Option<Timestamp>) {
         let copies: RefCell<Vec<TempDir>> = RefCell::default();
         let steps = RefCell::new(0);
-        let go_on = || {
+        let check_cancelled = || {
             *steps.borrow_mut() += 1;
             let copy = tempfile::tempdir().unwrap();
             copy_folder(self.folder.path(), copy.path());
             copies.borrow_mut().push(copy);
             Ok(())
         };
-        let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &go_on };
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let log = self.store().shared.log.base_seq();
         let done = self.store().compact(before, &callbacks).unwrap();
         assert_eq!(done.base.map_or(0, |base| base.seq), log + done.dropped);
@@ -173,8 +173,8 @@ impl Pair {
             let store = open_in(&copy, parts()).unwrap();
             self.check(&store);
             // It can go on from there.
-            let done =
-                store.compact(before, &CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) });
+            let done = store
+                .compact(before, &CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) });
             done.unwrap();
             self.check(&store);
             drop(store);
@@ -252,8 +252,8 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
             .unwrap();
     }
     store.checkpoint().unwrap();
-    let go_on = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
-    let done = store.compact(Some(Timestamp(200)), &go_on).unwrap();
+    let check_cancelled = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    let done = store.compact(Some(Timestamp(200)), &check_cancelled).unwrap();
     assert_eq!((done.dropped, done.base.unwrap().at), (199, Timestamp(199)));
     assert!(done.log_bytes.1 < done.log_bytes.0 / 2, "{done:?}");
     // sled's least file.
@@ -267,9 +267,9 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
         assert!(!folder.path().join(left).exists(), "{left}");
     }
     // Again: there is nothing to do.
-    assert_eq!(store.compact(Some(Timestamp(200)), &go_on).unwrap().dropped, 0);
-    assert_eq!(store.txn(199).unwrap(), None);
-    assert_eq!(store.txn(200).unwrap().unwrap().seq, 200);
+    assert_eq!(store.compact(Some(Timestamp(200)), &check_cancelled).unwrap().dropped, 0);
+    assert_eq!(store.transaction(199).unwrap(), None);
+    assert_eq!(store.transaction(200).unwrap().unwrap().seq, 200);
     let error = store.snapshot_at(Timestamp(150)).err().unwrap();
     insta::assert_snapshot!(error, @"the history begins at 1970-01-01T00:00:00.199Z: nothing is known of the memory at 1970-01-01T00:00:00.150Z");
     put(&store, 30);
@@ -285,8 +285,8 @@ fn a_segment_that_somebody_reads_is_deleted_later() {
         store.transact(at(round), |tx| tx.put_node(&node(round as u64 % 5 + 1))).unwrap();
     }
     let snapshot = store.log_snapshot();
-    let go_on = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
-    store.compact(Some(Timestamp(50)), &go_on).unwrap();
+    let check_cancelled = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.compact(Some(Timestamp(50)), &check_cancelled).unwrap();
     for segment in &snapshot.segments {
         assert!(matches!(
             check_segment(&segment.path, segment.first, segment.last).unwrap(),

@@ -93,8 +93,8 @@ fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
     let error = store.transact(cause(), |tx| tx.put_node(&node(10))).unwrap_err();
     assert_eq!(error.code, Code::ReadOnly);
     assert_eq!(error.hint.as_deref(), Some(DAMAGED_HINT));
-    assert_eq!(store.txn(6).unwrap().unwrap().seq, 6);
-    assert!(store.txn(5).unwrap().is_none());
+    assert_eq!(store.transaction(6).unwrap().unwrap().seq, 6);
+    assert!(store.transaction(5).unwrap().is_none());
 }
 
 #[test]

@@ -33,7 +33,7 @@ proptest! {
             let write = |op: Op| Write {
                 table: Table::try_from(op.table).unwrap(), key: op.key, before: None, after: op.value,
             };
-            let txn = Txn { seq: at as u64 + 1, tenant: Tenant::default(), cause: cause(), base: None, writes: ops.into_iter().map(write).collect() };
+            let txn = LoggedTransaction { seq: at as u64 + 1, tenant: Tenant::default(), cause: cause(), base: None, writes: ops.into_iter().map(write).collect() };
             for engine in [&memory as &dyn Engine, &sled] {
                 // Applying a transaction again must change nothing.
                 for _ in 0..2 {

@@ -338,7 +338,10 @@ fn what_was_built_upon_a_failed_write_fails_with_it() {
     faults.fail_syncs.store(false, Ordering::SeqCst);
     assert_eq!(put(&store, 4).seq, 2);
     assert_eq!(numbers(&store), [1, 4]);
-    assert_eq!(store.txn(2).unwrap().unwrap().writes.len(), store.txn(1).unwrap().unwrap().writes.len());
+    assert_eq!(
+        store.transaction(2).unwrap().unwrap().writes.len(),
+        store.transaction(1).unwrap().unwrap().writes.len()
+    );
     drop(store);
     assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 4]);
 }

@@ -93,7 +93,7 @@ fn what_one_store_writes_another_reads() {
     a.catch_up(&log);
     assert_eq!(contents(a.store()), contents(b.store()));
     assert_eq!(a.store().checksum(2).unwrap(), b.store().checksum(2).unwrap());
-    assert_eq!(a.store().txn(2).unwrap(), b.store().txn(2).unwrap());
+    assert_eq!(a.store().transaction(2).unwrap(), b.store().transaction(2).unwrap());
 }
 
 #[test]

@@ -21,8 +21,9 @@ fn at(millis: i64) -> Cause {
 /// Applies the changes in one transaction, skips those that fail, and returns whether each succeeded.
 fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
     let tenant = store.tenant();
-    let apply =
-        |tx: &mut Tx<'_>| Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect());
+    let apply = |tx: &mut Transaction<'_>| {
+        Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect())
+    };
     store.transact(at(millis), apply).unwrap().value
 }
 
@@ -139,7 +140,7 @@ fn records_of_another_tenant_are_invisible() {
     let id = node(1).id;
     assert_eq!(theirs.node(id).unwrap(), None);
     assert!(theirs.edges(id).unwrap().is_empty() && theirs.visits(id).unwrap().is_empty());
-    assert!(theirs.history(id).unwrap().is_empty() && theirs.txn(1).unwrap().is_none());
+    assert!(theirs.history(id).unwrap().is_empty() && theirs.transaction(1).unwrap().is_none());
     assert_eq!(
         (theirs.find_key("n1").unwrap(), theirs.find_hash(&node(1).content_hash).unwrap()),
         (None, None)
@@ -173,13 +174,13 @@ fn the_first_change_of_a_tenant_records_its_name() {
     let tenant = theirs.tenant();
     theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(1) })).unwrap();
     assert_eq!(names(&store), ["default: 0", "user=u2: 1"]);
-    let txn = theirs.txn(1).unwrap().unwrap();
+    let txn = theirs.transaction(1).unwrap().unwrap();
     assert_eq!(
         (txn.tenant, txn.writes.iter().filter(|write| write.table == Table::Tenants).count()),
         (tenant, 1)
     );
     theirs.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap();
-    assert!(theirs.txn(2).unwrap().unwrap().writes.iter().all(|write| write.table != Table::Tenants));
+    assert!(theirs.transaction(2).unwrap().unwrap().writes.iter().all(|write| write.table != Table::Tenants));
     drop((store, theirs));
     assert_eq!(names(&open_in(&folder, in_memory()).unwrap()), ["default: 0", "user=u2: 0"]);
 }

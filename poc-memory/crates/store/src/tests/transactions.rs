@@ -12,7 +12,7 @@ fn writes_survive_reopening() {
             .transact(cause(), |tx| {
                 for number in 1..=3 {
                     tx.put_node(&node(number))?;
-                    tx.put_activity(node(number).id, &Activity::born(Timestamp(1), 2.0))?;
+                    tx.put_activity(node(number).id, &Activity::new(Timestamp(1), 2.0))?;
                     tx.put_vectors(node(number).id, EMBEDDER, &[vec![1.0, number as f32]])?;
                 }
                 tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
@@ -152,7 +152,7 @@ fn deleting_a_node_deletes_everything_but_its_history() {
     store
         .transact(cause(), |tx| {
             tx.put_node(&full)?;
-            tx.put_activity(full.id, &Activity::born(Timestamp(0), 1.0))?;
+            tx.put_activity(full.id, &Activity::new(Timestamp(0), 1.0))?;
             tx.put_vectors(full.id, EMBEDDER, &[vec![1.0], vec![-1.0]])?;
             tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
             tx.put_edge(&edge(2, 1, EdgeKind::Contradicts, 1.0))?;
@@ -191,9 +191,9 @@ fn history_and_past_transactions_come_from_the_log() {
         assert_eq!(versions, (1..=200).map(|after| (after - 1, after)).collect::<Vec<_>>());
         assert!(history.iter().all(|change| change.cause == cause()));
         for seq in 1..=200 {
-            assert_eq!(store.txn(seq).unwrap().unwrap().seq, seq);
+            assert_eq!(store.transaction(seq).unwrap().unwrap().seq, seq);
         }
-        assert_eq!((store.txn(0).unwrap(), store.txn(201).unwrap()), (None, None));
+        assert_eq!((store.transaction(0).unwrap(), store.transaction(201).unwrap()), (None, None));
     };
     check(&store);
     assert!(segment_files(&folder).len() > 50);
@@ -210,16 +210,16 @@ fn a_record_written_again_keeps_its_position() {
         .transact(cause(), |tx| {
             tx.put_node(&Node { title: "for a moment".into(), ..node(1) })?;
             let start = tx.write_count();
-            tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 3.0))?;
+            tx.put_activity(node(1).id, &Activity::new(Timestamp(0), 3.0))?;
             let end = tx.write_count();
             // Restoring the old value must not move later writes.
             tx.put_node(&node(1))?;
-            tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 4.0))?;
+            tx.put_activity(node(1).id, &Activity::new(Timestamp(0), 4.0))?;
             assert_eq!(tx.write_count(), end);
             Ok(start..end)
         })
         .unwrap();
-    let txn = store.txn(done.seq).unwrap().unwrap();
+    let txn = store.transaction(done.seq).unwrap().unwrap();
     let tables: Vec<_> = txn.writes[done.value].iter().map(|write| write.table).collect();
     assert_eq!(tables, [Table::Activity]);
 }
@@ -256,7 +256,7 @@ fn edges_and_activity_need_their_nodes() {
     put(&store, 1);
     let error = store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))).unwrap_err();
     insta::assert_snapshot!(error, @"there is no note `00000000000000000000000000000002`");
-    let activity = Activity::born(Timestamp(0), 1.0);
+    let activity = Activity::new(Timestamp(0), 1.0);
     assert!(store.transact(cause(), |tx| tx.put_activity(node(2).id, &activity)).is_err());
     assert!(store.transact(cause(), |tx| tx.put_vectors(node(2).id, EMBEDDER, &[])).is_err());
 }
@@ -269,7 +269,7 @@ fn a_node_without_an_activity_record_has_the_initial_activity() {
     let contents = || poc_graph::testing::contents(&store.view())[1..].to_vec();
     let at_birth = contents();
     let id = node(1).id;
-    store.transact(cause(), |tx| tx.put_activity(id, &Activity::born(Timestamp(9), 3.0))).unwrap();
+    store.transact(cause(), |tx| tx.put_activity(id, &Activity::new(Timestamp(9), 3.0))).unwrap();
     assert_ne!(contents(), at_birth);
     // Undo deletes the record in the same way.
     store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();

@@ -7,7 +7,8 @@ use crate::engine::Engine as _;
 use poc_graph::testing::contents as view_contents;
 use proptest::prelude::*;
 
-const QUIET: VerifyCallbacks<'static> = VerifyCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+const QUIET: VerifyCallbacks<'static> =
+    VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
 
 fn found(store: &Store) -> Vec<String> {
     let findings = store.verify(&QUIET).unwrap();
@@ -102,7 +103,7 @@ proptest! {
                     store = open_in(&folder, parts()).unwrap();
                 }
                 2 => {
-                    let callbacks = CompactionCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
+                    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
                     store.compact(Some(Timestamp(seconds - 2)), &callbacks).unwrap();
                 }
                 _ => {}
@@ -211,6 +212,7 @@ fn a_verification_ends_when_it_is_told_to() {
     let (folder, ..) = closed();
     let store = open_in(&folder, parts()).unwrap();
     let stop = || Err(Error::new(Code::Unavailable, "enough"));
-    let error = store.verify(&VerifyCallbacks { progress: &|_, _, _| {}, go_on: &stop }).unwrap_err();
+    let error =
+        store.verify(&VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &stop }).unwrap_err();
     assert_eq!(error.message, "enough");
 }

@@ -67,7 +67,7 @@ impl Verifier<'_> {
         let mut suspects = Vec::new();
         for (number, batch) in ids.chunks(BATCH).enumerate() {
             (self.callbacks.progress)(follower.name(), (number * BATCH) as u64, Some(ids.len() as u64));
-            (self.callbacks.go_on)()?;
+            (self.callbacks.check_cancelled)()?;
             let mut expected = self.expected(follower, tenant, batch)?;
             for id in batch {
                 if expected.remove(id) != found.remove(id) && suspects.len() < MAX_SUSPECTS {

@@ -8,7 +8,7 @@
 use super::eigenpair::Eigenpair;
 use super::filter::Filter;
 use super::walk::Walk;
-use crate::interrupt;
+use crate::cancellation;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
@@ -91,7 +91,7 @@ impl<'a> BlockSearch<'a> {
             Mat::from_fn(nodes, BLOCK, |row, at| self.random.get(at).map_or(0.0, |of| entry(of, row)));
         self.orthonormalise(basis.as_ref().subcols(0, 0), &mut block, 0);
         let mut size = 0;
-        while size < most && !interrupt::is_requested() {
+        while size < most && !cancellation::is_requested() {
             basis.as_mut().subcols_mut(size, BLOCK).copy_from(&block);
             size += BLOCK;
             block = self.image(&block);

@@ -8,7 +8,7 @@
 //! orthogonal.
 
 use super::walk::Walk;
-use crate::interrupt;
+use crate::cancellation;
 use faer::{Mat, Side};
 
 /// Lanczos steps for the estimate of the spectral density.
@@ -40,7 +40,7 @@ impl SpectralDensity {
         let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
         let mut last = 0.0;
         for _ in 0..LANCZOS_STEPS {
-            if interrupt::is_requested() && !diagonal.is_empty() {
+            if cancellation::is_requested() && !diagonal.is_empty() {
                 break;
             }
             multiply(walk, &now, &mut next);
@@ -126,7 +126,7 @@ impl Filter {
         let (mut before, mut now) = (x, vec![[0.0; B]; walk.len()]);
         walk.step(&before, &mut now, |step, own, _| (step - middle * own) * scale);
         for _ in 1..self.degree {
-            if interrupt::is_requested() {
+            if cancellation::is_requested() {
                 break;
             }
             walk.step(&now, &mut before, |step, own, before| 2.0 * scale * (step - middle * own) - before);

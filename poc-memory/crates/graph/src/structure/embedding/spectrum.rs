@@ -6,7 +6,7 @@ use super::dense;
 use super::eigenpair::Eigenpair;
 use super::filter::{Filter, SpectralDensity};
 use super::walk::Walk;
-use crate::interrupt;
+use crate::cancellation;
 
 /// Components of up to this many nodes keep all their eigenvectors.
 pub(super) const WHOLE: usize = 64;
@@ -109,10 +109,10 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     search.basis = most.min(2 * least);
     let mut pairs: Vec<Eigenpair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
-    let go_on = |search: &EigenSearch<'_>| {
-        search.work < MOST_WORK && search.turn < MOST_TURNS && !interrupt::is_requested()
+    let may_continue = |search: &EigenSearch<'_>| {
+        search.work < MOST_WORK && search.turn < MOST_TURNS && !cancellation::is_requested()
     };
-    while !converged && go_on(&search) {
+    while !converged && may_continue(&search) {
         let filter = Filter::new(&density, wanted, room, growth);
         let asked = if missed { wanted } else { wanted - pairs.len() };
         let is_first = pairs.is_empty();

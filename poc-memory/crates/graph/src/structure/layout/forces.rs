@@ -6,7 +6,7 @@
 //! neighbours to one point.
 
 use super::super::adjacency::Adjacency;
-use crate::interrupt;
+use crate::cancellation;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub(super) fn relax<const D: usize>(
     let degree = |node: usize| ties.row(node as u32).len() as f64;
     let steps = (STEPS * LARGE / places.len().max(LARGE)).max(FEWEST);
     for step in 0..steps {
-        if interrupt::is_requested() {
+        if cancellation::is_requested() {
             break;
         }
         let most = FIRST_MOVE * (1.0 - step as f64 / steps as f64);

@@ -1,7 +1,7 @@
 //! The first step of a level: nodes move to the neighbouring community that raises modularity most.
 
 use super::network::Network;
-use crate::interrupt;
+use crate::cancellation;
 use crate::rng::{Rng, SeededRng};
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// nodes moving back and forth. Weights are far greater.
 pub(super) const LEAST_MOVE: f64 = 1e-9;
 
-/// Nodes from one look at the interrupt to the next.
+/// Nodes from one look at the tokens of its scopes to the next.
 pub(super) const SLICE: u32 = 1024;
 
 /// Moves nodes until none gains by moving. Labels are below the number of nodes. A node is visited again only
@@ -31,7 +31,7 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
     let mut visits = 0u32;
     while let Some(node) = queue.pop_front() {
         visits = visits.wrapping_add(1);
-        if visits.is_multiple_of(SLICE) && interrupt::is_requested() {
+        if visits.is_multiple_of(SLICE) && cancellation::is_requested() {
             break;
         }
         if let Some(queued) = queued.get_mut(node as usize) {

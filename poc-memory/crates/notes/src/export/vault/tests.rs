@@ -4,7 +4,7 @@ use crate::export;
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::{TestMemory, draft};
 use crate::{Draft, link, rename};
-use poc_store::Tx;
+use poc_store::Transaction;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -140,7 +140,7 @@ fn changes_are_written_into_the_front_matter() {
     add("tea", "cup");
     add("milk", "tea");
     let cup = memory.find("cup").unwrap().id;
-    let renamed = |tx: &mut Tx<'_>| rename::apply(tx, cup, Some("mug"), &[]);
+    let renamed = |tx: &mut Transaction<'_>| rename::apply(tx, cup, Some("mug"), &[]);
     memory.store.transact(memory.cause("manual", "rename"), renamed).unwrap();
     memory.note("new/kettle", "It boils.");
     let out = memory.folder().join("out");

@@ -9,7 +9,7 @@ use poc_graph::time::ManualClock;
 use std::path::Path;
 use std::sync::Arc;
 
-const SILENT: SyncCallbacks<'_> = SyncCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+const SILENT: SyncCallbacks<'_> = SyncCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
 
 /// Opens the memory in a folder.
 fn open(paths: Paths, seed: u64) -> Memory {

@@ -84,7 +84,8 @@ fn a_remote_edit_becomes_a_new_local_version() {
     both.local.note("mine", "My own note on water.");
     link(&both.local, "mine", "tide");
     let now = both.local.now();
-    let visited = |tx: &mut poc_store::Tx<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, now);
+    let visited =
+        |tx: &mut poc_store::Transaction<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, now);
     both.local.store.transact(both.local.cause("manual", "visit"), visited).unwrap();
     both.later();
     edit(&both.remote, "tide", "High water is at seven.").unwrap();
@@ -238,7 +239,7 @@ fn retiring_a_note_is_synchronised() {
     assert_eq!(both.sync(), SyncReport::default());
     // The supersession is undone in the remote.
     let (new, old) = (named(&both.remote, "new").id, named(&both.remote, "old").id);
-    let revive = |tx: &mut poc_store::Tx<'_>| {
+    let revive = |tx: &mut poc_store::Transaction<'_>| {
         tx.delete_edge(new, EdgeKind::Supersedes, old)?;
         let node = tx.node(old)?.unwrap();
         tx.put_node(&Node { state: State::Active, ..node })
@@ -247,7 +248,7 @@ fn retiring_a_note_is_synchronised() {
     both.sync();
     assert_eq!(named(&both.local, "old").state, State::Active);
     // Retired without a successor.
-    let retire = |tx: &mut poc_store::Tx<'_>| {
+    let retire = |tx: &mut poc_store::Transaction<'_>| {
         let node = tx.node(old)?.unwrap();
         tx.put_node(&Node { state: State::Superseded, ..node })
     };
@@ -274,7 +275,8 @@ fn pulled_notes_keep_their_weight_and_get_limited_trust() {
     let id = both.remote.note("user", "A person wrote this.");
     let weight = &both.remote.config.weight;
     let now = both.remote.now();
-    let weigh = |tx: &mut poc_store::Tx<'_>| weight::change(tx, id, WeightChange::To(3.0), weight, now);
+    let weigh =
+        |tx: &mut poc_store::Transaction<'_>| weight::change(tx, id, WeightChange::To(3.0), weight, now);
     both.remote.store.transact(both.remote.cause("manual", "weight"), weigh).unwrap();
     both.remote
         .insert(Draft { trust: Trust::Quarantined, key: Some("doubt".into()), ..draft("Who said this?") })
@@ -374,7 +376,7 @@ fn a_sync_covers_one_tenant() {
     both.remote.note("everybody", "Everybody may read this.");
     write(&remote, "ann", "Ann wrote this there.");
     write(&local, "mine", "Ann wrote this here.");
-    let callbacks = SyncCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+    let callbacks = SyncCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
     let sync = || between(&local, &remote, &both.binding, false, &callbacks).unwrap();
     assert_eq!(counts(&sync()), (1, 0, 1));
     assert_eq!(sync(), SyncReport::default());

@@ -9,7 +9,7 @@ use crate::query::scan::visible_at;
 use crate::query::set::{Pair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, NodeId, View, interrupt};
+use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
 use poc_index::{VectorHit, VectorReader};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -95,7 +95,7 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
     }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();
     for (id, ix, community) in probed {
-        interrupt::check()?;
+        cancellation::check()?;
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {

@@ -197,10 +197,8 @@ fn sample(world: &World) -> String {
         if let Some(at) = node.expires {
             other.push(format!("expired {} ago", days(NOW.seconds_since(at))));
         }
-        for agent in world.view.visitors() {
-            if let Some(visit) = world.view.visit(agent, ix) {
-                other.push(format!("visited by `{agent}` {} ago", days(NOW.seconds_since(visit.at))));
-            }
+        if let Some(visit) = world.view.visit("linker", ix) {
+            other.push(format!("visited by `linker` {} ago", days(NOW.seconds_since(visit.at))));
         }
         let _ = writeln!(
             text,

@@ -147,7 +147,7 @@ pub(super) fn notes() -> World {
             _ => 1.0,
         };
         deltas.push(Delta::Node(Arc::new(node.clone())));
-        deltas.push(Delta::Activity(node.id, Activity::born(NOW, weight)));
+        deltas.push(Delta::Activity(node.id, Activity::new(NOW, weight)));
     };
     let plain = |_: &mut Node| {};
     let storage = |node: &mut Node| node.keywords = vec!["storage".into()];

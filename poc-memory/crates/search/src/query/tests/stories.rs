@@ -94,7 +94,7 @@ fn priority_puts_overdue_and_unclustered_nodes_first() {
     let replayed = Activity {
         replay_interval: 1,
         replayed: Some(Timestamp(NOW.0 - 2 * Span::DAY.0)),
-        ..Activity::born(NOW, 1.0)
+        ..Activity::new(NOW, 1.0)
     };
     world.view.apply(2, &[Delta::Activity(testing::node(2).id, replayed)]);
     put(&mut world, 4, |node| node.emotion = 5.0);

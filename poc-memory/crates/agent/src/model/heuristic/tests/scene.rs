@@ -3,7 +3,7 @@
 use crate::definition::{ActionKind, Targets};
 use crate::model::Model;
 use crate::model::heuristic::Heuristic;
-use crate::selection::{Handle, HandlePair, LinkCandidate, Selection, Shown};
+use crate::selection::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection};
 use crate::testing::request::TestRequest;
 use poc_config::Config;
 use poc_graph::time::Timestamp;
@@ -52,7 +52,7 @@ impl Scene {
         let mut view = View::new();
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
         let activity =
-            self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::born(node.created, 1.0)));
+            self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::new(node.created, 1.0)));
         let edges = self
             .edges
             .iter()
@@ -63,7 +63,7 @@ impl Scene {
             node: Arc::new(node.clone()),
             ix: view.find(node.id).unwrap(),
             reach: Targets::Results,
-            shown: Shown::Whole,
+            shown: PromptExtent::Whole,
             is_derived: false,
             protected: false,
             weight: 1.0,

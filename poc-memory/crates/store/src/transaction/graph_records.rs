@@ -1,7 +1,7 @@
 //! The records of the graph in a transaction: nodes with their index entries, messages, edges, vectors, activity and
 //! visits.
 
-use super::Tx;
+use super::Transaction;
 use crate::record_encoding::Record;
 use crate::records::Records;
 use crate::table::Table;
@@ -33,13 +33,13 @@ impl From<TxError> for Error {
     }
 }
 
-impl Tx<'_> {
+impl Transaction<'_> {
     /// The node with this id, in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
         Records::node(self, id)
     }
 
-    /// Whether there is a live node with this id. Quicker than [`Tx::node`].
+    /// Whether there is a live node with this id. Quicker than [`Transaction::node`].
     pub fn is_live(&self, id: NodeId) -> Result<bool> {
         match self.own_node(id) {
             Some(None) => Ok(false),

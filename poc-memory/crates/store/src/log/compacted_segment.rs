@@ -7,7 +7,7 @@
 use super::segment::{HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, RecordPosition, STRIDE, Segment, modified_at, segment_path, unreadable};
 use crate::disk::{self, AppendFile, Disk};
-use crate::txn::{LogBase, Txn};
+use crate::logged_transaction::{LogBase, LoggedTransaction};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
@@ -67,7 +67,7 @@ impl CompactedSegment {
     }
 
     /// Makes the segment durable, and calls `check` with every transaction as it is read back.
-    pub(crate) fn finish(&mut self, check: &mut dyn FnMut(Txn) -> Result<()>) -> Result<()> {
+    pub(crate) fn finish(&mut self, check: &mut dyn FnMut(LoggedTransaction) -> Result<()>) -> Result<()> {
         self.file.write_all(&self.waiting).map_err(|error| unwritten(&error))?;
         self.waiting.clear();
         self.file.sync().map_err(|error| unwritten(&error))?;
@@ -76,7 +76,9 @@ impl CompactedSegment {
         for expected in self.first..self.next {
             let offset = reader.offset();
             match reader.next(true).map_err(|error| unreadable(&self.path, error))? {
-                NextRecord::Record { seq, payload, .. } if seq == expected => check(Txn::decode(&payload)?)?,
+                NextRecord::Record { seq, payload, .. } if seq == expected => {
+                    check(LoggedTransaction::decode(&payload)?)?
+                }
                 _ => return Err(LogError::Damaged { path: self.path.clone(), offset }.into()),
             }
         }
@@ -130,14 +132,14 @@ impl Log {
         &self,
         before: Timestamp,
         until: u64,
-        go_on: &dyn Fn() -> Result<()>,
+        check_cancelled: &dyn Fn() -> Result<()>,
     ) -> Result<Option<(u64, Timestamp)>> {
         let mut found = self.base().map(|base| (base.seq, base.at));
         let first = found.map_or(1, |(seq, _)| seq + 1);
         let is_over = Cell::new(false);
-        let mut visit = |txn: Txn, _: u32| {
+        let mut visit = |txn: LoggedTransaction, _: u32| {
             if txn.seq.is_multiple_of(STRIDE) {
-                go_on()?;
+                check_cancelled()?;
             }
             is_over.set(is_over.get() || txn.cause.at >= before);
             if !is_over.get() {

@@ -1,4 +1,4 @@
-//! A transaction as the log stores it.
+//! A transaction as the log stores it, after it was built (see [`Transaction`](crate::Transaction)).
 
 use super::keys;
 use super::log::{LogError, MAX_RECORD};
@@ -9,7 +9,7 @@ use poc_graph::{NodeId, RunId, Tenant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Nesting a record of the log may have; a [`Txn`] needs four.
+/// Nesting a record of the log may have; a [`LoggedTransaction`] needs four.
 const MAX_DEPTH: usize = 64;
 
 /// The first byte of a packed transaction: no MessagePack begins with it.
@@ -80,7 +80,7 @@ const STATE_OP: &str = "compact";
 
 /// One transaction in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Txn {
+pub struct LoggedTransaction {
     /// Position in the log, from 1 without gaps.
     pub seq: u64,
     /// The tenant whose records it changed, besides records that all tenants share.
@@ -95,11 +95,11 @@ pub struct Txn {
     pub writes: Vec<Write>,
 }
 
-impl Txn {
+impl LoggedTransaction {
     /// A part of the state after transaction `base`, which a compacted log has in the place of what led to it.
-    pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> Txn {
+    pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> LoggedTransaction {
         let cause = Cause { at: base.at, actor: "daemon".into(), run: None, op: STATE_OP.into() };
-        Txn { seq, tenant, cause, base: None, writes }
+        LoggedTransaction { seq, tenant, cause, base: None, writes }
     }
 
     /// Whether it is a part of a state: its writes are all that there was, those of the index of changes included.
@@ -126,11 +126,11 @@ impl Txn {
     }
 
     /// The transaction in a record of the log.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Txn> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<LoggedTransaction> {
         let plain = plain(bytes)?;
         let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
         decoder.set_max_depth(MAX_DEPTH);
-        Ok(Txn::deserialize(&mut decoder).map_err(unreadable)?)
+        Ok(LoggedTransaction::deserialize(&mut decoder).map_err(unreadable)?)
     }
 
     /// The cause of the transaction in a record of the log, and its write of one record of a tenant. `None` when it does
@@ -144,7 +144,7 @@ impl Txn {
         let plain = plain(bytes)?;
         let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
         decoder.set_max_depth(MAX_DEPTH);
-        let txn = BorrowedTxn::deserialize(&mut decoder).map_err(unreadable)?;
+        let txn = BorrowedTransaction::deserialize(&mut decoder).map_err(unreadable)?;
         let own = |write: &&BorrowedWrite<'_>| write.table == table && write.key == key;
         let found = txn.writes.iter().find(own).filter(|_| txn.tenant == tenant);
         Ok(found.map(|write| {
@@ -155,9 +155,9 @@ impl Txn {
     }
 }
 
-/// A [`Txn`] whose images are those in the encoded bytes.
+/// A [`LoggedTransaction`] whose images are those in the encoded bytes.
 #[derive(Deserialize)]
-struct BorrowedTxn<'a> {
+struct BorrowedTransaction<'a> {
     #[serde(default)]
     tenant: Tenant,
     cause: Cause,
@@ -214,17 +214,17 @@ mod tests {
             });
             let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
             let tenant = tenant.map_or(Tenant::default(), Tenant);
-            let txn = Txn { seq, tenant, cause, base: None, writes: writes.collect() };
+            let txn = LoggedTransaction { seq, tenant, cause, base: None, writes: writes.collect() };
             let bytes = txn.encode().unwrap();
-            prop_assert!(Txn::may_begin_with(bytes[0]));
+            prop_assert!(LoggedTransaction::may_begin_with(bytes[0]));
             for write in &txn.writes {
-                let found = Txn::decode_write(&bytes, txn.tenant, write.table, &write.key).unwrap().unwrap();
+                let found = LoggedTransaction::decode_write(&bytes, txn.tenant, write.table, &write.key).unwrap().unwrap();
                 let first = txn.writes.iter().find(|other| (other.table, &other.key) == (write.table, &write.key));
                 prop_assert_eq!((&found.0, Some(&found.1)), (&txn.cause, first));
                 let other = Tenant(txn.tenant.0.map(|byte| !byte));
-                prop_assert!(Txn::decode_write(&bytes, other, write.table, &write.key).unwrap().is_none());
+                prop_assert!(LoggedTransaction::decode_write(&bytes, other, write.table, &write.key).unwrap().is_none());
             }
-            prop_assert_eq!(Txn::decode(&bytes).unwrap(), txn);
+            prop_assert_eq!(LoggedTransaction::decode(&bytes).unwrap(), txn);
         }
 
         #[test]
@@ -234,22 +234,22 @@ mod tests {
             };
             let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
             let writes = (0..often).map(write).collect();
-            let txn = Txn { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
+            let txn = LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
             let bytes = txn.encode().unwrap();
             prop_assert_eq!(bytes[0], PACKED);
             prop_assert!(bytes.len() < rmp_serde::to_vec_named(&txn).unwrap().len() / 2);
-            prop_assert_eq!(&Txn::decode(&bytes).unwrap(), &txn);
-            prop_assert!(Txn::decode(&bytes[..bytes.len() - 1]).is_err());
+            prop_assert_eq!(&LoggedTransaction::decode(&bytes).unwrap(), &txn);
+            prop_assert!(LoggedTransaction::decode(&bytes[..bytes.len() - 1]).is_err());
         }
 
         #[test]
         fn packed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
-            prop_assert!(Txn::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
+            prop_assert!(LoggedTransaction::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
         }
 
         #[test]
         fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
-            prop_assert!(Txn::decode(&bytes).is_err());
+            prop_assert!(LoggedTransaction::decode(&bytes).is_err());
         }
     }
 
@@ -257,14 +257,15 @@ mod tests {
     #[test]
     fn a_transaction_of_the_default_tenant_names_none() {
         let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
-        let txn = Txn { seq: 1, tenant: Tenant::default(), cause, base: None, writes: Vec::new() };
+        let txn =
+            LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes: Vec::new() };
         let bytes = txn.encode().unwrap();
         assert!(!bytes.windows(6).any(|bytes| bytes == b"tenant"));
-        assert_eq!(Txn::decode(&bytes).unwrap(), txn);
+        assert_eq!(LoggedTransaction::decode(&bytes).unwrap(), txn);
     }
 
     #[test]
     fn deep_nesting_is_refused() {
-        assert!(Txn::decode(&[0x91; 100_000]).is_err());
+        assert!(LoggedTransaction::decode(&[0x91; 100_000]).is_err());
     }
 }

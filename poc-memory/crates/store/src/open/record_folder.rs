@@ -1,6 +1,6 @@
 //! Opens the records: brings the engine to the end of the log and builds the views from it.
 
-use super::read_only::SalvagedRecords;
+use super::damaged::SalvagedRecords;
 use crate::catch_up;
 use crate::disk;
 use crate::engine::buffered::BufferedEngine;

@@ -1,11 +1,13 @@
-//! Builds transactions.
+//! The path of a write, up to its acknowledgement: builds a transaction under the writer lock, queues it for the committer,
+//! and waits until it is durable.
 
-use super::commit::{Outcome, OutcomeSender, PendingTxn, Rejection};
+use super::commit::PendingTransaction;
+use super::commit::outcome::{Outcome, OutcomeSender, Rejection};
 use super::log::{self, MAX_RECORD};
+use super::logged_transaction::{Cause, LoggedTransaction};
 use super::shared::Shared;
 use super::tenants::TenantRow;
-use super::tx::Tx;
-use super::txn::{Cause, Txn};
+use super::transaction::Transaction;
 use super::{Store, delta};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tuple, View};
@@ -17,7 +19,7 @@ const MOST_ATTEMPTS: usize = 100;
 
 /// The result of a committed transaction.
 #[derive(Debug)]
-pub struct Committed<T> {
+pub struct Commit<T> {
     /// Its sequence number; when it wrote nothing, that of the last transaction built before it.
     pub seq: u64,
     /// What the closure returned.
@@ -25,8 +27,8 @@ pub struct Committed<T> {
 }
 
 /// A transaction that was built, and its outcome unless it is known to be durable.
-struct Built<T> {
-    committed: Committed<T>,
+struct BuiltTransaction<T> {
+    committed: Commit<T>,
     outcome: Option<Arc<Outcome>>,
 }
 
@@ -43,7 +45,11 @@ impl Store {
     /// Whatever the closure returns. `read_only` when the disk fails the write, or when the store is damaged; nothing is
     /// written then. `unavailable` when the shared log does not answer. `internal` when it is called inside the closure
     /// of another transaction of the same store.
-    pub fn transact<T>(&self, cause: Cause, build: impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
+    pub fn transact<T>(
+        &self,
+        cause: Cause,
+        build: impl Fn(&mut Transaction) -> Result<T>,
+    ) -> Result<Commit<T>> {
         for _ in 0..MOST_ATTEMPTS {
             let built = self.build(cause.clone(), &build)?;
             // Even when nothing was written, because the closure may have read data that is not durable yet.
@@ -56,7 +62,11 @@ impl Store {
         Err(Error::unavailable("others write to the shared log all the time").hint("try again"))
     }
 
-    fn build<T>(&self, cause: Cause, build: &impl Fn(&mut Tx) -> Result<T>) -> Result<Built<T>> {
+    fn build<T>(
+        &self,
+        cause: Cause,
+        build: &impl Fn(&mut Transaction) -> Result<T>,
+    ) -> Result<BuiltTransaction<T>> {
         let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
         if !self.shared.writer.is_owned_by_current_thread() {
             commits.resume()?;
@@ -70,18 +80,18 @@ impl Store {
         let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;
-        let mut tx = Tx::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
+        let mut tx = Transaction::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
         let value = build(&mut tx)?;
         if !tx.changes() {
-            let committed = Committed { seq: last, value };
-            return Ok(Built { committed, outcome: writer.last.clone() });
+            let committed = Commit { seq: last, value };
+            return Ok(BuiltTransaction { committed, outcome: writer.last.clone() });
         }
         if known.is_none() {
             tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
         }
         let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
         let writes = tx.into_writes();
-        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
+        let txn = LoggedTransaction { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {
             return Err(Error::invalid(format!(
@@ -102,7 +112,7 @@ impl Store {
         let (sender, outcome) = OutcomeSender::new();
         writer.last = Some(outcome.clone());
         // The writer lock is held, so that transactions reach the log in order.
-        commits.submit(PendingTxn { txn, record, checksum, deltas, view, outcome: sender });
-        Ok(Built { committed: Committed { seq, value }, outcome: Some(outcome) })
+        commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
+        Ok(BuiltTransaction { committed: Commit { seq, value }, outcome: Some(outcome) })
     }
 }

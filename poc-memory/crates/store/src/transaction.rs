@@ -4,18 +4,18 @@ mod graph_records;
 
 use super::engine::Engine;
 use super::keys;
+use super::logged_transaction::Write;
 use super::overlay::Overlay;
 use super::record_encoding::Record;
 use super::records::Records;
 use super::table::Table;
-use super::txn::Write;
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, Tenant, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// A transaction under construction. It reads and writes only records of its tenant.
-pub struct Tx<'a> {
+pub struct Transaction<'a> {
     engine: &'a dyn Engine,
     tenant: Tenant,
     overlay: &'a Overlay,
@@ -30,7 +30,7 @@ pub struct Tx<'a> {
     new_nodes: FxHashSet<NodeId>,
 }
 
-impl<'a> Tx<'a> {
+impl<'a> Transaction<'a> {
     /// A transaction that gets the sequence number `seq`.
     pub(super) fn new(
         engine: &'a dyn Engine,
@@ -40,7 +40,7 @@ impl<'a> Tx<'a> {
     ) -> Self {
         let (writes, places) = (Vec::new(), BTreeMap::new());
         let (own_nodes, new_nodes) = (FxHashMap::default(), FxHashSet::default());
-        Tx { engine, tenant, overlay, view, seq, writes, places, own_nodes, new_nodes }
+        Transaction { engine, tenant, overlay, view, seq, writes, places, own_nodes, new_nodes }
     }
 
     /// The writes so far.
@@ -180,7 +180,7 @@ impl<'a> Tx<'a> {
 /// Bytes of an id.
 const ID: usize = 16;
 
-impl Records for Tx<'_> {
+impl Records for Transaction<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {

@@ -9,8 +9,8 @@ use super::segment::{
 };
 use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
 use crate::disk::Disk;
+use crate::logged_transaction::LoggedTransaction;
 use crate::quarantine::Quarantine;
-use crate::txn::Txn;
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -107,7 +107,7 @@ fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64
         match reader.next(true)? {
             NextRecord::Record { seq, payload, .. } if seq == index.last + 1 => {
                 if is_compacted && index.base.is_none() {
-                    index.base = Txn::decode(&payload).ok().and_then(|txn| txn.base);
+                    index.base = LoggedTransaction::decode(&payload).ok().and_then(|txn| txn.base);
                     if index.base.is_none() {
                         return Ok(Some(offset));
                     }

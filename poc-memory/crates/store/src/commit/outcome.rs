@@ -1,0 +1,60 @@
+//! Whether a transaction was committed, from the committer to the writer who waits.
+
+use parking_lot::{Condvar, Mutex};
+use poc_graph::error::{Error, Result};
+use std::sync::Arc;
+
+/// Why a transaction was not committed.
+#[derive(Clone, Debug)]
+pub(crate) enum Rejection {
+    /// Another writer of the shared log was faster: it must be built again on the newer state.
+    Outdated,
+    /// It cannot be committed.
+    Failed(Error),
+}
+
+/// Whether a transaction is durable and visible, once that is known.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    result: Mutex<Option<Result<(), Rejection>>>,
+    known: Condvar,
+}
+
+impl Outcome {
+    /// Waits until it is known.
+    pub(crate) fn wait(&self) -> Result<(), Rejection> {
+        let mut result = self.result.lock();
+        self.known.wait_while(&mut result, |result| result.is_none());
+        result.clone().unwrap_or(Ok(()))
+    }
+
+    fn set(&self, outcome: Result<(), Rejection>) {
+        let mut result = self.result.lock();
+        if result.is_none() {
+            *result = Some(outcome);
+            self.known.notify_all();
+        }
+    }
+}
+
+/// Sets an outcome. Nobody waits for ever: dropping it without a result is an error.
+pub(crate) struct OutcomeSender(Arc<Outcome>);
+
+impl OutcomeSender {
+    pub(crate) fn new() -> (OutcomeSender, Arc<Outcome>) {
+        let outcome = Arc::new(Outcome::default());
+        (OutcomeSender(outcome.clone()), outcome)
+    }
+
+    /// Sets it, if it is not known yet.
+    pub(crate) fn set(&self, outcome: Result<(), Rejection>) {
+        self.0.set(outcome);
+    }
+}
+
+impl Drop for OutcomeSender {
+    fn drop(&mut self) {
+        let error = Error::internal("the store ended before the outcome of this write was known");
+        self.0.set(Err(Rejection::Failed(error)));
+    }
+}
