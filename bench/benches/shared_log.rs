@@ -77,7 +77,7 @@ fn open(server: &TestServer, name: &str, count: usize) -> Vec<(TempDir, Store)> 
 }
 
 fn put(store: &Store, number: u64) -> u64 {
-    let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "bench".into() };
+    let cause = Cause::new(Timestamp(7), "manual", "bench");
     store.transact(cause, |tx| tx.put_node(&node(number))).unwrap().seq
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct ChangesOutput {
 /// One change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ChangeRow {
-    /// The number of the change.
+    /// The number of the change. An import, and a sync of a vault, is one change with the number of its last part.
     seq: u64,
     at: Timestamp,
     /// Who: `manual`, `import:FILE`, `agent:NAME`.
@@ -54,8 +54,10 @@ struct ChangeRow {
     run: Option<RunId>,
     /// The op that made the change.
     op: String,
-    /// Keys of the changed notes; ids of those that were deleted since.
+    /// Keys of the changed notes, at most 100; ids of those that were deleted since.
     nodes: Vec<String>,
+    /// How many notes changed.
+    count: usize,
 }
 
 /// Whether a change is listed: not the use counts and learned edges that questions leave behind.
@@ -73,13 +75,14 @@ impl Op for Changes {
         let limit = argument::count("limit", self.limit, ("changes.limit", ctx.memory.config.changes.limit))?;
         let latest = history::latest(ctx.memory, limit, &is_listed)?;
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
-        let change = |RecentChange { seq, cause, nodes }: RecentChange| ChangeRow {
+        let change = |RecentChange { seq, cause, nodes, count }: RecentChange| ChangeRow {
             seq,
             at: cause.at,
             actor: cause.actor,
             run: cause.run,
             op: cause.op,
             nodes,
+            count,
         };
         Ok(ChangesOutput {
             changes: latest.into_iter().map(change).collect(),
@@ -104,8 +107,8 @@ impl Op for Changes {
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-            if change.nodes.len() > SHOWN {
-                nodes += &format!(" and {} more", change.nodes.len() - SHOWN);
+            if change.count > SHOWN {
+                nodes += &format!(" and {} more", change.count - SHOWN);
             }
             let what = match change.run {
                 Some(run) => format!("{} {run}", change.op),

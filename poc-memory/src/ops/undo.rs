@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Undo the last change, a given one, an agent's run, or all runs since a time. A change that later changes build on is
-/// left alone and reported; the rest of a run is undone. Undoing a change is itself a change and can be undone, so a
+/// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a vault is one
+/// change. What later changes build on is left alone and reported; the rest is undone. Undoing a change is itself a change and can be undone, so a
 /// second `undo` restores it; undoing a run cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -83,7 +83,7 @@ impl Op for Undo {
                 match change(&what) {
                     Some(seq) => {
                         changed = Some(seq);
-                        vec![poc_notes::undo::undo(ctx.memory, seq).map_err(at)?]
+                        poc_notes::undo::undo(ctx.memory, seq).map_err(at)?
                     }
                     None => {
                         let (undone, items) = undo::of_run(ctx, &what, &[]).map_err(at)?;

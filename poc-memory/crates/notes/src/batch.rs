@@ -95,7 +95,7 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
         }
     }
     let prepared = insert::prepare_all(memory, drafts)?;
-    let cause = Cause { at: memory.now(), ..cause.clone() };
+    let cause = cause.part(memory.now());
     let now = cause.at;
     let done = memory.store.transact(cause, |tx| {
         let apply = |note: &Result<insert::PreparedNote>| match note {

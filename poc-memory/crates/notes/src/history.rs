@@ -103,32 +103,75 @@ pub fn dropped(memory: &Memory, seq: u64) -> Option<Error> {
     Some(Error::not_found(message).hint("a backup may still have it"))
 }
 
-/// A recent change of the memory.
+/// A recent change of the memory: the transaction of a call, or all of them if it made several.
 #[derive(Clone, Debug)]
 pub struct RecentChange {
-    /// Number of the transaction.
+    /// Number of the transaction, or of the last one.
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// Keys of the nodes whose records it wrote; the id of a node that was deleted since.
+    /// Keys of the nodes whose records it wrote, at most [`MOST_KEYS`]; the id of a node that was deleted since.
     pub nodes: Vec<String>,
+    /// How many nodes there are.
+    pub count: usize,
 }
+
+/// Keys that are listed for one change.
+pub const MOST_KEYS: usize = 100;
 
 /// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`.
 pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
-    let mut found = Vec::new();
+    let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     for seq in (base + 1..=memory.store.last_seq()).rev() {
-        if found.len() >= most {
+        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        if found.len() >= most && found.iter().all(|(change, _)| is_before(&txn.cause, &change.cause)) {
             break;
         }
-        let Some(txn) = memory.store.transaction(seq)? else { continue };
-        if is_listed(&txn.cause) && txn.writes.iter().any(|write| is_note_table(write.table)) {
-            let nodes = touched_keys(memory, &txn)?;
-            found.push(RecentChange { seq, cause: txn.cause, nodes });
+        if !is_listed(&txn.cause) || !txn.writes.iter().any(|write| is_note_table(write.table)) {
+            continue;
+        }
+        let keys = touched_keys(memory, &txn)?;
+        let known = found.iter().position(|(change, _)| change.cause.is_same_call(&txn.cause));
+        if known.is_none() && found.len() < most {
+            let change = RecentChange { seq, cause: txn.cause, nodes: Vec::new(), count: 0 };
+            found.push((change, FxHashSet::default()));
+        }
+        let index = known.unwrap_or(found.len().saturating_sub(1));
+        if let Some((change, seen)) = found.get_mut(index) {
+            change.nodes.extend(keys.into_iter().filter(|key| seen.insert(key.clone())));
+            change.nodes.truncate(MOST_KEYS);
+            change.count = seen.len();
         }
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(change, _)| change).collect())
+}
+
+/// Whether a transaction comes before the call of another one, so that no earlier transaction belongs to that call.
+fn is_before(cause: &Cause, other: &Cause) -> bool {
+    other.began.is_none_or(|began| cause.at < began)
+}
+
+/// The numbers of the transactions of the call to which a transaction belongs, the latest first.
+pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u64>> {
+    let mut parts = vec![seq];
+    if cause.began.is_none() {
+        return Ok(parts);
+    }
+    let base = memory.store.history_base().map_or(0, |base| base.seq);
+    for later in seq + 1..=memory.store.last_seq() {
+        let txn = memory.store.transaction(later)?;
+        parts.extend(txn.filter(|txn| txn.cause.is_same_call(cause)).map(|_| later));
+    }
+    parts.reverse();
+    for earlier in (base + 1..seq).rev() {
+        let Some(txn) = memory.store.transaction(earlier)? else { continue };
+        if is_before(&txn.cause, cause) {
+            break;
+        }
+        parts.extend(txn.cause.is_same_call(cause).then_some(earlier));
+    }
+    Ok(parts)
 }
 
 /// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
@@ -161,23 +204,46 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     Ok(keys)
 }
 
-/// A one-line summary of a change.
-pub(super) fn summary(memory: &Memory, txn: &LoggedTransaction) -> Result<String> {
-    let keys: Vec<String> = touched_keys(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
-    let of = match keys.as_slice() {
-        [] => String::new(),
-        [one] => format!(" of {one}"),
-        [one, another] => format!(" of {one} and {another}"),
-        [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
-    };
-    let writes = |table| txn.writes.iter().any(|write| write.table == table);
-    // An import creates the links of its notes in a transaction of its own.
-    let only = if txn.cause.op != "link" && writes(Table::Edges) && !writes(Table::Nodes) {
-        " (links only)"
-    } else {
-        ""
-    };
-    Ok(format!("{}{only}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
+/// What a call changed, for a one-line summary.
+#[derive(Default)]
+pub(super) struct ChangeSummary {
+    /// Each once.
+    keys: Vec<String>,
+    has_notes: bool,
+    has_edges: bool,
+}
+
+impl ChangeSummary {
+    /// Adds a transaction of the call, before it is undone.
+    pub(super) fn add(&mut self, memory: &Memory, txn: &LoggedTransaction) -> Result<()> {
+        self.keys.extend(touched_keys(memory, txn)?);
+        self.has_notes |= txn.writes.iter().any(|write| write.table == Table::Nodes);
+        self.has_edges |= txn.writes.iter().any(|write| write.table == Table::Edges);
+        Ok(())
+    }
+
+    /// Puts another transaction, earlier than those there are, before them.
+    pub(super) fn join(&mut self, earlier: ChangeSummary) {
+        let later = std::mem::replace(&mut self.keys, earlier.keys);
+        self.keys.extend(later);
+        self.has_notes |= earlier.has_notes;
+        self.has_edges |= earlier.has_edges;
+    }
+
+    /// The summary; `cause` is that of the first transaction.
+    pub(super) fn text(mut self, cause: &Cause) -> String {
+        let mut seen = FxHashSet::default();
+        self.keys.retain(|key| seen.insert(key.clone()));
+        let of = match self.keys.as_slice() {
+            [] => String::new(),
+            [one] => format!(" of `{one}`"),
+            [one, another] => format!(" of `{one}` and `{another}`"),
+            [one, rest @ ..] => format!(" of `{one}` and {} more", rest.len()),
+        };
+        // The last parts of an import create only links.
+        let only = if cause.op != "link" && self.has_edges && !self.has_notes { " (links only)" } else { "" };
+        format!("{}{only}{of} by {}, {}", cause.op, cause.actor, cause.at)
+    }
 }
 
 /// Whether a table holds notes or data of notes.

@@ -258,7 +258,7 @@ impl Memory {
 
     /// The cause of a transaction that an op makes for a person.
     pub fn cause(&self, actor: &str, op: &str) -> Cause {
-        Cause { at: self.now(), actor: actor.into(), run: None, op: op.into() }
+        Cause::new(self.now(), actor, op)
     }
 
     /// The hybrid retriever over `view`: vectors, text and mentions.

@@ -1,11 +1,12 @@
 //! Undo: restores records to what they were before a change, unless they were changed again since.
 
+use super::history::ChangeSummary;
 use super::{Memory, history, weight};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
-use poc_store::{Record, Table, Transaction, Write};
+use poc_store::{LoggedTransaction, Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -18,12 +19,14 @@ pub struct UndoItem {
 }
 
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
-/// since. An undo is a change as well and can be undone.
+/// since. If its call made several transactions, as an import does, all of them are undone, the latest first, each by a
+/// transaction of its own; one whose records were changed since is left as it is. An undo is a change as well and can be
+/// undone.
 ///
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
 /// notes.
-pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
+pub fn undo(memory: &Memory, seq: u64) -> Result<Vec<UndoItem>> {
     let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
@@ -37,14 +40,33 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
             .hint("only changes of notes can be undone"));
     }
-    // A transaction that writes only vectors is one of a migration, which changes no note.
-    if txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors) {
+    if !changes_notes(&txn) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed no note", txn.cause.op)));
     }
-    let summary = history::summary(memory, &txn)?;
-    let cause = memory.cause("manual", "undo");
-    let refused = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value;
-    Ok(UndoItem { summary, refused })
+    let began = memory.cause("manual", "undo");
+    let parts = history::of_call(memory, seq, &txn.cause)?;
+    let is_single = parts.len() == 1;
+    let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
+    for part in parts {
+        let Some(txn) = memory.store.transaction(part)?.filter(changes_notes) else { continue };
+        let mut summary = ChangeSummary::default();
+        summary.add(memory, &txn)?;
+        let cause = if is_single { began.clone() } else { began.part(memory.now()) };
+        match memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value {
+            None => {
+                undone.join(summary);
+                first = Some(txn.cause);
+            }
+            refusal => refused.push(UndoItem { summary: summary.text(&txn.cause), refused: refusal }),
+        }
+    }
+    let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
+    Ok(done.into_iter().chain(refused).collect())
+}
+
+/// Whether a transaction changed notes: not if it writes only vectors, as those of a migration do.
+fn changes_notes(txn: &LoggedTransaction) -> bool {
+    !txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors)
 }
 
 /// Whether the records of a table are kept when a change is undone: samples were counted and others were added
@@ -313,4 +335,12 @@ fn duplicate_text(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<Strin
         }
     }
     Ok(None)
+}
+
+/// Undoes a change that is one transaction.
+#[cfg(test)]
+pub(super) fn undo_single(memory: &Memory, seq: u64) -> Result<UndoItem> {
+    let items = undo(memory, seq)?;
+    assert_eq!(items.len(), 1, "{items:?}");
+    items.into_iter().next().ok_or_else(|| Error::internal("nothing was undone"))
 }

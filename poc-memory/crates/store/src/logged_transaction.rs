@@ -33,6 +33,26 @@ pub struct Cause {
     pub run: Option<RunId>,
     /// The op that was called.
     pub op: String,
+    /// When the call began, if it makes several transactions. `None` if it makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Timestamp>,
+}
+
+impl Cause {
+    /// The cause of a transaction that is the only one of its call.
+    pub fn new(at: Timestamp, actor: impl Into<String>, op: impl Into<String>) -> Cause {
+        Cause { at, actor: actor.into(), run: None, op: op.into(), began: None }
+    }
+
+    /// The cause of one of several transactions of the call that this cause begins.
+    pub fn part(&self, at: Timestamp) -> Cause {
+        Cause { at, began: Some(self.began.unwrap_or(self.at)), ..self.clone() }
+    }
+
+    /// Whether the transactions of both belong to one call, whose parts may have different ops.
+    pub fn is_same_call(&self, other: &Cause) -> bool {
+        self.began.is_some() && (self.began, &self.actor) == (other.began, &other.actor)
+    }
 }
 
 /// One changed record, with its before- and after-image.
@@ -98,7 +118,7 @@ pub struct LoggedTransaction {
 impl LoggedTransaction {
     /// A part of the state after transaction `base`, which a compacted log has in the place of what led to it.
     pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> LoggedTransaction {
-        let cause = Cause { at: base.at, actor: "daemon".into(), run: None, op: STATE_OP.into() };
+        let cause = Cause::new(base.at, "daemon", STATE_OP);
         LoggedTransaction { seq, tenant, cause, base: None, writes }
     }
 
@@ -207,12 +227,13 @@ mod tests {
         #[test]
         fn what_is_encoded_is_read_back(
             seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
+            began: Option<i64>,
             writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
         ) {
             let writes = writes.into_iter().map(|(table, key, value)| Write {
                 table: Table::try_from(table).unwrap(), key, before: None, after: value,
             });
-            let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
+            let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op, began: began.map(Timestamp) };
             let tenant = tenant.map_or(Tenant::default(), Tenant);
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes: writes.collect() };
             let bytes = txn.encode().unwrap();
@@ -232,7 +253,7 @@ mod tests {
             let write = |key: usize| Write {
                 table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
             };
-            let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+            let cause = Cause::new(Timestamp(7), "manual", "test");
             let writes = (0..often).map(write).collect();
             let txn = LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes };
             let bytes = txn.encode().unwrap();
@@ -256,7 +277,7 @@ mod tests {
     /// As it was written before there were tenants.
     #[test]
     fn a_transaction_of_the_default_tenant_names_none() {
-        let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+        let cause = Cause::new(Timestamp(7), "manual", "test");
         let txn =
             LoggedTransaction { seq: 1, tenant: Tenant::default(), cause, base: None, writes: Vec::new() };
         let bytes = txn.encode().unwrap();

@@ -42,7 +42,7 @@ mod view_file;
 const EMBEDDER: &str = "test";
 
 fn cause() -> Cause {
-    Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() }
+    Cause::new(Timestamp(7), "manual", "test")
 }
 
 /// A store with the memory engine behind a small buffer, and a disk that skips syncs.

@@ -199,3 +199,55 @@ fn changes_lists_the_numbers_that_undo_takes() {
     json(&memory, &format!("undo {}", answer["changes"][0]["seq"]));
     assert_eq!(json(&memory, "get btree")["weight"], before);
 }
+
+/// An import stores 200 notes in one transaction.
+fn import_in_parts(memory: &Memory, count: usize) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.jsonl");
+    let note = |at| json!({"key": format!("n{at}"), "title": format!("Number {at}"), "keywords": [format!("k{}", at / 2)]});
+    let lines: Vec<String> = (0..count).map(|at| note(at).to_string()).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    json(memory, &format!("import '{}'", file.display()))
+}
+
+#[test]
+fn an_import_in_parts_is_one_change() {
+    let memory = filled();
+    let before = everything(&memory);
+    assert_eq!(import_in_parts(&memory, 450)["inserted"], 450);
+    let after = everything(&memory);
+    let changes = json(&memory, "changes");
+    let latest = &changes["changes"][0];
+    assert_eq!(
+        (&latest["op"], &latest["count"], &latest["seq"]),
+        (&json!("import"), &json!(450), &json!(last(&memory)))
+    );
+    assert_eq!(latest["nodes"].as_array().unwrap().len(), 100);
+    assert_eq!(changes["changes"][1]["op"], "link");
+    // Any of its numbers stands for all of it.
+    let undone = json(&memory, &format!("undo {}", last(&memory) - 1));
+    let told = undone["undone"][0].as_str().unwrap();
+    assert!(told.starts_with("import of `n0` and 449 more by import:"), "{told}");
+    assert_eq!((undone["undone"].as_array().unwrap().len(), &undone["refused"]), (1, &json!([])));
+    assert_eq!(everything(&memory), before);
+    let redone = json(&memory, "undo");
+    assert!(redone["undone"][0].as_str().unwrap().starts_with("undo of `n0` and 449 more by "), "{redone}");
+    assert_eq!(everything(&memory), after);
+}
+
+#[test]
+fn the_part_of_an_import_that_changed_since_stays() {
+    let memory = filled();
+    import_in_parts(&memory, 450);
+    let import = last(&memory);
+    json(&memory, "weight n250 2");
+    let answer = json(&memory, &format!("undo {import}"));
+    assert_eq!(answer["refused"].as_array().unwrap().len(), 1, "{answer:#}");
+    let reason = answer["refused"][0]["reason"].as_str().unwrap();
+    assert_eq!(reason, "the weight of the note `n250` changed since");
+    let left = |key: &str| call(&memory, &format!("get {key}")).is_ok();
+    assert_eq!(
+        (left("n0"), left("n199"), left("n200"), left("n399"), left("n400")),
+        (false, false, true, true, false)
+    );
+}

@@ -25,7 +25,7 @@ fn open(folder: &TempDir) -> (Store, Arc<Texts>) {
 
 fn put(store: &Store, name: &str, number: u64) {
     let own = store.for_tenant(&user(name));
-    let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+    let cause = Cause::new(Timestamp(7), "manual", "test");
     own.transact(cause, |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
 }
 

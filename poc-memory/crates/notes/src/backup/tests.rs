@@ -53,7 +53,7 @@ impl Profile {
                 _ => self.store().clone(),
             };
             let at = Timestamp(number as i64 * HOUR);
-            let cause = Cause { at, actor: "manual".into(), run: None, op: "test".into() };
+            let cause = Cause::new(at, "manual", "test");
             let node = Node { tenant: store.tenant(), ..node(number) };
             store.transact(cause, |tx| tx.put_node(&node)).unwrap();
         }
@@ -328,7 +328,7 @@ proptest! {
         prop_assert_eq!(&content(&store), &contents[seq as usize]);
         // It goes on by itself, and the backup does not notice.
         store.transact(
-            Cause { at: Timestamp(1), actor: "manual".into(), run: None, op: "test".into() },
+            Cause::new(Timestamp(1), "manual", "test"),
             |tx| tx.put_node(&node(900)),
         ).unwrap();
         drop(store);

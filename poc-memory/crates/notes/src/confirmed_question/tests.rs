@@ -137,7 +137,7 @@ fn a_confirmation_can_be_undone() {
     let memory = with_notes();
     let before = found(&memory, QUESTION, true);
     let (_, change) = confirm(&memory, QUESTION, "seeds");
-    assert_eq!(undo::undo(&memory, change).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, change).unwrap().refused, None);
     assert!(questions(&memory).is_empty());
     assert_eq!(found(&memory, QUESTION, true), before);
 }

@@ -51,7 +51,7 @@ use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, normal_key};
-use poc_store::{Cause, Transaction};
+use poc_store::Transaction;
 use restore::Restore;
 use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
@@ -322,7 +322,7 @@ impl<'a> Import<'a> {
             }
         }
 
-        let cause = Cause { at: self.memory.now(), ..self.cause.clone() };
+        let cause = self.cause();
         let now = cause.at;
         self.report.updated += expiring.len() as u64;
         let stored = self.memory.store.transact(cause, |tx| {

@@ -138,7 +138,8 @@ impl Import<'_> {
         self.memory.config.import.chunk.max(1) * 4
     }
 
+    /// The cause of the next transaction.
     pub(super) fn cause(&self) -> Cause {
-        Cause { at: self.memory.now(), ..self.cause.clone() }
+        self.cause.part(self.memory.now())
     }
 }

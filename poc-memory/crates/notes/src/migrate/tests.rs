@@ -99,7 +99,7 @@ fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
     drop(memory);
 
     let memory = open(&folder, 128);
-    let undone = |seq| crate::undo::undo(&memory, seq);
+    let undone = |seq| crate::undo::undo_single(&memory, seq);
     assert!(undone(migration).unwrap_err().to_string().contains("changed no note"));
     insta::assert_snapshot!(
         undone(edit).unwrap().refused.unwrap(),
@@ -124,7 +124,7 @@ fn undo_deletes_the_vectors_of_the_undone_text() {
     // Migrated, but the store was not opened again, as beside a daemon.
     let memory = open(&folder, 128);
     run(&memory).unwrap();
-    assert_eq!(crate::undo::undo(&memory, edit).unwrap().refused, None);
+    assert_eq!(crate::undo::undo_single(&memory, edit).unwrap().refused, None);
     assert!(memory.store.vectors(id, "hash-128-1").unwrap().is_empty());
     drop(memory);
     let memory = open(&folder, 128);

@@ -125,21 +125,21 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     memory.store.transact(cause, |tx| delete::apply(tx, id, memory.now()).map(|_| ())).unwrap();
     let deleted = memory.store.last_seq();
     assert!(memory.find("soup").is_err() && memory.find("lentils").is_err());
-    assert_eq!(undo::undo(&memory, deleted).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, deleted).unwrap().refused, None);
     assert_eq!(memory.find("soup").unwrap().key, "lentils");
     // Undoing the renaming restores the key, and the new one is free.
-    assert_eq!(undo::undo(&memory, renamed).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, renamed).unwrap().refused, None);
     assert_eq!(memory.store.node(id).unwrap(), before);
     assert!(memory.find("lentils").is_err());
     // Undoing the undo renames again.
     let undone = memory.store.last_seq();
-    assert_eq!(undo::undo(&memory, undone).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, undone).unwrap().refused, None);
     assert_eq!(memory.find("soup").unwrap().key, "lentils");
     // A name that another note has by now is not taken away from it.
     forget(&memory, "lentils", "soup").unwrap();
     let forgotten = memory.store.last_seq();
     memory.note("soup", "Tomatoes.");
-    assert!(undo::undo(&memory, forgotten).unwrap().refused.unwrap().contains("changed since"));
+    assert!(undo::undo_single(&memory, forgotten).unwrap().refused.unwrap().contains("changed since"));
 }
 
 #[test]

@@ -57,8 +57,8 @@ fn a_successor_takes_the_place_in_the_session() {
     replace(&memory, "c", "better");
     assert_eq!(beside(&memory, "better"), ["a", "d"]);
     let seq = memory.store.last_seq();
-    assert_eq!(undo::undo(&memory, seq).unwrap().refused, None);
-    assert_eq!(undo::undo(&memory, seq - 1).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, seq).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, seq - 1).unwrap().refused, None);
     assert_eq!(everything(&memory), before);
 }
 
@@ -104,7 +104,7 @@ fn a_successor_takes_over_activity_and_learned_edges_and_uses_since_survive_an_u
         let edge = tx.edge(new, EdgeKind::CoRetrieval, friend)?.unwrap();
         tx.put_edge(&Edge { strength: 0.9, ..edge })
     });
-    assert_eq!(undo::undo(&memory, replacement).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, replacement).unwrap().refused, None);
     let activity = memory.store.activity(new).unwrap().unwrap();
     assert!((activity.weight - 1.5).abs() < 1e-9, "{activity:?}");
     assert_eq!((activity.accesses, activity.replay_interval, activity.replayed), (0, 0, None));
@@ -119,7 +119,7 @@ fn a_successor_takes_over_activity_and_learned_edges_and_uses_since_survive_an_u
     }
     let before_replacement = everything(&other);
     replace(&other, "old", "new");
-    assert_eq!(undo::undo(&other, other.store.last_seq()).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&other, other.store.last_seq()).unwrap().refused, None);
     assert_eq!(everything(&other), before_replacement);
     assert_ne!(before, everything(&memory));
 }
@@ -146,7 +146,7 @@ fn a_visit_counts_for_a_successor_with_the_same_text() {
     assert_eq!(outcomes, [("linker", VisitOutcome::Processed), ("transfer", VisitOutcome::Modified)]);
     // A visit since then stays when the replacement is undone.
     change(&memory, |tx| visit::record(tx, "linker", twin, VisitOutcome::Skipped, memory.now()));
-    assert_eq!(undo::undo(&memory, replacement).unwrap().refused, None);
+    assert_eq!(undo::undo_single(&memory, replacement).unwrap().refused, None);
     assert_eq!(memory.store.visits(twin).unwrap()[0].1.outcome, VisitOutcome::Skipped);
     assert_eq!(memory.find("old").unwrap().state, State::Active);
     // A changed text counts as unread.

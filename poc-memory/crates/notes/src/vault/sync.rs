@@ -10,6 +10,7 @@ use super::scan_record::{ScanRecord, file_time};
 use crate::Memory;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, State};
 use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -35,6 +36,7 @@ pub struct SyncOptions {
 pub(super) struct VaultSync<'a> {
     pub(super) memory: &'a Memory,
     pub(super) vault: VaultBinding,
+    pub(super) began: Timestamp,
     /// The records of the files.
     pub(super) records: VaultFiles,
     /// The same before this sync.
@@ -93,6 +95,7 @@ pub fn sync(
     let mut sync = VaultSync {
         memory,
         vault,
+        began: memory.now(),
         start: records.clone(),
         records,
         files: read.files,
@@ -316,7 +319,8 @@ impl VaultSync<'_> {
 
     /// The cause of a transaction.
     pub(super) fn cause(&self, op: &str) -> Cause {
-        self.memory.cause(&self.vault.provenance(), op)
+        let at = self.memory.now();
+        Cause { began: Some(self.began), ..Cause::new(at, self.vault.provenance(), op) }
     }
 }
 

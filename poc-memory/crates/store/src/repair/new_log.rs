@@ -120,7 +120,7 @@ impl NewLog<'_> {
         let empty = places - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
-            let cause = Cause { at, actor: "manual".into(), run: None, op: OP.into() };
+            let cause = Cause::new(at, "manual", OP);
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
