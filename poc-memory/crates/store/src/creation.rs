@@ -3,24 +3,33 @@
 use super::logged_transaction::Cause;
 use super::record_encoding::Record;
 use super::table::Table;
-use poc_graph::Node;
 use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Node, RunId};
 use serde::{Deserialize, Serialize};
 
 /// The creation of a node. An import creates hundreds of nodes in one transaction, which need not be read from the
-/// log for the history of one of them.
+/// log for the history of one of them. Of the cause it has what a history shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Creation {
-    /// Why.
-    pub(super) cause: Cause,
+    at: Timestamp,
+    actor: String,
+    run: Option<RunId>,
+    op: String,
     /// The version of the node.
     pub(super) version: u32,
 }
 
 impl Creation {
     /// The creation of a node whose record is given.
-    pub(super) fn new(cause: Cause, node: &[u8]) -> Result<Creation> {
-        Ok(Creation { cause, version: Node::decode(node)?.version })
+    pub(super) fn new(cause: &Cause, node: &[u8]) -> Result<Creation> {
+        let Cause { at, actor, run, op, began: _ } = cause.clone();
+        Ok(Creation { at, actor, run, op, version: Node::decode(node)?.version })
+    }
+
+    /// Why the node was created.
+    pub(super) fn cause(&self) -> Cause {
+        Cause { run: self.run, ..Cause::new(self.at, &*self.actor, &*self.op) }
     }
 }
 

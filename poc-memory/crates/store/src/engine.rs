@@ -141,7 +141,7 @@ pub(super) fn changes(txn: &LoggedTransaction) -> Result<Vec<Put>> {
         if write.table == Table::Nodes && !txn.is_state() {
             let change = keys::change(keys::read_id(&write.key)?, txn.seq);
             let creation = match (&write.before, &write.after) {
-                (None, Some(after)) => Creation::new(txn.cause.clone(), after)?.encode()?,
+                (None, Some(after)) => Creation::new(&txn.cause, after)?.encode()?,
                 _ => Vec::new(),
             };
             changes.push((Table::Changes.engine_key(txn.tenant, &change), Some(creation)));

@@ -78,8 +78,9 @@ impl Store {
                 continue;
             }
             if !creation.is_empty() {
-                let Creation { cause, version } = Creation::decode(&creation)?;
-                changes.push(LoggedChange { seq, cause, kind: LoggedChangeKind::Created(version) });
+                let creation = Creation::decode(&creation)?;
+                let kind = LoggedChangeKind::Created(creation.version);
+                changes.push(LoggedChange { seq, cause: creation.cause(), kind });
                 continue;
             }
             let Some(payload) = self.shared.log.read_payload(seq)? else { continue };

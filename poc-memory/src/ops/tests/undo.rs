@@ -231,7 +231,7 @@ fn an_import_in_parts_is_one_change() {
     assert_eq!((undone["undone"].as_array().unwrap().len(), &undone["refused"]), (1, &json!([])));
     assert_eq!(everything(&memory), before);
     let redone = json(&memory, "undo");
-    assert!(redone["undone"][0].as_str().unwrap().starts_with("undo of `n0` and 449 more by "), "{redone}");
+    assert!(redone["undone"][0].as_str().unwrap().starts_with("undo of `n400` and 449 more by "), "{redone}");
     assert_eq!(everything(&memory), after);
 }
 
