@@ -52,7 +52,7 @@ impl LocalCommand for ConfigSet {
         session.paths.must_exist()?;
         let file = session.paths.config_file();
         let name = file.display().to_string();
-        let before = match std::fs::read_to_string(&file) {
+        let before = match poc_config::files::read_text(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::unavailable(format!("`{name}` cannot be read: {error}"))),

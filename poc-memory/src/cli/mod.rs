@@ -70,8 +70,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let exit = match run(&matches, globals, &output) {
         Ok(exit) => exit,
         Err(error) => {
+            let exit = error.code.exit();
+            // Programs that read JSON get the name of the field.
+            let error = if output.json() { error } else { usage::in_options(error, &matches) };
             output.error(&error);
-            error.code.exit()
+            exit
         }
     };
     exit.into()

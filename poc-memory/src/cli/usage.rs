@@ -3,9 +3,12 @@
 use super::command;
 use super::globals::Globals;
 use super::output::Output;
+use clap::ArgMatches;
 use clap::error::ErrorKind;
 use poc_graph::error::{Error, Exit};
+use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 /// Prints the parser's message and returns the exit status.
 pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) -> Exit {
@@ -19,15 +22,52 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
             Exit::Usage
         }
         _ => {
-            output.error(&to_error(&error.to_string(), arguments));
+            output.error(&to_error(error, arguments));
             Exit::Usage
         }
     }
 }
 
 /// The parser's message as an error, with a better hint where there is one.
-fn to_error(rendered: &str, arguments: &[OsString]) -> Error {
-    translate(rendered, &help_for(arguments))
+fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
+    translate(&rendered(error), &help_for(arguments))
+}
+
+/// The parser's message. What the standard library says about a number is replaced by what would be right.
+fn rendered(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let Some(source) = error.source() else { return text };
+    let wrong = source.to_string();
+    // `0 is not in 1..=365`, by the parser of bounded numbers.
+    let bounds = wrong.split_once(" is not in ").and_then(|(_, bounds)| bounds.split_once("..="));
+    let right = match (source.downcast_ref::<ParseIntError>().map(ParseIntError::kind), bounds) {
+        (Some(IntErrorKind::PosOverflow), _) => "the number is too large".to_owned(),
+        (Some(IntErrorKind::NegOverflow), _) => "the number is too small".to_owned(),
+        (Some(_), _) => "give a whole number, for example `10`".to_owned(),
+        (None, Some((least, most))) => format!("give a number from {least} to {most}"),
+        (None, None) if source.is::<ParseFloatError>() => "give a number, for example `0.8`".to_owned(),
+        (None, None) => return text,
+    };
+    text.replace(&wrong, &right)
+}
+
+/// An error of a request as an error of the command line: the option that sets the field takes the place of a field with
+/// another name, as `--limit` does of `top_k`.
+pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
+    let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut()) else { return error };
+    let top = command::build(&Globals::default());
+    let (mut command, mut matches) = (&top, matches);
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { return error };
+        (command, matches) = (found, below);
+    }
+    let option = command.get_arguments().find(|argument| argument.get_id() == field.as_str());
+    if let Some(long) = option.and_then(clap::Arg::get_long)
+        && long != field
+    {
+        *field = format!("--{long}");
+    }
+    error
 }
 
 /// The command line that prints the help of the intended command.
@@ -52,7 +92,7 @@ fn help_for(arguments: &[OsString]) -> String {
 pub(super) fn of(error: &clap::Error, help: &str) -> Option<Error> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
-        _ => Some(translate(&error.to_string(), help)),
+        _ => Some(translate(&rendered(error), help)),
     }
 }
 
@@ -81,7 +121,7 @@ mod tests {
         let line: Vec<OsString> =
             std::iter::once("poc-memory").chain(line.iter().copied()).map(OsString::from).collect();
         let error = command::build(&Globals::default()).try_get_matches_from(&line).unwrap_err();
-        let error = to_error(&error.to_string(), &line);
+        let error = to_error(&error, &line);
         format!("{error}\n{}", error.hint.as_deref().unwrap_or_default())
     }
 
@@ -100,8 +140,16 @@ mod tests {
         see `poc-memory daemon status --help`
         ");
         insta::assert_snapshot!(check(&["daemon", "log", "-n", "many"]), @r"
-        invalid value `many` for `--lines <N>`: invalid digit found in string
+        invalid value `many` for `--lines <N>`: give a whole number, for example `10`
         see `poc-memory daemon log --help`
+        ");
+        insta::assert_snapshot!(check(&["list", "--limit", "99999999999999999999"]), @r"
+        invalid value `99999999999999999999` for `--limit <N>`: the number is too large
+        see `poc-memory list --help`
+        ");
+        insta::assert_snapshot!(check(&["eval", "x", "--agents", "y", "--nights", "0"]), @r"
+        invalid value `0` for `--nights <N>`: give a number from 1 to 365
+        see `poc-memory eval --help`
         ");
         insta::assert_snapshot!(check(&["search", "-p"]), @r"
         a value is required for `--pipeline <STAGE>` but none was supplied
@@ -111,5 +159,18 @@ mod tests {
         invalid value `blue` for `--color <WHEN>` [possible values: auto, always, never]
         see `poc-memory --help`
         ");
+    }
+
+    #[test]
+    fn errors_of_requests_name_the_option_if_it_has_another_name_than_the_field() {
+        let name = |line: &[&str], field: &str| {
+            let line = std::iter::once("poc-memory").chain(line.iter().copied());
+            let matches = command::build(&Globals::default()).try_get_matches_from(line).unwrap();
+            in_options(Error::invalid("0 is out of range").field(field), &matches).to_string()
+        };
+        assert_eq!(name(&["search", "x"], "top_k"), "`--limit`: 0 is out of range");
+        assert_eq!(name(&["retrieve", "x"], "top_k"), "`--top-k`: 0 is out of range");
+        assert_eq!(name(&["explore", "x"], "depth"), "`depth`: 0 is out of range");
+        assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
     }
 }

@@ -5,7 +5,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use poc_config::{HistoryRetention, SearchConfig, bounds};
+use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
@@ -196,7 +196,7 @@ pub(super) fn text(word: &str) -> Result<String, String> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| format!("standard input cannot be read: {error}"))?;
+        .map_err(|error| format!("standard input cannot be read: {}", files::in_plain_words(error)))?;
     Ok(text)
 }
 

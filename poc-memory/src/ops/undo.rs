@@ -48,9 +48,10 @@ pub(crate) struct UndoOutput {
     refused: Vec<RefusedAction>,
 }
 
-/// The number of a change. Ids of runs start with a 0 (they begin with a time), and will for centuries.
+/// The number of a change; there is none with the number 0. Ids of runs start with a 0 (they begin with a time), and will
+/// for centuries.
 fn change(what: &str) -> Option<u64> {
-    what.parse().ok().filter(|_| !what.starts_with('0'))
+    what.parse().ok().filter(|number| *number == 0 || !what.starts_with('0'))
 }
 
 /// The last change of notes: its number, or the id of the run it belongs to.
@@ -81,6 +82,12 @@ impl Op for Undo {
                         .field("agent"));
                 }
                 match change(&what) {
+                    Some(0) => {
+                        return Err(at(Error::not_found(
+                            "there is no change 0; changes are numbered from 1",
+                        )
+                        .hint("`poc-memory changes` shows the latest with their numbers")));
+                    }
                     Some(seq) => {
                         changed = Some(seq);
                         poc_notes::undo::undo(ctx.memory, seq).map_err(at)?

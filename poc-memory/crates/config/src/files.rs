@@ -1,9 +1,25 @@
-//! Writes files of the user atomically.
+//! Reads files of the user, and writes them atomically.
 
 use poc_graph::error::{Error, Result};
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
+
+/// The text of a file.
+///
+/// # Errors
+/// Those of the system; the one for a file that is no text says so in plain words.
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    std::fs::read_to_string(path).map_err(in_plain_words)
+}
+
+/// An error of reading a text. The standard library says `stream did not contain valid UTF-8`.
+pub fn in_plain_words(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is not UTF-8; save it as UTF-8"),
+        _ => error,
+    }
+}
 
 /// Writes a file unless it exists; returns whether it was written.
 ///
@@ -12,7 +28,7 @@ use tempfile::{Builder, NamedTempFile};
 pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     match beside(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
-        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(unwritten(path, &error.error)),
     }
 }
@@ -39,7 +55,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 /// `unavailable` when the file cannot be removed.
 pub fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(Error::unavailable(format!("`{}` cannot be removed: {error}", path.display())))
         }
         _ => Ok(()),
@@ -62,6 +78,22 @@ pub fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
 }
 
 /// The error for a file that cannot be written.
-pub fn unwritten(path: &Path, error: &std::io::Error) -> Error {
+pub fn unwritten(path: &Path, error: &io::Error) -> Error {
     Error::unavailable(format!("`{}` cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_text_is_refused_in_plain_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("latin.txt");
+        std::fs::write(&file, b"caf\xe9").unwrap();
+        assert_eq!(read_text(&file).unwrap_err().to_string(), "it is not UTF-8; save it as UTF-8");
+        std::fs::write(&file, "café").unwrap();
+        assert_eq!(read_text(&file).unwrap(), "café");
+        assert_eq!(read_text(folder.path().join("none")).unwrap_err().kind(), ErrorKind::NotFound);
+    }
 }

@@ -38,7 +38,7 @@ impl Problem {
 
 /// The text of the file; `None` when it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(file) {
+    match super::files::read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string())),

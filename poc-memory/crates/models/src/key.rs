@@ -57,7 +57,7 @@ impl Key {
         }
         if let Some(path) = &provider.key_file {
             let file = path_of(path, environment)?;
-            let secret = std::fs::read_to_string(&file)
+            let secret = poc_config::files::read_text(&file)
                 .map_err(|error| format!("the key file `{path}` cannot be read: {error}"))?;
             return Key::new(secret, Origin::File(path.clone())).map(Some);
         }

@@ -22,7 +22,7 @@ impl Model for Replay {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let file = self.folder.join(format!("{}.jsonl", request.agent));
         let name = file.display();
-        let text = std::fs::read_to_string(&file).map_err(|error| {
+        let text = poc_config::files::read_text(&file).map_err(|error| {
             CallError::Setup(format!("the recorded replies `{name}` cannot be read: {error}"))
         })?;
         let (number, line) = text

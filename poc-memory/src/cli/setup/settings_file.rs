@@ -63,7 +63,7 @@ impl SettingsFile {
 
 /// The text of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(path) {
+    match poc_config::files::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display()))),

@@ -53,7 +53,9 @@ pub(crate) struct InsertedNote {
 pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
     let text = match word {
         "-" => argument::text(word)?,
-        path => std::fs::read_to_string(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?,
+        path => {
+            poc_config::files::read_text(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?
+        }
     };
     let full = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     full.map(|(number, line)| {

@@ -46,7 +46,7 @@ pub struct MeasureDifference {
 /// `not_found` or `invalid_argument`, with the file.
 pub fn read(file: &Path) -> Result<EvalReport> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = poc_config::files::read_text(file).map_err(|error| {
         let error = match error.kind() {
             std::io::ErrorKind::NotFound => Error::not_found("there is no such file"),
             _ => Error::invalid(format!("cannot be read: {error}")),

@@ -73,7 +73,7 @@ pub fn confirmed(memory: &Memory) -> Result<Vec<LiveQuestion>> {
 /// a file without questions.
 pub fn read(memory: &Memory, file: &Path) -> Result<Vec<LiveQuestion>> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = poc_config::files::read_text(file).map_err(|error| {
         match error.kind() {
             std::io::ErrorKind::NotFound => Error::not_found("there is no such file"),
             _ => Error::invalid(format!("cannot be read: {error}")),

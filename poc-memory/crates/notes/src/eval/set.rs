@@ -8,7 +8,7 @@
 use poc_graph::error::{Error, ErrorLocation, Result};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
+
 use std::path::{Path, PathBuf};
 
 /// The file of the documents.
@@ -112,7 +112,7 @@ pub(super) fn line_error(file: &Path, line: u64, message: impl Into<String>) -> 
 }
 
 fn text_of(file: &Path) -> Result<String> {
-    fs::read_to_string(file).map_err(|error| {
+    poc_config::files::read_text(file).map_err(|error| {
         let error = match error.kind() {
             std::io::ErrorKind::NotFound => Error::not_found("there is no such file"),
             _ => Error::invalid(format!("cannot be read: {error}")),

@@ -9,7 +9,7 @@ const JUDGED: &str = "query\tdocument\tworth\nq1\td1\t1\nq1\td3\t2\nq2\t2\t0\n";
 fn read(files: [&str; 3]) -> Result<EvalSet> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [DOCUMENTS, QUESTIONS, JUDGMENTS].iter().zip(files) {
-        fs::write(folder.path().join(name), text).unwrap();
+        std::fs::write(folder.path().join(name), text).unwrap();
     }
     EvalSet::read(folder.path()).map_err(|error| {
         let place = folder.path().display().to_string();
