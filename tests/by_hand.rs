@@ -178,6 +178,12 @@ fn undo_without_a_number_takes_the_last_change_back() {
     world.json(&["insert", "--key", "wrong", "--body", "A mistake."]);
     // A question counts a use and is not a change.
     assert_eq!(world.json(&["query", "people/lin"])["hit"], "STRONG");
+    // A run that only reads notes changes none.
+    let run = world.json(&["agent", "run", "linker"]);
+    assert!(
+        !run["visited"].as_array().unwrap().is_empty() && run["applied"].as_array().unwrap().is_empty(),
+        "{run:#}"
+    );
     assert_eq!(world.json(&["changes", "-n", "1"])["changes"][0]["op"], "insert");
     world.json(&["undo"]);
     assert_eq!(world.json_with_status(&["get", "wrong"], 1)["error"]["code"], "not_found");

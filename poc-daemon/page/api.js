@@ -10,8 +10,11 @@ export const mayDecide = scope === "person";
 /** A text as a word of a shell. */
 export const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** The tenant that the session is about, one `key=value` per line; empty for the default tenant. */
+export const tenant = document.documentElement.dataset.tenant;
+
 /** The command line of this memory: with its profile, and with the tenant that this session is about. */
-const { profile, tenant } = document.documentElement.dataset;
+const { profile } = document.documentElement.dataset;
 export const program = ["poc-memory", profile !== "default" && `--profile ${quoted(profile)}`, ...tenant.split("\n").filter(Boolean).map((pair) => `--tenant ${quoted(pair)}`)]
   .filter(Boolean).join(" ");
 

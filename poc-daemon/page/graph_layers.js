@@ -1,5 +1,7 @@
 // A graph as layers: the notes themselves, and for views from far away groups of notes that are close together.
 
+import { radii, setApart } from "./graph_groups.js";
+
 /** The width of the cells of the first layer of groups, in units of the layout, in which linked notes are about 1 apart. */
 const CELL = 0.75;
 
@@ -8,9 +10,8 @@ const PARTS = 64;
 
 /** What is drawn together: places, sizes from 0 to 1, colours by index, and edges by index. */
 export class Layer {
-  constructor({ x, y, size, color, first, members, from, to, strength, cell = 0 }) {
-    Object.assign(this, { x, y, size, color, first, members, from, to, strength, cell, count: x.length });
-    this.most = members.reduce((most, number) => Math.max(most, number), 1);
+  constructor({ x, y, size, color, first, members, from, to, strength, radius = null, cell = 0 }) {
+    Object.assign(this, { x, y, size, color, first, members, from, to, strength, radius, cell, count: x.length });
     this.ranked = Uint32Array.from(x.keys()).sort((a, b) => members[b] - members[a] || size[b] - size[a]);
     this.index();
   }
@@ -129,9 +130,11 @@ export class Layers {
       edges.set(name, (edges.get(name) ?? 0) + strength[at]);
     }
     const strongest = [...edges].sort((a, b) => b[1] - a[1]);
+    const middle = (sums) => (sum, at) => sum / sums[at];
+    const placed = { x: Float32Array.from(sums.x, middle(sums.members)), y: Float32Array.from(sums.y, middle(sums.members)), radius: radii(sums.members, cell) };
+    setApart(placed);
     return new Layer({
-      x: Float32Array.from(sums.x, (sum, at) => sum / sums.members[at]), y: Float32Array.from(sums.y, (sum, at) => sum / sums.members[at]),
-      size: Float32Array.from(sums.size), color: Uint8Array.from(sums.color), first: Uint32Array.from(sums.first), members: Uint32Array.from(sums.members),
+      ...placed, size: Float32Array.from(sums.size), color: Uint8Array.from(sums.color), first: Uint32Array.from(sums.first), members: Uint32Array.from(sums.members),
       from: Uint32Array.from(strongest, ([name]) => Math.floor(name / number)), to: Uint32Array.from(strongest, ([name]) => name % number),
       strength: Float32Array.from(strongest, ([, sum]) => Math.min(1, sum / 4)), cell,
     });
@@ -144,6 +147,6 @@ const WIDEST = 20;
 
 /** The radius of an item of a layer, in pixels. */
 export function radiusOf(layer, at, scale) {
-  if (layer.cell) return Math.max(1.5, layer.cell * scale * (0.2 + 0.32 * Math.log2(1 + layer.members[at]) / Math.log2(1 + layer.most)));
+  if (layer.radius) return Math.max(1.5, layer.radius[at] * scale);
   return Math.max(1, Math.min(LARGEST * scale, WIDEST) * Math.sqrt(0.06 + 0.94 * layer.size[at]));
 }

@@ -1,10 +1,10 @@
 // Runs and changes as they happen, and one run in full.
 
 import { mayDecide, path, read, write } from "../api.js";
-import { count, h, marked, noteLink } from "../dom.js";
+import { count, dollars, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { runTable, status } from "../runs.js";
+import { FAILED, WITH_RESULT, isFailure, runTable, status } from "../runs.js";
 import { ago, minute } from "../time.js";
 
 /** Runs and changes listed. */
@@ -13,32 +13,53 @@ const LISTED = 50;
 /** Notes listed of one change. */
 const NOTES = 3;
 
+/** The choices of runs by status. Most runs of a night read notes and find nothing to do. */
+const KINDS = {
+  "": ["Runs with a result", WITH_RESULT],
+  failed: ["Failed runs", FAILED],
+  proposed: ["Runs that wait for you", ["proposed"]],
+  idle: ["Runs without a result", ["noop", "skipped", "missed"]],
+  all: ["All runs", []],
+};
+
 class ActivityScreen extends Screen {
   connectedCallback() {
     this.run = location.pathname.startsWith("/runs/") ? decodeURIComponent(location.pathname.split("/")[2]) : "";
-    this.filter = "";
+    this.fields = new URLSearchParams(location.search);
     super.connectedCallback();
     onChange(() => this.loadAndShow());
   }
 
   async load() {
     if (this.run) return { run: await read(path`/v1/runs/${this.run}`) };
+    const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
     const changes = mayDecide ? read("/v1/changes", { limit: LISTED }) : { changes: null };
-    const [history, latest] = await Promise.all([read("/v1/runs", { limit: LISTED }), changes]);
-    return { runs: history.runs, changes: latest.changes };
+    this.agents ??= (await read("/v1/agents")).agents.map(({ name }) => name);
+    const [, statuses] = KINDS[kind] ?? KINDS.all;
+    const [history, latest] = await Promise.all([read("/v1/runs", { agent, status: statuses, limit: LISTED }), changes]);
+    return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`), agent, kind };
   }
 
-  show({ run, runs, changes }) {
+  /** Shows other runs, and keeps the choice in the address. */
+  choose(name, value) {
+    this.fields.set(name, value);
+    if (!value) this.fields.delete(name);
+    history.replaceState(null, "", this.fields.size ? `?${this.fields}` : location.pathname);
+    this.loadAndShow();
+  }
+
+  show({ run, runs, changes, agent, kind }) {
     if (run) return oneRun(this, run);
-    const names = [...new Set(runs.map(({ agent }) => agent))].sort();
-    const shown = runs.filter(({ agent, status }) => !this.filter || agent === this.filter || status === this.filter);
-    const choose = h("select", { "aria-label": "Runs of", onchange: (event) => { this.filter = event.currentTarget.value; this.loadAndShow(); } },
-      h("option", { value: "" }, "All agents"), names.map((name) => h("option", { value: name, selected: name === this.filter }, name)));
+    const select = (name, label, options, chosen) => h("select", { name, "aria-label": label, onchange: (event) => this.choose(name, event.currentTarget.value) },
+      options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+    const none = kind === "all" ? empty("No runs", "Runs of agents appear here as they happen.")
+      : empty("No such runs", "Runs appear here as they happen. ", h("button", { onclick: () => this.choose("runs", "all") }, "Show all runs"));
     return [
-      h("div", { class: "title" }, h("h1", {}, "Activity"), h("p", { class: "quiet live-mark" }, "Live"), h("div", { class: "actions" }, choose)),
-      h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"),
-        shown.length ? runTable(shown) : empty("No runs", "Runs of agents appear here as they happen.")),
-      changes && h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Changes"),
+      h("div", { class: "title" }, h("h1", {}, "Activity"), h("p", { class: "quiet live-mark" }, "Live"), h("div", { class: "actions" },
+        select("runs", "Which runs", Object.entries(KINDS).map(([value, [text]]) => [value, text]), kind),
+        select("agent", "Of which agent", [["", "of all agents"], ...this.agents.map((name) => [name, `of ${name}`])], agent))),
+      h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"), runs.length ? runTable(runs) : none),
+      changes && h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Changes of notes"),
         changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, "Nothing has changed yet.")),
     ];
   }
@@ -55,8 +76,11 @@ class ActivityScreen extends Screen {
   }
 }
 
-const changeRow = ({ seq, at, actor, op, nodes }, screen) => h("li", { class: "activity-row" },
-  h("div", {}, h("span", { class: "tag" }, op), h("bdi", {}, actor), " ",
+/** Why a run began. */
+const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the next batch of its slot", rerun: "again after a failure", change: "after a change" };
+
+const changeRow = ({ seq, at, actor, op, run, nodes }, screen) => h("li", { class: "activity-row" },
+  h("div", {}, run ? h("a", { class: "tag", href: `/runs/${run}` }, op) : h("span", { class: "tag" }, op), h("bdi", {}, actor), " ",
     nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", noteLink(node)]),
     nodes.length > NOTES && ` and ${nodes.length - NOTES} more`),
   h("span", { class: "side" }, ago(at)),
@@ -66,13 +90,13 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;
   return [
     h("p", { class: "up" }, h("a", { href: "/activity" }, "Activity")),
-    h("div", { class: "title" }, h("h1", {}, agent), status(outcome.status),
+    h("div", { class: "title" }, h("h1", {}, h("a", { class: "note-link", href: `/agents/${encodeURIComponent(agent)}` }, agent)), status(outcome.status),
       h("div", { class: "actions" },
         proposed.some(({ state }) => state === "proposed") && h("a", { class: "button", href: `/review?run=${run}` }, "Review"),
         mayDecide && applied.some(({ undone }) => !undone) && h("button", { onclick: () => screen.undo(run) }, "Undo this run"))),
-    h("p", { class: "quiet" }, minute(outcome.started), `, ${outcome.occasion}, model ${outcome.model}, ${count(outcome.selected, "note")} read`,
-      outcome.cost && `, $${outcome.cost.toFixed(4)}`),
-    outcome.message && h("p", { class: "problem" }, h("bdi", {}, marked(outcome.message))),
+    h("p", { class: "quiet" }, minute(outcome.started), `, ${OCCASIONS[outcome.occasion] ?? outcome.occasion}, model ${outcome.model}, ${count(outcome.selected, "note")} read`,
+      outcome.cost && `, ${dollars(outcome.cost)}`),
+    outcome.message && h("p", { class: isFailure(outcome.status) ? "problem" : null }, h("bdi", {}, marked(outcome.message))),
     outcome.notes && h("p", {}, h("bdi", {}, outcome.notes)),
     actions("Applied", applied, (action) => action.undone && h("span", { class: "tag" }, "undone")),
     actions("Proposed", proposed, (action) => h("span", { class: "tag" }, action.state)),
@@ -80,7 +104,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
     versions.length > 0 && h("section", {}, h("details", {}, h("summary", {}, `${count(versions.length, "note")} read`),
       h("ul", { class: "rows" }, versions.map(([key, version]) => h("li", {}, noteLink(key), h("span", { class: "side" }, `version ${version}`)))))),
     calls.length > 0 && h("section", {}, h("h2", {}, "Calls"), h("ul", { class: "rows" }, calls.map((call) => h("li", {}, call.model,
-      ` ${call.tokens_in ?? "?"} tokens in, ${call.tokens_out ?? "?"} out`, call.cost && `, $${call.cost.toFixed(4)}`, call.estimated && " (estimated)")))),
+      ` ${call.tokens_in ?? "?"} tokens in, ${call.tokens_out ?? "?"} out`, call.cost && `, ${dollars(call.cost)}`, call.estimated && " (estimated)")))),
     text("System prompt", system),
     text("Prompt", prompt),
     replies.map((reply, index) => [text(`Reply ${index + 1}`, reply.text, reply.problems.length > 0),

@@ -78,6 +78,9 @@ const create = (agents) => form("New agent", [
   }
 });
 
+/** The columns of the table of agents. */
+const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now"], ["Cost today"]];
+
 const list = ({ agents, problems, consolidation }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
     consolidation?.next && [". Consolidation is due ", ago(consolidation.next)]),
@@ -85,15 +88,20 @@ const list = ({ agents, problems, consolidation }) => [
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
   agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
     h("div", { class: "table" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["Agent", "State", "Schedule", "Next run", "Last run", "Backlog", "Cost today"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, agents.map((agent) => h("tr", {},
-        h("td", {}, h("a", { href: `/agents/${encodeURIComponent(agent.name)}` }, h("strong", {}, agent.name)),
-          agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)), agent.error && h("p", { class: "problem" }, marked(agent.error))),
-        h("td", {}, status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, marked(agent.paused))), h("td", {}, agent.schedule),
-        h("td", {}, agent.next ? ago(agent.next) : "–"),
-        h("td", {}, agent.last ? [ago(agent.last), " ", status(agent.last_status)] : "never"),
-        h("td", { class: "number" }, agent.stale ?? "–"),
-        h("td", { class: "number", title: `${dollars(agent.usd_total)} in all` }, dollars(agent.usd_today))))))),
+      h("thead", {}, h("tr", {}, COLUMNS.map(([name, meaning]) => h("th", { scope: "col", title: meaning }, name)))),
+      h("tbody", {}, agents.map((agent) => h("tr", {}, cells(agent).map(([content, attributes], at) => h("td", { "data-label": COLUMNS[at][0], ...attributes }, content))))))),
+];
+
+/** The cells of an agent in the table. */
+const cells = (agent) => [
+  [[h("a", { href: `/agents/${encodeURIComponent(agent.name)}` }, h("strong", {}, agent.name)),
+    agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)), agent.error && h("p", { class: "problem" }, marked(agent.error))]],
+  [[status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, marked(agent.paused))]],
+  [agent.schedule === "on-demand" ? "–" : agent.schedule],
+  [agent.next ? ago(agent.next) : "–"],
+  [agent.last ? [ago(agent.last), " ", status(agent.last_status)] : "never"],
+  [agent.stale?.toLocaleString("en") ?? "–", { class: "number" }],
+  [dollars(agent.usd_today), { class: "number", title: `${dollars(agent.usd_total)} in all` }],
 ];
 
 function detail(screen, { definition, agent }, explained, runs) {
@@ -140,8 +148,8 @@ const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_a
     would ? "It would run now." : "It would not run now:"),
   obstacles.length > 0 && h("ul", { class: "rows" }, obstacles.map(({ reason, why }) => h("li", {}, h("span", { class: "tag" }, reason), marked(why)))),
   costs && h("p", { class: "quiet" }, `${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, model ${costs.models.map(({ name }) => name).join(", ")}`,
-    `; today ${dollars(costs.usd_today)} of ${costs.max_usd_per_day ? `$${costs.max_usd_per_day}` : "no limit"}`,
-    `, all agents ${dollars(costs.usd_today_of_all)} of $${costs.max_usd_per_day_of_all}.`),
+    `. Spent today: ${dollars(costs.usd_today)}${costs.max_usd_per_day ? ` of ${dollars(costs.max_usd_per_day)}` : ""}`,
+    `, by all agents ${dollars(costs.usd_today_of_all)} of ${dollars(costs.max_usd_per_day_of_all)}.`),
   failures > 0 && h("p", { class: "problem" }, `${count(failures, "failure")} in a row; it pauses after ${pause}.`),
 ];
 
@@ -153,6 +161,6 @@ const stages = (finds) => [
 ];
 
 const permit = ({ may }) => may && h("ul", { class: "rows" }, may.actions.map(({ action, max, proposed }) => h("li", {},
-  h("code", {}, action), ` at most ${max} in a run`, proposed && h("span", { class: "tag" }, "needs approval"))));
+  h("code", {}, action), ` at most ${max} in a run `, proposed && h("span", { class: "tag" }, "needs approval"))));
 
 customElements.define("agents-screen", AgentsScreen);

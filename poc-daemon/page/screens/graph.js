@@ -4,6 +4,7 @@ import { read } from "../api.js";
 import { count, debounced, h, noteLink, notePath } from "../dom.js";
 import { Screen, empty } from "../frame.js";
 import { GraphCanvas } from "../graph_canvas.js";
+import { communityNames } from "../graph_names.js";
 import { completing } from "../pipeline_field.js";
 import { minute, relative, timeForm } from "../time.js";
 
@@ -27,7 +28,7 @@ const AGE_HUES = [25, 55, 95, 150, 215, 265];
 
 /** What a note is coloured by. */
 const COLORS = {
-  community: ({ community }) => (community === null ? "none" : `Community ${community}`),
+  community: ({ community }, now, names) => (community === null ? "none" : names.get(community)),
   type: ({ type }) => type,
   age: ({ modified }, now) => AGES.find(([days]) => now - Date.parse(modified) < days * 86400000)[1],
   writer: ({ provenance }) => (provenance.startsWith("import:") ? "import" : provenance || "none"),
@@ -85,6 +86,7 @@ class GraphScreen extends Screen {
 
   show({ view, now }) {
     this.view = view;
+    this.communities = null;
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
     if (at) this.compare(view, now);
     this.label = `Graph of ${count(view.nodes.length, "note")}. The list has the same notes.`;
@@ -142,7 +144,8 @@ class GraphScreen extends Screen {
   recolor(fit = false) {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
     const [now, value, by] = [Date.parse(this.view.as_of.at), COLORS[this.color.value], this.color.value];
-    const names = this.view.nodes.map((node) => value(node, now));
+    this.communities ??= communityNames(this.view.nodes);
+    const names = this.view.nodes.map((node) => value(node, now, this.communities));
     const tally = new Map();
     for (const name of names) tally.set(name, (tally.get(name) ?? 0) + 1);
     const order = by === "age" ? AGES.map(([, name]) => name).filter((name) => tally.has(name)).map((name) => [name, tally.get(name)])

@@ -112,8 +112,11 @@ class NoteScreen extends Screen {
   }
 
   unlink(edge, kind) {
-    const [from, to] = edge.direction === "out" ? [this.note.key, edge.key] : [edge.key, this.note.key];
-    return this.act(() => write("/v1/link", { from, to, kind, remove: true }), () => `The link to ${edge.key} is removed`);
+    const remove = (from, to) => write("/v1/link", { from, to, kind, remove: true });
+    return this.act(async () => {
+      if (edge.direction !== "in") await remove(this.note.key, edge.key);
+      if (edge.direction !== "out") await remove(edge.key, this.note.key);
+    }, () => `The link with ${edge.key} is removed`);
   }
 }
 
@@ -142,15 +145,25 @@ function edges(note, screen) {
   const kinds = [...new Set([...Object.keys(KINDS), ...Object.keys(note.edges)])].filter((kind) => note.edges[kind]?.length);
   if (kinds.length === 0) return h("p", { class: "quiet" }, "No links yet.");
   return kinds.map((kind) => {
-    const rows = note.edges[kind].map((edge) => edgeRow(edge, kind, screen));
+    const rows = paired(note.edges[kind]).map((edge) => edgeRow(edge, kind, screen));
     const rest = rows.slice(SHOWN);
     return [h("h3", { class: "edge-kind" }, `${KINDS[kind] ?? kind} (${rows.length})`), rows.slice(0, SHOWN),
       rest.length > 0 && h("details", {}, h("summary", {}, `${rest.length} more`), rest)];
   });
 }
 
+/** Two edges between the same notes that differ only in their direction as one. */
+function paired(edges) {
+  const same = (edge) => [edge.id, edge.reason, edge.strength, edge.provenance].join("\n");
+  const seen = new Map();
+  for (const edge of edges) seen.set(same(edge), seen.has(same(edge)) ? { ...edge, direction: "both" } : edge);
+  return [...seen.values()];
+}
+
+const ARROWS = { out: ["→", "to"], in: ["←", "from"], both: ["↔", "to and from"] };
+
 const edgeRow = (edge, kind, screen) => h("div", { class: "edge" },
-  h("span", { class: "arrow", role: "img", "aria-label": edge.direction === "out" ? "to" : "from" }, edge.direction === "out" ? "→" : "←"),
+  h("span", { class: "arrow", role: "img", "aria-label": ARROWS[edge.direction][1] }, ARROWS[edge.direction][0]),
   noteLink(edge.key, edge.title),
   h("div", { class: "strength", role: "img", "aria-label": `Strength ${edge.strength.toFixed(2)}`, title: `Strength ${edge.strength.toFixed(2)}` },
     h("i", { style: { "--part": Math.min(1, edge.strength) } })),

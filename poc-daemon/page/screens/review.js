@@ -1,7 +1,7 @@
 // Proposals of agents, one below the other like the changes of a pull request.
 
 import { mayDecide, path, read, write } from "../api.js";
-import { count, h, marked } from "../dom.js";
+import { count, h, marked, noteLink } from "../dom.js";
 import { diff } from "../diff.js";
 import { Screen, empty, onKeys, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
@@ -48,13 +48,14 @@ class ReviewScreen extends Screen {
   }
 
   proposal(proposal) {
-    const { run, number, action, why, changes = [], stale, with: partner } = proposal;
+    const { run, number, action, why, changes = [], notes = [], stale, with: partner } = proposal;
     const act = (verb) => () => this.decideOne(run, number, verb);
     return h("article", { class: "card proposal", tabindex: "-1", "data-run": run, "data-number": number, "aria-label": `Proposal ${number}` },
       h("header", {}, h("span", { class: "number" }, number), h("h3", {}, h("bdi", {}, marked(action)))),
       h("div", {},
         why && h("p", {}, h("bdi", {}, marked(why))),
         changes.map(({ field, before, after }) => h("div", {}, h("p", { class: "field-name" }, field), diff(before, after))),
+        notes.length > 0 && h("div", {}, h("p", { class: "field-name" }, "The notes that it is about"), h("ul", { class: "rows about" }, notes.map(aboutRow))),
         partner && h("p", { class: "quiet" }, `Decided together with number ${partner}.`),
         stale && h("p", { class: "problem" }, "Too late: ", marked(stale))),
       h("footer", {},
@@ -121,5 +122,8 @@ class ReviewScreen extends Screen {
     await this.loadAndShow();
   }
 }
+
+/** A note with the beginning of its text, so that a decision needs no other screen. */
+const aboutRow = ({ key, title, text }) => h("li", {}, noteLink(key, title), text && text !== title && h("p", { class: "quiet" }, h("bdi", {}, text)));
 
 customElements.define("review-screen", ReviewScreen);

@@ -1,7 +1,7 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
 import { mayWrite, program, quoted, read, write } from "../api.js";
-import { count, debounced, h, marked, noteLink } from "../dom.js";
+import { count, debounced, h, marked, noteLink, notePath } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
 import { completing, isPipeline } from "../pipeline_field.js";
 import { ago, day } from "../time.js";
@@ -14,8 +14,14 @@ const EXPLAINED = 100;
 const PAUSE = 20;
 
 /** What the shares of a score are called. The others have names that explain themselves. */
-const SIGNALS = { meaning: "meaning", words: "words", mention: "mention", shared: "shared name", link: "link", derived: "a fact of it",
+const SIGNALS = { meaning: "meaning", words: "words", mention: "mention", shared: "shared name", link: "link", derived: "fact",
   window: "context", order: "neighbour", named: "its name", identifier: "identifier", alike: "similar", key: "key" };
+
+/** What they mean. */
+const MEANINGS = { meaning: "It means something similar", words: "It has words of the question", mention: "A good hit mentions it, or it mentions one",
+  shared: "It shares a name with a good hit", link: "A good hit is linked to it", derived: "A note that was derived from it matches",
+  window: "It and the messages around it match together", order: "The message before or after it matches", named: "Its title is in the question",
+  identifier: "It has an identifier of the question", alike: "It is similar to good hits", key: "Its key is in the question" };
 
 const TYPES = ["semantic", "episodic", "daily", "weekly", "monthly"];
 const AGES = [["1d", "a day"], ["7d", "a week"], ["30d", "a month"], ["365d", "a year"]];
@@ -76,7 +82,7 @@ class SearchScreen extends Screen {
   async show(given, asked, { results, left_out: left, pairs, degraded }, time) {
     const line = h("p", { class: "answer-line" },
       `${count(results.length + (left ?? 0), "note")}${results.length > SHOWN ? `, the first ${SHOWN} shown` : ""} in ${time.toFixed(0)} ms`,
-      degraded.length > 0 && [" · ", degraded.map(marked)]);
+      degraded.length > 0 && [" · ", degraded.map(marked)], asked.question && h("span", { class: "side" }, "Why it was found"));
     const commandLine = h("div", { class: "command" }, "The same on the command line: ", h("code", {}, asked.command),
       h("button", { class: "plain", onclick: () => navigator.clipboard.writeText(asked.command).then(() => say("Copied")) }, "Copy"));
     if (pairs?.length) return [line, pairList(pairs), commandLine];
@@ -129,21 +135,24 @@ function hitRow(hit, q, asked, most) {
   const how = hit.linked ? "Linked with " : hit.derived ? "Known through " : hit.led_by?.names ? "Shares a name with " : "Mentioned with ";
   return h("article", { class: "hit" },
     h("div", {},
-      h("h2", {}, noteLink(hit.key, hit.title)),
+      h("h2", {}, h("a", { href: notePath(hit.key), class: "note-link" }, h("bdi", {}, isTitle(hit) ? highlighted(hit.title, asked.question) : hit.title || hit.key))),
       h("p", { class: "about" }, h("span", { class: "tag" }, hit.type), h("bdi", {}, hit.key), day(hit.date)),
-      hit.snippet && h("p", { class: "snippet" }, h("bdi", {}, highlighted(hit.snippet, asked.question))),
+      hit.snippet && !isTitle(hit) && h("p", { class: "snippet" }, h("bdi", {}, highlighted(hit.snippet, asked.question))),
       led && h("p", { class: "led" }, how, noteLink(led.key, led.title), led.reason && `: ${led.reason}`, led.names && `: ${led.names.join(", ")}`)),
     h("div", { class: "why" },
       hit.shares ? sharesOf(hit, most) : asked.pipeline && h("p", {}, "Weight ", hit.weight.toFixed(2), h("br"), "Changed ", ago(hit.date)),
       asked.question && mayWrite && h("button", { class: "plain", onclick: (event) => helped(event.currentTarget, hit, q) }, "This helped")));
 }
 
+/** Whether the snippet says no more than the title, as in short messages. */
+const isTitle = (hit) => hit.title !== "" && hit.snippet?.trim() === hit.title.trim();
+
 /** The greatest shares of a score as bars. */
 function sharesOf(hit, most) {
   const shares = Object.entries(hit.shares).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 3);
   const label = `Score ${hit.score.toFixed(1)}: ` + shares.map(([name, share]) => `${SIGNALS[name] ?? name} ${share.toFixed(1)}`).join(", ");
   return h("div", { role: "img", "aria-label": label, title: `Score ${hit.score.toFixed(2)}` }, shares.map(([name, share]) =>
-    h("div", { class: share < 0 ? "share minus" : "share" }, h("span", {}, SIGNALS[name] ?? name),
+    h("div", { class: share < 0 ? "share minus" : "share", title: MEANINGS[name] }, h("span", {}, SIGNALS[name] ?? name),
       h("div", {}, h("i", { style: { "--part": Math.min(1, Math.abs(share) / most).toFixed(3) } })), h("span", {}, share.toFixed(1)))));
 }
 

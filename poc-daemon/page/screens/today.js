@@ -1,13 +1,20 @@
 // What agents did since yesterday, what waits, what failed, and how large the memory is.
 
-import { mayDecide, read } from "../api.js";
+import { mayDecide, path, read, tenant, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
-import { Screen, empty } from "../frame.js";
+import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
+import { status } from "../runs.js";
 import { ago, minute } from "../time.js";
 
 /** Actions shown of one agent at first. */
-const SHOWN = 8;
+const SHOWN = 5;
+
+/** Actions of one agent in the document: the runs have the others. */
+const MOST = 100;
+
+/** The periods to choose from. */
+const PERIODS = { "24h": ["Day", "Today"], "7d": ["Week", "This week"], "30d": ["Month", "This month"] };
 
 class TodayScreen extends Screen {
   connectedCallback() {
@@ -23,23 +30,27 @@ class TodayScreen extends Screen {
 
   show({ night, stats, since }) {
     const agents = Object.entries(night.agents);
-    const actions = agents.reduce((sum, [, agent]) => sum + agent.actions.length, 0);
+    const actions = agents.flatMap(([, agent]) => agent.actions);
     const failures = agents.flatMap(([name, agent]) => agent.failures.map((failure) => ({ name, ...failure })));
     const waiting = night.waiting.reduce((sum, { count }) => sum + count, 0);
-    const busy = agents.filter(([, agent]) => agent.actions.length || agent.failures.length || agent.proposed || agent.refused);
-    const idle = agents.filter((entry) => !busy.includes(entry));
+    const busy = agents.filter(([, agent]) => agent.actions.length || agent.proposed || agent.refused);
+    const idle = agents.filter((entry) => !busy.includes(entry) && !entry[1].failures.length);
+    const kept = actions.filter(({ undone }) => !undone).length;
+    // The report is about the default tenant.
+    const grown = tenant ? {} : night.growth ?? {};
+    const retired = stats.nodes > stats.live && `${count(stats.nodes - stats.live, "retired note")}`;
     return [
       h("div", { class: "title" },
-        h("h1", {}, "Today"),
+        h("h1", {}, PERIODS[since]?.[1] ?? "Today"),
         h("p", { class: "quiet" }, "Since ", minute(night.since)),
         periods(since)),
       h("dl", { class: "figures" },
-        figure("Notes", stats.live, stats.nodes > stats.live && `${count(stats.nodes - stats.live, "retired note")}`),
-        figure("Links", stats.edges),
-        figure("Changes by agents", actions),
+        figure("Notes", stats.live, [change(grown.notes), retired].filter(Boolean).join(", "), "/search"),
+        figure("Links", stats.edges, change(grown.edges), "/graph"),
+        figure("Changes by agents", actions.length, actions.length > kept && `${actions.length - kept} undone`, actions.length && "#did"),
         figure("Waiting for you", waiting, null, waiting && "/review"),
-        figure("Failures", failures.length, null, null, failures.length && "bad"),
-        figure("Cost", dollars(night.cost))),
+        figure("Failures", failures.length, null, failures.length && "#failures", failures.length && "bad"),
+        figure("Cost", dollars(night.cost), null, "/health")),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
         h("h2", { id: "waiting" }, "Waiting for your decision"),
@@ -49,22 +60,41 @@ class TodayScreen extends Screen {
         h("h2", { id: "failures" }, "Failed"),
         h("ul", { class: "rows" }, failures.map(failureRow))),
       busy.length > 0 && h("section", { "aria-labelledby": "did" },
-        h("h2", { id: "did" }, "What agents did"),
-        busy.map(agentCard)),
-      agents.length === 0 && empty("No agent ran", "Agents run on schedule while ", h("code", {}, "poc-daemon"), " runs. ",
-        h("code", {}, "poc-memory agent run linker"), " runs one now."),
-      night.consolidation?.length > 0 && h("section", { "aria-labelledby": "consolidation" },
+        h("div", { class: "section-head" }, h("h2", { id: "did" }, "What agents did"),
+          mayDecide && kept > 0 && h("button", { onclick: () => this.askToUndo(night.since, kept) }, "Undo all of it")),
+        busy.map((entry) => agentCard(entry, this))),
+      agents.length === 0 && empty(`No agent ran since ${since === "24h" ? "yesterday" : "then"}`, "Agents run on schedule while the daemon runs. ", h("a", { href: "/agents" }, "Agents"), " shows when, and runs one now."),
+      night.housekeeping?.length > 0 && h("section", { "aria-labelledby": "consolidation" },
         h("h2", { id: "consolidation" }, "Consolidation"),
-        h("ul", { class: "rows" }, night.consolidation.map(consolidationRow))),
+        h("ul", { class: "rows" }, night.housekeeping.map(consolidationRow))),
       idle.length > 0 && h("section", { "aria-labelledby": "idle" },
         h("h2", { id: "idle" }, "Found nothing to do"),
         h("ul", { class: "rows" }, idle.map(idleRow))),
     ];
   }
+
+  /** Undoes what agents did since a time, after a question. */
+  askToUndo(since, number) {
+    form("Undo what agents did?", [
+      h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
+      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes."),
+    ], "Undo", () => this.undo(() => write("/v1/undo", { since })));
+  }
+
+  async undo(run) {
+    try {
+      const { undone, refused } = await run();
+      say([undone.length && `Undone: ${count(undone.length, "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${refused.length - 1} more)` : ""}`]
+        .filter(Boolean).join(". ") || "Nothing was left to undo");
+    } catch (error) {
+      sayError(error);
+    }
+    await this.loadAndShow();
+  }
 }
 
 const periods = (since) => h("nav", { class: "choices", "aria-label": "Period" },
-  [["24h", "Day"], ["7d", "Week"], ["30d", "Month"]].map(([value, name]) =>
+  Object.entries(PERIODS).map(([value, [name]]) =>
     h("a", { href: value === "24h" ? "/" : `/?since=${value}`, "aria-current": since === value && "true" }, name)));
 
 function figure(name, value, note, href, tone) {
@@ -73,16 +103,21 @@ function figure(name, value, note, href, tone) {
     h("dd", {}, href ? h("a", { href }, shown) : shown, note && h("small", {}, note)));
 }
 
+/** By how much a number has changed in the period. */
+const change = (number) => number !== undefined && `${number < 0 ? "−" : "+"}${Math.abs(number).toLocaleString("en")} in this time`;
+
+const agentLink = (name) => h("a", { href: `/agents/${encodeURIComponent(name)}` }, name);
+
 const waitingRow = ({ agent, count: number, run, tenant }) => h("li", {},
-  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agent, tenant && ` for ${tenant}`));
+  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`));
 
 const failureRow = ({ name, at, status, message, run }) => h("li", { class: "bad" },
-  h("span", { class: "tag" }, status), h("strong", {}, name), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
+  h("a", { class: "tag", href: `/runs/${run}` }, status), h("strong", {}, agentLink(name)), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
 
-const consolidationRow = ({ at, status, message }) => h("li", { class: status === "failed" && "bad" },
-  h("span", { class: "tag" }, status), h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
+const consolidationRow = ({ at, status: name, message }) => h("li", { class: name === "failed" && "bad" },
+  status(name), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
 
-function agentCard([name, agent]) {
+function agentCard([name, agent], screen) {
   const undone = agent.actions.filter((action) => action.undone).length;
   const facts = [
     count(agent.actions.length, "change"),
@@ -91,23 +126,29 @@ function agentCard([name, agent]) {
     undone && `${undone} undone`,
     `${count(agent.visited, "note")} read`,
     agent.tokens && count(agent.tokens, "token"),
-    agent.cost && `$${agent.cost.toFixed(4)}`,
+    agent.cost && dollars(agent.cost),
   ].filter(Boolean);
-  const rows = agent.actions.map(actionRow);
-  const rest = rows.slice(SHOWN);
+  const rows = agent.actions.map((action) => () => actionRow(action, screen));
+  const shown = (rows) => rows.map((row) => row());
+  const rest = rows.slice(SHOWN, MOST);
+  const beyond = rows.length - MOST;
   return h("article", { class: "card" },
-    h("header", {}, h("h3", {}, name), h("span", { class: "quiet" }, facts.join(" · "))),
-    rows.length > 0 && h("ul", { class: "rows" }, rows.slice(0, SHOWN)),
-    rest.length > 0 && h("details", {}, h("summary", {}, `${count(rest.length, "more change")}`), h("ul", { class: "rows" }, rest)));
+    h("header", {}, h("h3", {}, agentLink(name)), h("a", { class: "quiet", href: `/activity?agent=${encodeURIComponent(name)}` }, facts.join(" · "))),
+    rows.length > 0 && h("ul", { class: "rows" }, shown(rows.slice(0, SHOWN))),
+    rest.length > 0 && h("details", {}, h("summary", {}, count(rows.length - SHOWN, "more change")), h("ul", { class: "rows" }, shown(rest),
+      beyond > 0 && h("li", {}, h("a", { href: `/activity?agent=${encodeURIComponent(name)}` }, `The runs have ${beyond.toLocaleString("en")} more`)))));
 }
 
-const actionRow = ({ action, why, undone }) => h("li", { class: undone && "undone" },
-  h("span", {}, h("bdi", {}, marked(action)), undone && h("span", { class: "tag" }, "undone")),
+/** What an agent did and why, with a link to the run. */
+const actionRow = ({ action, why, undone, run, number }, screen) => h("li", { class: undone ? "action undone" : "action" },
+  h("a", { class: "action-run", href: `/runs/${run}` }, h("bdi", {}, marked(action))),
+  undone ? h("span", { class: "tag" }, "undone")
+    : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undo(() => write(path`/v1/runs/${run}/undo`, { only: [number] })) }, "Undo"),
   why && h("p", { class: "quiet" }, h("bdi", {}, marked(why))));
 
-const idleRow = ([name, agent]) => h("li", {}, h("strong", {}, name), " ",
-  h("span", { class: "quiet" }, agent.nothing ? marked(agent.nothing) : agent.visited ? `read ${count(agent.visited, "note")}` : skipped(agent)));
+const idleRow = ([name, agent]) => h("li", {}, h("strong", {}, agentLink(name)), " ",
+  h("a", { class: "quiet", href: `/activity?runs=idle&agent=${encodeURIComponent(name)}` }, agent.nothing ? marked(agent.nothing) : agent.visited ? `read ${count(agent.visited, "note")}` : skipped(agent)));
 
-const skipped = (agent) => Object.entries(agent.skipped ?? {}).map(([reason, times]) => `${reason} (${times})`).join(", ");
+const skipped = (agent) => `not run: ${Object.entries(agent.skipped ?? {}).map(([reason, times]) => `${reason} (${times})`).join(", ")}`;
 
 customElements.define("today-screen", TodayScreen);

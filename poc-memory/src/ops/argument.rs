@@ -5,6 +5,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use poc_agent::ledger::Status;
 use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
 use poc_graph::time::{Deadline, Moment, Timestamp};
@@ -281,6 +282,12 @@ pub(super) fn category() -> impl TypedValueParser<Value = Category> {
 pub(super) fn trust() -> impl TypedValueParser<Value = Trust> {
     PossibleValuesParser::new(Trust::ALL.iter().map(|trust| trust.name()))
         .try_map(|name| Trust::parse(&name).ok_or("unknown trust"))
+}
+
+/// A status of runs by name.
+pub(super) fn status() -> impl TypedValueParser<Value = Status> {
+    PossibleValuesParser::new(Status::ALL.iter().map(|status| status.name()))
+        .try_map(|name| Status::parse(&name).ok_or("unknown status"))
 }
 
 /// A profile's name, or a folder, made absolute in the working directory of the command.

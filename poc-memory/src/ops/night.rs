@@ -5,9 +5,10 @@ use super::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
 use poc_agent::proposal;
-use poc_graph::RunId;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Span, Timestamp};
+use poc_graph::{RunId, View};
+use poc_notes::{Memory, ReadSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,8 +43,19 @@ pub(crate) struct NightOutput {
     consolidation: Vec<ConsolidationRun>,
     /// US dollars, of all calls that have a price.
     cost: f64,
+    /// By how much the memory of the default tenant has grown; absent if the history does not reach so far back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    growth: Option<Growth>,
     /// Proposals of any age that wait for a decision.
     waiting: Vec<WaitingProposals>,
+}
+
+/// What there is more than at the beginning; negative if there is less.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Growth {
+    /// Notes that searches can find.
+    notes: i64,
+    edges: i64,
 }
 
 /// What one agent did.
@@ -126,6 +138,20 @@ struct WaitingProposals {
     count: usize,
 }
 
+/// Live notes and edges now and at an instant, compared.
+fn growth(memory: &Memory, since: Timestamp) -> Result<Option<Growth>> {
+    let counts = |view: &View| (view.live_count() as i64, view.edges_by_kind().values().sum::<u64>() as i64);
+    let (notes_then, edges_then) = match ReadSnapshot::of(memory, Some(Moment::At(since))) {
+        Ok(then) => counts(then.view()),
+        // Nothing was stored yet.
+        Err(error) if error.code == Code::NotFound && memory.store.history_base().is_none() => (0, 0),
+        Err(error) if error.code == Code::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (notes, edges) = counts(&memory.store.view());
+    Ok(Some(Growth { notes: notes - notes_then, edges: edges - edges_then }))
+}
+
 impl Op for Night {
     const NAME: &'static str = "night";
     const ACCESS: Access = Access::Read;
@@ -164,14 +190,20 @@ impl Op for Night {
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
-        Ok(NightOutput { since, until, agents, consolidation, cost, waiting })
+        let growth = growth(ctx.memory, since)?;
+        Ok(NightOutput { since, until, agents, consolidation, cost, growth, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
         let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
         let cost = if output.cost > 0.0 { format!(", ${:.4}", output.cost) } else { String::new() };
+        let more = |count: i64, noun| {
+            let sign = if count < 0 { "−" } else { "+" };
+            format!(", {sign}{}", plural(count.unsigned_abs(), noun))
+        };
+        let grown = output.growth.as_ref().map_or_else(String::new, |growth| more(growth.notes, "note"));
         let mut text = format!(
-            "since {}: {} ran, {}{cost}\n",
+            "since {}: {} ran, {}{grown}{cost}\n",
             minute(Some(output.since)),
             plural(output.agents.len() as u64, "agent"),
             plural(changes as u64, "change")

@@ -119,7 +119,8 @@ pub struct RecentChange {
 /// Keys that are listed for one change.
 pub const MOST_KEYS: usize = 100;
 
-/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`.
+/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`. Runs of agents that only read
+/// notes are left out: what they wrote is that they have read them.
 pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
     let base = memory.store.history_base().map_or(0, |base| base.seq);
@@ -128,7 +129,10 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
         if found.len() >= most && found.iter().all(|(change, _)| is_before(&txn.cause, &change.cause)) {
             break;
         }
-        if !is_listed(&txn.cause) || !txn.writes.iter().any(|write| is_note_table(write.table)) {
+        let is_change = |write: &Write| {
+            is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
+        };
+        if !is_listed(&txn.cause) || !txn.writes.iter().any(is_change) {
             continue;
         }
         let keys = touched_keys(memory, &txn)?;

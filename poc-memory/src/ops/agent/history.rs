@@ -1,9 +1,9 @@
 //! `agent history`
 
 use crate::ops::text::{minute, table};
-use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
-use poc_agent::ledger::{self, ActionState, Run};
+use poc_agent::ledger::{self, ActionState, Run, Status};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -27,6 +27,10 @@ pub(crate) struct AgentHistory {
     #[arg(long, value_name = "N")]
     #[serde(default)]
     limit: Option<usize>,
+    /// List only runs with this status; repeat it for more
+    #[arg(long, value_name = "STATUS", value_parser = argument::status())]
+    #[serde(default)]
+    status: Vec<Status>,
 }
 
 /// The past runs.
@@ -88,7 +92,8 @@ impl Op for AgentHistory {
                 .hint("give a number from 1 up")
                 .field("limit"));
         }
-        let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
+        let statuses = if self.status.is_empty() { &Status::ALL[..] } else { &self.status };
+        let mut runs = ledger::rows_with_status(ctx.memory, self.agent.as_deref(), statuses, limit)?;
         let agent = self.agent.as_ref().filter(|agent| *agent != consolidation::NAME);
         if let (Some(agent), true) = (agent, runs.is_empty()) {
             // An agent without runs is fine, an unknown name is not.

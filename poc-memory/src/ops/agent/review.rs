@@ -4,9 +4,9 @@ use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::preview;
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::stale_since;
-use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
+use poc_graph::{Node, RunId};
 use poc_notes::Memory;
 use poc_notes::diff::FieldChange;
 use schemars::JsonSchema;
@@ -55,9 +55,21 @@ struct ProposalRow {
     /// What it would change: fields of notes, weights, links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
+    /// The notes that it names, and those that it is drawn from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<ProposalNote>,
     /// Why it can no longer be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stale: Option<String>,
+}
+
+/// A note that a proposal names.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct ProposalNote {
+    key: String,
+    title: String,
+    /// Its text, without line breaks, shortened to some lines.
+    text: String,
 }
 
 impl Op for AgentReview {
@@ -110,7 +122,23 @@ impl Op for AgentReview {
     }
 }
 
+/// Characters of a note's text that a proposal shows.
+const TEXT: usize = 240;
+
+fn note(node: Node) -> ProposalNote {
+    let words = node.body.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = match words.char_indices().nth(TEXT) {
+        Some((end, _)) => format!("{}…", words.get(..end).unwrap_or_default().trim_end()),
+        None => words,
+    };
+    ProposalNote { key: node.key, title: node.title, text }
+}
+
 fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
+    let mut notes = Vec::new();
+    for (id, _) in &one.versions {
+        notes.extend(memory.store.node(*id)?.map(note));
+    }
     let changes = preview::changes(memory, &one.permitted)?;
     let stale = stale_since(memory, &memory.store, &memory.store.view(), &one)?;
     Ok(ProposalRow {
@@ -123,6 +151,7 @@ fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
         why: one.why,
         with: one.part_of.map(|with| with.saturating_add(1)),
         changes,
+        notes,
         stale,
     })
 }

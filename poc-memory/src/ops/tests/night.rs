@@ -29,11 +29,16 @@ fn a_night_says_what_was_changed_and_can_be_taken_back() {
     let memory = after_a_run();
     let export = || json(&memory, "export")["lines"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(say(&memory, "night"), @r"
-    since 2026-11-20 10:00Z: 1 agent ran, 1 change
+    since 2026-11-20 10:00Z: 1 agent ran, 1 change, +3 notes
 
     linker: 1 run visited 3 notes
       link `insurance` to `quay-closed` at 0.4: both mention `inc-4711`
     ");
+    // Nothing was stored a day ago; in the last half hour nothing has changed.
+    let growth = |words: &str| json(&memory, words)["growth"].clone();
+    assert_eq!(growth("night")["notes"], 3);
+    assert_eq!(growth("night")["edges"], json(&memory, "stats")["edges"]);
+    assert_eq!(growth("night --since 30m"), json!({ "notes": 0, "edges": 0 }));
     let night = json(&memory, "night --since 90m");
     let linker = &night["agents"]["linker"];
     assert_eq!((linker["visited"].as_u64(), linker["actions"].as_array().unwrap().len()), (Some(3), 1));

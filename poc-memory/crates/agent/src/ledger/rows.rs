@@ -35,13 +35,31 @@ fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
 
 /// Rows of one agent or all agents, newest first, at most `limit` per agent.
 pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
+    rows_with_status(memory, agent, &Status::ALL, limit)
+}
+
+/// Like [`rows`], but only those that have one of these statuses now.
+pub fn rows_with_status(
+    memory: &Memory,
+    agent: Option<&str>,
+    statuses: &[Status],
+    limit: usize,
+) -> Result<Vec<Run>> {
     let keys = keys(memory, agent)?;
     let mut rows = Vec::new();
     for own in
         keys.chunk_by(|a, b| read_key(a).map(|(agent, _)| agent) == read_key(b).map(|(agent, _)| agent))
     {
-        for key in own.iter().rev().take(limit) {
-            rows.extend(memory.store.get::<Run>(key)?);
+        let mut left = limit;
+        for key in own.iter().rev() {
+            if left == 0 {
+                break;
+            }
+            let Some(row) = memory.store.get::<Run>(key)? else { continue };
+            if statuses.contains(&current_status(memory, &row)) {
+                rows.push(row);
+                left -= 1;
+            }
         }
     }
     rows.sort_by_key(|run| std::cmp::Reverse(run.id));
@@ -107,11 +125,15 @@ pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result
 /// The row with its current status. Only this process runs agents, unless the settings say that it runs none, so a row
 /// that another process left running is interrupted even if that is not stored yet.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
-    let is_known = row.status != Status::Running || row.boot == memory.boot;
-    if is_known || !memory.config.daemon.runs_agents {
-        return row;
+    match current_status(memory, &row) {
+        status if status == row.status => row,
+        status => Run { status, message: Some(INTERRUPTED.to_owned()), ..row },
     }
-    Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
+}
+
+fn current_status(memory: &Memory, row: &Run) -> Status {
+    let is_known = row.status != Status::Running || row.boot == memory.boot;
+    if is_known || !memory.config.daemon.runs_agents { row.status } else { Status::Interrupted }
 }
 
 /// Whether a tenant may see a run. The default tenant sees all runs, others see their own.

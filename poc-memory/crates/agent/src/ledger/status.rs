@@ -138,6 +138,27 @@ impl Reason {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Status; 12] = [
+        Status::Running,
+        Status::Ok,
+        Status::Noop,
+        Status::Partial,
+        Status::Failed,
+        Status::TimedOut,
+        Status::Interrupted,
+        Status::Skipped,
+        Status::Missed,
+        Status::Proposed,
+        Status::Rejected,
+        Status::Reverted,
+    ];
+
+    /// The status with a name.
+    pub fn parse(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.name() == name)
+    }
+
     /// The stable name.
     pub fn name(self) -> &'static str {
         match self {

@@ -266,6 +266,29 @@ mod tests {
         }
     }
 
+    /// More nodes than repel one node at once push each other apart evenly: none gather at the borders of the grid.
+    #[test]
+    fn a_crowd_is_spread_evenly() {
+        let count = 900u64;
+        let ties: Vec<(u64, u64, f64)> = (0..count)
+            .flat_map(|a| (1..12).map(move |step| (a, (a * 7 + step * step * 31) % count, 0.9)))
+            .filter(|(a, b, _)| a != b)
+            .collect();
+        let layout = testing::view(count, &ties).layout(&(0..count as Ix).collect::<Vec<Ix>>());
+        for axis in 0..2 {
+            let mut places: Vec<f64> = layout.plane.iter().map(|place| place[axis]).collect();
+            places.sort_by(f64::total_cmp);
+            let range = places[places.len() - 1] - places[0];
+            // A hundredth of the axis has few of the nodes, wherever it lies.
+            let most = places
+                .iter()
+                .enumerate()
+                .map(|(at, x)| places[at..].partition_point(|other| *other < x + range / 100.0));
+            let most = most.max().unwrap();
+            assert!(most < 50, "{most} of {count} nodes in a hundredth of axis {axis}");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -69,6 +69,14 @@ fn a_run_of_a_dead_process_is_marked_interrupted() {
     assert_eq!(run.status, Status::Noop);
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Noop, Status::Interrupted]);
+    let of = |status, limit| {
+        let rows = ledger::rows_with_status(&world.memory, None, &[status], limit).unwrap();
+        rows.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Status::Noop, 10), [rows[0].id]);
+    // The limit counts the rows that have the status.
+    assert_eq!(of(Status::Interrupted, 1), [rows[1].id]);
+    assert_eq!(of(Status::Running, 10), []);
 }
 
 #[test]

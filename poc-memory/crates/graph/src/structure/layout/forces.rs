@@ -1,7 +1,7 @@
 //! Force-directed layout: edges attract and nodes repel (Fruchterman and Reingold 1991).
 //!
-//! A node repels only nodes within [`REACH`], which a grid finds, and at most [`CROWD`] of them. This
-//! bounds the cost of a step per node. An edge attracts with the force s · d² / m, where s is its strength
+//! A node repels only nodes within [`REACH`], which a grid finds. Where they are more than [`CROWD`], every
+//! k-th of them stands for k nodes, others in each step. This bounds the cost of a step per node. An edge attracts with the force s · d² / m, where s is its strength
 //! and m the square root of the greater degree of its ends. Without m, a hub would pull all its
 //! neighbours to one point.
 
@@ -16,7 +16,7 @@ pub(super) const SPACING: f64 = 1.0;
 /// The distance beyond which nodes do not repel each other.
 const REACH: f64 = 2.5;
 
-/// The maximum number of nodes that repel one node.
+/// About the maximum number of nodes that repel one node in a step.
 const CROWD: usize = 200;
 
 const STEPS: usize = 80;
@@ -51,9 +51,13 @@ pub(super) fn relax<const D: usize>(
             .enumerate()
             .map(|(node, own)| {
                 let mut force = [0.0; D];
-                for (other, place) in grid.around(places, own).filter(|(other, _)| *other != node).take(CROWD)
-                {
-                    push(&mut force, own, place, node, other, jitter);
+                let near = grid.around(own);
+                let stride = near.iter().map(|nodes| nodes.len()).sum::<usize>().div_ceil(CROWD).max(1);
+                // Nodes of one cell skip different neighbours.
+                let others = near.into_iter().flatten().skip((node + step) % stride).step_by(stride);
+                for &other in others.filter(|other| **other != node) {
+                    let Some(place) = places.get(other) else { continue };
+                    push(&mut force, own, place, node, other, stride as f64, jitter);
                 }
                 for end in ties.row(node as u32) {
                     let Some(place) = places.get(end.ix as usize) else { continue };
@@ -78,6 +82,7 @@ fn push<const D: usize>(
     place: &[f64; D],
     node: usize,
     other: usize,
+    times: f64,
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
     let mut between = difference(own, place);
@@ -91,7 +96,7 @@ fn push<const D: usize>(
         between = std::array::from_fn(|axis| sign * LEAST * jitter(node.min(other), 16 + axis as u64));
         far = length(&between).max(LEAST);
     }
-    add(force, &between, SPACING * SPACING / (far * far));
+    add(force, &between, times * SPACING * SPACING / (far * far));
 }
 
 fn difference<const D: usize>(a: &[f64; D], b: &[f64; D]) -> [f64; D] {
@@ -131,29 +136,20 @@ impl<const D: usize> Grid<D> {
         Grid { nodes: sorted.into_iter().map(|(_, node)| node).collect(), cells }
     }
 
-    /// The nodes in the cell of a position and in the adjacent cells, its own cell first.
-    fn around<'a>(
-        &'a self,
-        places: &'a [[f64; D]],
-        place: &[f64; D],
-    ) -> impl Iterator<Item = (usize, &'a [f64; D])> {
+    /// The nodes in the cell of a position and in the adjacent cells, by cell.
+    fn around(&self, place: &[f64; D]) -> Vec<&[usize]> {
         let own = cell(place);
-        let beside = 3usize.pow(D as u32);
-        // Each axis is offset by −1, 0 or 1; the middle combination is the cell itself.
-        let cells =
-            std::iter::once(beside / 2).chain((0..beside).filter(move |number| *number != beside / 2));
-        cells
-            .filter_map(move |number| {
-                let mut cell = own;
-                let mut left = number;
-                for axis in &mut cell {
-                    *axis = axis.saturating_add((left % 3) as i32 - 1);
-                    left /= 3;
-                }
-                self.nodes.get(self.cells.get(&cell)?.clone())
-            })
-            .flatten()
-            .filter_map(|&node| Some((node, places.get(node)?)))
+        // Each axis is offset by −1, 0 or 1.
+        let cells = (0..3usize.pow(D as u32)).filter_map(|number| {
+            let mut cell = own;
+            let mut left = number;
+            for axis in &mut cell {
+                *axis = axis.saturating_add((left % 3) as i32 - 1);
+                left /= 3;
+            }
+            self.nodes.get(self.cells.get(&cell)?.clone())
+        });
+        cells.collect()
     }
 }
 

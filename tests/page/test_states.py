@@ -1,0 +1,74 @@
+"""Every screen when there is nothing, while it waits, when an op fails, and without the daemon."""
+
+import pytest
+from conftest import Browser, World, ready
+
+SCREENS = ["/", "/search", "/search?q=words", "/review", "/agents", "/agents/linker", "/activity", "/graph", "/health"]
+
+# What a new user reads where there is nothing yet.
+EMPTY = {"/": "No agent ran", "/search": "The memory is empty", "/search?q=words": "Nothing found", "/review": "Nothing waits", "/activity": "No such runs",
+         "/graph": "No notes"}
+
+
+def test_an_empty_memory_says_what_to_do(chromium):
+    world = World()
+    world.start()
+    browser = Browser(chromium, world)
+    try:
+        watched = browser.open()
+        page = watched.page
+        for path in SCREENS:
+            page.goto(browser.path(path))
+            ready(page)
+            page.wait_for_selector("main h1")
+            if path in EMPTY:
+                page.wait_for_selector(f".empty >> text={EMPTY[path]}")
+        watched.check()
+    finally:
+        browser.close()
+        world.close()
+
+
+@pytest.mark.parametrize("path", SCREENS)
+def test_a_screen_that_waits_and_fails_says_so_and_tries_again(reading, path):
+    watched = reading.open()
+    watched.expected = ("status of 500",)
+    page = watched.page
+    held = []
+    page.route("**/v1/**", lambda route: held.append(route))
+    page.goto(reading.path(path))
+    page.wait_for_selector(".loading")
+    assert page.inner_text(".loading") == "Loading"
+    page.unroute("**/v1/**")
+    wrong = {"code": "internal", "message": "the disk is gone", "hint": "look for it"}
+    page.route("**/v1/**", lambda route: route.fulfill(status=500, json=wrong))
+    for route in held:
+        route.fulfill(status=500, json=wrong)
+    page.wait_for_selector(".failed >> text=the disk is gone")
+    assert "look for it" in page.inner_text(".failed")
+    page.unroute("**/v1/**")
+    page.click(".failed button")
+    page.wait_for_function("() => !document.querySelector('.failed, .loading')")
+    ready(page)
+
+
+def test_open_screens_say_offline_and_come_back(browser):
+    watched = browser.open()
+    watched.expected = ("ERR_", "Failed to load")
+    pages = []
+    # A browser allows six connections to a server, and each page has one of them open.
+    for path in ["/", "/activity", "/agents", "/health"]:
+        page = watched.page.context.new_page()
+        page.goto(browser.path(path))
+        ready(page)
+        pages.append((path, page))
+    browser.world.kill()
+    for path, page in pages:
+        page.wait_for_selector(".offline")
+        # What was shown is still there.
+        assert page.locator("main h1").count() == 1, path
+    browser.world.start()
+    for path, page in pages:
+        page.wait_for_function("() => !document.querySelector('.offline')")
+        ready(page)
+        assert page.locator(".failed").count() == 0, path

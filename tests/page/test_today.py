@@ -1,0 +1,118 @@
+"""What agents did: on the first screen, in the activity, and taken back."""
+
+import re
+
+from conftest import ready
+
+
+def links(world):
+    return world.json("stats")["by_edge_kind"].get("link", 0)
+
+
+def test_a_night_is_read_and_undone(browser):
+    world = browser.world
+    before = links(world)
+    done = world.json("agent", "run", "linker", "--force")
+    assert len(done["applied"]) >= 2, done
+    page = browser.open().page
+    page.wait_for_selector(".action")
+    ready(page)
+    page.wait_for_selector(".figures small >> text=in this time")
+    grown = re.search(r"\+(\d+) in this time", page.inner_text(".figures")).group(1)
+    assert int(grown) == world.json("stats")["live"], "nothing was stored a day ago"
+    # Each line leads on, and each action can be taken back alone.
+    assert page.get_attribute(".action a", "href").startswith("/runs/")
+    for anchor in page.locator("main a").all():
+        assert anchor.get_attribute("href").startswith(("/", "#")), anchor.inner_text()
+    assert all(row.locator("a").count() for row in page.locator(".figures dd").all() if row.inner_text().split()[0] not in ("0",))
+    first = page.locator(".action").first
+    first.locator("button").click()
+    page.wait_for_selector(".toast >> text=Undone: 1 change")
+    page.wait_for_function("() => document.querySelectorAll('.action.undone').length === 1")
+    assert links(world) == before + len(done["applied"]) - 1
+    # The night as a whole, after a question.
+    page.click("button >> text=Undo all of it")
+    assert "changes since" in page.inner_text("dialog") or "1 change since" in page.inner_text("dialog")
+    page.click("dialog button >> text=Cancel")
+    assert links(world) == before + len(done["applied"]) - 1
+    page.click("button >> text=Undo all of it")
+    page.click("dialog button.primary")
+    page.wait_for_function("() => document.querySelectorAll('.action').length > 0 && !document.querySelector('.action:not(.undone)')")
+    assert links(world) == before
+    assert page.locator("button >> text=Undo all of it").count() == 0
+
+
+def test_a_failure_leads_to_its_run_and_consolidation_is_listed(browser):
+    world = browser.world
+    (world.home / "config.toml").write_text('[models.broken]\nprovider = "broken"\nid = "broken"\n[providers.broken]\nkind = "command"\n'
+                                            'command = ["sh", "-c", "echo no credit is left >&2; exit 1"]\n')
+    world.kill()
+    world.start()
+    world.run("agent", "new", "diary")
+    file = world.home / "agents" / "diary.toml"
+    file.write_text(re.sub(r"(?m)^model = .*", 'model = "broken"', file.read_text()))
+    world.run("agent", "reload")
+    world.run("agent", "run", "diary", check=False)
+    page = browser.open().page
+    page.wait_for_selector("section[aria-labelledby=failures]")
+    assert "no credit is left" in page.inner_text("section[aria-labelledby=failures]")
+    page.click("dl.figures a[href='#failures']")
+    page.click("section[aria-labelledby=failures] .tag")
+    page.wait_for_url("**/runs/*")
+    ready(page)
+    assert page.inner_text("h1") == "diary" and "no credit is left" in page.inner_text("main .problem")
+    # Consolidation runs on a schedule, so its answer is that of a daemon that has run for a night.
+    night = {**world.json("night"), "housekeeping": [{"run": "0" * 32, "at": "2026-11-26T03:00:00Z", "status": "noop", "message": "0 notes expired"}]}
+    page.route("**/v1/night?*", lambda route: route.fulfill(json=night))
+    page.goto(browser.path("/"))
+    page.wait_for_selector("section[aria-labelledby=consolidation]")
+    assert "0 notes expired" in page.inner_text("section[aria-labelledby=consolidation]")
+
+
+def test_activity_lists_runs_by_agent_and_result(browser):
+    world = browser.world
+    for _ in range(3):
+        world.run("agent", "run", "transfer", "--force", check=False)
+    page = browser.open().page
+    page.goto(browser.path("/activity"))
+    page.wait_for_selector("tbody tr")
+    # At first those that did something or failed.
+    assert "transfer" not in page.locator("tbody").all_inner_texts()[0] and "linker" in page.inner_text("tbody")
+    page.select_option("select[name=runs]", "idle")
+    page.wait_for_selector("tbody >> text=transfer")
+    # Runs of one agent in a row that found nothing are one row.
+    assert "3 runs in a row" in page.inner_text("tbody")
+    page.select_option("select[name=agent]", "linker")
+    page.wait_for_selector(".empty >> text=No such runs")
+    page.click(".empty button")
+    page.wait_for_selector("tbody >> text=linker")
+    assert page.url.endswith("?runs=all&agent=linker") or page.url.endswith("?agent=linker&runs=all")
+    page.reload()
+    page.wait_for_selector("tbody tr")
+    assert page.locator("tbody td:nth-child(2)").all_inner_texts() == ["linker"] * page.locator("tbody tr").count()
+    # A run in full, with what it asked and what came back.
+    page.locator("tbody a").first.click()
+    page.wait_for_url("**/runs/*")
+    ready(page)
+    text = page.inner_text("main")
+    for part in ("Proposed", "Prompt", "Reply 1", "run by hand"):
+        assert part in text, (part, text)
+
+
+def test_all_proposals_of_a_run_are_applied_and_undone(browser):
+    world = browser.world
+    before = links(world)
+    page = browser.open().page
+    page.goto(browser.path("/review"))
+    page.wait_for_selector(".proposal")
+    card = page.locator(".proposal").first
+    # The notes that it is about are shown with their texts, so that nobody has to look elsewhere.
+    assert card.locator(".about li").count() == 2 and card.locator(".about p").count() >= 1
+    number = page.locator(".proposal").count()
+    page.click(".run-head button >> text=Apply all")
+    page.wait_for_selector(".toast >> text=Applied")
+    page.wait_for_selector(".empty >> text=Nothing waits")
+    assert links(world) == before + number
+    page.click(".toast button >> text=Undo")
+    page.wait_for_selector(".toast >> text=Undone")
+    assert links(world) == before
