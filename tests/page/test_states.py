@@ -34,19 +34,27 @@ def test_a_screen_that_waits_and_fails_says_so_and_tries_again(reading, path):
     watched = reading.open()
     watched.expected = ("status of 500",)
     page = watched.page
-    held = []
-    page.route("**/v1/**", lambda route: held.append(route))
+    wrong = {"code": "internal", "message": "the disk is gone", "hint": "look for it"}
+    held, mode = [], "hold"
+
+    def answer(route):
+        if mode == "hold":
+            held.append(route)
+        elif mode == "fail":
+            route.fulfill(status=500, json=wrong)
+        else:
+            route.continue_()
+
+    page.route("**/v1/**", answer)
     page.goto(reading.path(path))
     page.wait_for_selector(".loading")
     assert page.inner_text(".loading") == "Loading"
-    page.unroute("**/v1/**")
-    wrong = {"code": "internal", "message": "the disk is gone", "hint": "look for it"}
-    page.route("**/v1/**", lambda route: route.fulfill(status=500, json=wrong))
+    mode = "fail"
     for route in held:
         route.fulfill(status=500, json=wrong)
     page.wait_for_selector(".failed >> text=the disk is gone")
     assert "look for it" in page.inner_text(".failed")
-    page.unroute("**/v1/**")
+    mode = "pass"
     page.click(".failed button")
     page.wait_for_function("() => !document.querySelector('.failed, .loading')")
     ready(page)

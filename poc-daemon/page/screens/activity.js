@@ -33,10 +33,10 @@ class ActivityScreen extends Screen {
   async load() {
     if (this.run) return { run: await read(path`/v1/runs/${this.run}`) };
     const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
-    const changes = mayDecide ? read("/v1/changes", { limit: LISTED }) : { changes: null };
-    this.agents ??= (await read("/v1/agents")).agents.map(({ name }) => name);
     const [, statuses] = KINDS[kind] ?? KINDS.all;
-    const [history, latest] = await Promise.all([read("/v1/runs", { agent, status: statuses, limit: LISTED }), changes]);
+    const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, status: statuses, limit: LISTED }),
+      mayDecide ? read("/v1/changes", { limit: LISTED }) : { changes: null }, this.agents ?? read("/v1/agents")]);
+    this.agents ??= known.agents.map(({ name }) => name);
     return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`), agent, kind };
   }
 
