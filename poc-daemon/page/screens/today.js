@@ -78,13 +78,14 @@ class TodayScreen extends Screen {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
       h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes."),
-    ], "Undo", () => this.undo(() => write("/v1/undo", { since })));
+    ], "Undo", () => this.undo(number, () => write("/v1/undo", { since })));
   }
 
-  async undo(run) {
+  /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */
+  async undo(number, run) {
     try {
       const { undone, refused } = await run();
-      say([undone.length && `Undone: ${count(undone.length, "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${refused.length - 1} more)` : ""}`]
+      say([undone.length && `Undone: ${count(Math.max(0, number - refused.length), "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${refused.length - 1} more)` : ""}`]
         .filter(Boolean).join(". ") || "Nothing was left to undo");
     } catch (error) {
       sayError(error);
@@ -143,7 +144,7 @@ function agentCard([name, agent], screen) {
 const actionRow = ({ action, why, undone, run, number }, screen) => h("li", { class: undone ? "action undone" : "action" },
   h("a", { class: "action-run", href: `/runs/${run}` }, h("bdi", {}, marked(action))),
   undone ? h("span", { class: "tag" }, "undone")
-    : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undo(() => write(path`/v1/runs/${run}/undo`, { only: [number] })) }, "Undo"),
+    : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undo(1, () => write(path`/v1/runs/${run}/undo`, { only: [number] })) }, "Undo"),
   why && h("p", { class: "quiet" }, h("bdi", {}, marked(why))));
 
 const idleRow = ([name, agent]) => h("li", {}, h("strong", {}, agentLink(name)), " ",
