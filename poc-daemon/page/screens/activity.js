@@ -79,7 +79,7 @@ class ActivityScreen extends Screen {
 /** Why a run began. */
 const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the next batch of its slot", rerun: "again after a failure", change: "after a change" };
 
-const changeRow = ({ seq, at, actor, op, run, nodes, count: number }, screen) => h("li", { class: "activity-row" },
+const changeRow = ({ seq, at, actor, op, run, nodes, count: number = nodes.length }, screen) => h("li", { class: "activity-row" },
   h("div", {}, run ? h("a", { class: "tag", href: `/runs/${run}` }, op) : h("span", { class: "tag" }, op), h("bdi", {}, actor), " ",
     nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", noteLink(node)]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),

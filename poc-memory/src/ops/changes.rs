@@ -56,8 +56,9 @@ struct ChangeRow {
     op: String,
     /// Keys of the changed notes, at most 100; ids of those that were deleted since.
     nodes: Vec<String>,
-    /// How many notes changed.
-    count: usize,
+    /// How many notes changed, if more than are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
 }
 
 /// Whether a change is listed: not the use counts and learned edges that questions leave behind.
@@ -81,8 +82,8 @@ impl Op for Changes {
             actor: cause.actor,
             run: cause.run,
             op: cause.op,
+            count: (count > nodes.len()).then_some(count),
             nodes,
-            count,
         };
         Ok(ChangesOutput {
             changes: latest.into_iter().map(change).collect(),
@@ -107,8 +108,9 @@ impl Op for Changes {
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-            if change.count > SHOWN {
-                nodes += &format!(" and {} more", change.count - SHOWN);
+            let count = change.count.unwrap_or(change.nodes.len());
+            if count > SHOWN {
+                nodes += &format!(" and {} more", count - SHOWN);
             }
             let what = match change.run {
                 Some(run) => format!("{} {run}", change.op),
