@@ -8,7 +8,7 @@ use poc_agent::proposal;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Span, Timestamp};
 use poc_graph::{RunId, View};
-use poc_notes::{Memory, ReadSnapshot};
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -141,7 +141,8 @@ struct WaitingProposals {
 /// Live notes and edges now and at an instant, compared.
 fn growth(memory: &Memory, since: Timestamp) -> Result<Option<Growth>> {
     let counts = |view: &View| (view.live_count() as i64, view.edges_by_kind().values().sum::<u64>() as i64);
-    let (notes_then, edges_then) = match ReadSnapshot::of(memory, Some(Moment::At(since))) {
+    // Without the indexes of that time, which are ready only when those of the present are.
+    let (notes_then, edges_then) = match memory.store.snapshot_at(since) {
         Ok(then) => counts(then.view()),
         // Nothing was stored yet.
         Err(error) if error.code == Code::NotFound && memory.store.history_base().is_none() => (0, 0),
