@@ -61,6 +61,7 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
 }
 
 #[test]
+#[ignore = "sometimes hangs, as RELIABILITY.md says under R4: `just reliability full R4` runs it"]
 fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     let Some(mut world) = small(40) else { return };
     world.shell(&format!("mkdir -p . && printf '{}' > config.toml", ON.replace('\n', "\\n")));

@@ -27,8 +27,13 @@ pub(crate) struct AgentHistory {
     #[arg(long, value_name = "N")]
     #[serde(default)]
     limit: Option<usize>,
-    /// List only runs with this status; repeat it for more
-    #[arg(long, value_name = "STATUS", value_parser = argument::status())]
+    /// List only runs with one of these statuses
+    #[arg(
+        long,
+        value_name = "STATUS",
+        value_parser = argument::status(),
+        help = "List only runs with this status; repeat it for more"
+    )]
     #[serde(default)]
     status: Vec<Status>,
 }
