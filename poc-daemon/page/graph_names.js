@@ -19,9 +19,9 @@ const shortened = (title) => (title.length > LONGEST ? `${title.slice(0, LONGEST
 const wordsOf = (title) => new Set((title.toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}-]+/gu) ?? []).filter((word) => word.length >= LETTERS && /\p{L}/u.test(word)));
 
 /**
- * The names of the communities of nodes ({title, community, degree}), by number. A community whose titles have no words in
- * common is called by the title of the note with the most links. Words are ordered by how many titles have them, times how much more frequent they are there
- * than in all titles.
+ * The names of the communities of nodes ({title, community, degree}), by number. A community whose titles have no words
+ * in common is called by the title of the note with the most links. Words are ordered by how many titles have them, times
+ * the logarithm of how much more frequent they are there than in all titles.
  */
 export function communityNames(nodes) {
   const [all, groups] = [new Map(), new Map()];

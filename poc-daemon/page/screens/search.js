@@ -1,7 +1,7 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
 import { mayWrite, program, quoted, read, write } from "../api.js";
-import { count, debounced, h, marked, noteLink, notePath } from "../dom.js";
+import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
 import { completing, isPipeline } from "../pipeline_field.js";
 import { ago, day } from "../time.js";
@@ -135,7 +135,7 @@ function hitRow(hit, q, asked, most) {
   const how = hit.linked ? "Linked with " : hit.derived ? "Known through " : hit.led_by?.names ? "Shares a name with " : "Mentioned with ";
   return h("article", { class: "hit" },
     h("div", {},
-      h("h2", {}, h("a", { href: notePath(hit.key), class: "note-link" }, h("bdi", {}, isTitle(hit) ? highlighted(hit.title, asked.question) : hit.title || hit.key))),
+      h("h2", {}, noteLink(hit.key, isTitle(hit) ? highlighted(hit.title, asked.question) : hit.title)),
       h("p", { class: "about" }, h("span", { class: "tag" }, hit.type), h("bdi", {}, hit.key), day(hit.date)),
       hit.snippet && !isTitle(hit) && h("p", { class: "snippet" }, h("bdi", {}, highlighted(hit.snippet, asked.question))),
       led && h("p", { class: "led" }, how, noteLink(led.key, led.title), led.reason && `: ${led.reason}`, led.names && `: ${led.names.join(", ")}`)),

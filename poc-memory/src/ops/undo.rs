@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a vault is one
-/// change. What later changes build on is left alone and reported; the rest is undone. Undoing a change is itself a change and can be undone, so a
-/// second `undo` restores it; undoing a run cannot.
+/// change. What later changes build on is left alone and reported; the rest is undone. Undoing a change is itself a
+/// change and can be undone, so a second `undo` restores it; undoing a run cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {

@@ -125,8 +125,12 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     for seq in (base + 1..=memory.store.last_seq()).rev() {
+        let is_full = found.len() >= most;
+        if is_full && found.iter().all(|(change, _)| change.cause.began.is_none()) {
+            break;
+        }
         let Some(txn) = memory.store.transaction(seq)? else { continue };
-        if found.len() >= most && found.iter().all(|(change, _)| is_before(&txn.cause, &change.cause)) {
+        if is_full && found.iter().all(|(change, _)| is_before(&txn.cause, &change.cause)) {
             break;
         }
         let is_change = |write: &Write| {
@@ -135,13 +139,16 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
         if !is_listed(&txn.cause) || !txn.writes.iter().any(is_change) {
             continue;
         }
-        let keys = touched_keys(memory, &txn)?;
         let known = found.iter().position(|(change, _)| change.cause.is_same_call(&txn.cause));
-        if known.is_none() && found.len() < most {
+        if known.is_none() && is_full {
+            continue;
+        }
+        let keys = touched_keys(memory, &txn)?;
+        let index = known.unwrap_or(found.len());
+        if known.is_none() {
             let change = RecentChange { seq, cause: txn.cause, nodes: Vec::new(), count: 0 };
             found.push((change, FxHashSet::default()));
         }
-        let index = known.unwrap_or(found.len().saturating_sub(1));
         if let Some((change, seen)) = found.get_mut(index) {
             change.nodes.extend(keys.into_iter().filter(|key| seen.insert(key.clone())));
             change.nodes.truncate(MOST_KEYS);
@@ -211,7 +218,7 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
 /// What a call changed, for a one-line summary.
 #[derive(Default)]
 pub(super) struct ChangeSummary {
-    /// Each once.
+    /// A key that several transactions wrote is there several times.
     keys: Vec<String>,
     has_notes: bool,
     has_edges: bool,

@@ -1,9 +1,9 @@
 //! Force-directed layout: edges attract and nodes repel (Fruchterman and Reingold 1991).
 //!
-//! A node repels only nodes within [`REACH`], which a grid finds. Where they are more than [`CROWD`], every
-//! k-th of them stands for k nodes, others in each step. This bounds the cost of a step per node. An edge attracts with the force s · d² / m, where s is its strength
-//! and m the square root of the greater degree of its ends. Without m, a hub would pull all its
-//! neighbours to one point.
+//! A node repels only nodes within [`REACH`], which a grid finds. If these are more than [`CROWD`], only every k-th of
+//! them repels it, with k times the force, and each step takes others. This bounds the cost of a step per node. An edge
+//! attracts with the force s · d² / m, where s is its strength and m the square root of the greater degree of its ends.
+//! Without m, a hub would pull all its neighbours to one point.
 
 use super::super::adjacency::Adjacency;
 use crate::cancellation;
