@@ -107,7 +107,6 @@ fn names_of_public_types_are_unique() {
     assert!(twice.is_empty(), "public types that share a name:\n{}", twice.join("\n"));
 }
 
-/// ARCHITECTURE.md names the test modules that hold each invariant, as in "store: `past`".
 /// A package contains only files of the folder of its crate. Tests may read the guides, which they check.
 #[test]
 fn compiled_files_are_below_the_folder_of_their_crate() {
@@ -126,6 +125,17 @@ fn compiled_files_are_below_the_folder_of_their_crate() {
     }
 }
 
+#[test]
+fn unsafe_code_is_in_one_file() {
+    let allowed = root().join("poc-memory/crates/index/src/vectors/graph_vector.rs");
+    let has_unsafe_code = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("unsafe {");
+    let mut files = rust_files(&root().join("poc-memory"));
+    files.extend(rust_files(&root().join("poc-daemon")));
+    files.retain(has_unsafe_code);
+    assert_eq!(files, [allowed]);
+}
+
+/// ARCHITECTURE.md names the test modules that hold each invariant, as in "store: `past`".
 #[test]
 fn test_modules_in_the_architecture_exist() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();

@@ -79,7 +79,7 @@ fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
 impl Files {
     pub(super) fn new(directory: &Path, embedder: &str, options: &Options) -> Self {
         let fingerprint = Fingerprint::of(&format!(
-            "vector index 2, usearch {}, {embedder}, {} dimensions, M {}, ef {}",
+            "vector index 3, usearch {}, {embedder}, {} dimensions, M {}, ef {}",
             usearch::version(),
             options.dimensions,
             options.connectivity,

@@ -4,6 +4,8 @@
 //! in it that have changed since are stale and ignored. Nothing is ever removed from the graph; when too
 //! much of it is stale, it is rebuilt.
 
+use super::code::Code;
+use super::graph_vector;
 use super::rows::{NONE, Rows};
 use crate::error::IndexError;
 use poc_graph::error::{Error, Result};
@@ -63,9 +65,16 @@ impl Options {
         }
     }
 
+    /// An empty graph.
     fn graph(&self) -> Result<Index> {
+        let mut graph = self.graph_without_distance()?;
+        self.set_distance(&mut graph)?;
+        Ok(graph)
+    }
+
+    fn graph_without_distance(&self) -> Result<Index> {
         Index::new(&IndexOptions {
-            dimensions: self.dimensions,
+            dimensions: graph_vector::width(self.dimensions),
             metric: MetricKind::Cos,
             // Uses the codes directly: half floats take twice the memory, and usearch's own quantization to bytes
             // would lose precision.
@@ -76,6 +85,10 @@ impl Options {
             multi: false,
         })
         .map_err(|error| failed("made", &error))
+    }
+
+    fn set_distance(&self, graph: &mut Index) -> Result<()> {
+        graph_vector::set_distance(graph, self.dimensions).map_err(|error| failed("made", &error))
     }
 }
 
@@ -164,9 +177,7 @@ impl Hnsw {
     }
 
     fn add(&mut self, rows: &Rows, row: u32) -> Result<()> {
-        if rows.row(row).is_none() {
-            return Ok(());
-        }
+        let Some((owned, _)) = rows.row(row) else { return Ok(()) };
         let graph = match &self.graph {
             Some(graph) => graph,
             None => self.graph.insert(self.options.graph()?),
@@ -175,15 +186,16 @@ impl Hnsw {
             reserve(graph, self.members.len() * 2)?;
         }
         let key = self.members.len() as u32;
-        graph.add(u64::from(key), rows.code(row)).map_err(|error| failed("extended", &error))?;
+        let vector = graph_vector::encode(rows.code(row), owned.inverse);
+        graph.add(u64::from(key), &vector).map_err(|error| failed("extended", &error))?;
         self.members.push(row);
         self.keys.insert(row, key);
         Ok(())
     }
 
     /// About `count` rows near the code; `None` if the search fails.
-    pub(super) fn search(&self, code: &[i8], count: usize) -> Option<Vec<u32>> {
-        let matches = self.graph.as_ref()?.search(code, count).ok()?;
+    pub(super) fn search(&self, code: &Code, count: usize) -> Option<Vec<u32>> {
+        let matches = self.graph.as_ref()?.search(&code.graph_vector(), count).ok()?;
         let row =
             |key: &u64| self.members.get(usize::try_from(*key).ok()?).copied().filter(|&row| row != NONE);
         Some(matches.keys.iter().filter_map(row).collect())
@@ -202,11 +214,14 @@ impl Hnsw {
     pub(super) fn restore(options: Options, rows: &Rows, saved: Option<(Vec<u32>, Vec<u8>)>) -> Option<Hnsw> {
         let mut hnsw = Hnsw::new(options);
         if let Some((members, bytes)) = saved {
-            let graph = options.graph().ok()?;
+            let mut graph = options.graph_without_distance().ok()?;
             graph.load_from_buffer(&bytes).ok()?;
-            if graph.dimensions() != options.dimensions || graph.size() != members.len() {
+            if graph.dimensions() != graph_vector::width(options.dimensions) || graph.size() != members.len()
+            {
                 return None;
             }
+            // Loading a graph sets the distance that usearch has for its kind of values.
+            options.set_distance(&mut graph).ok()?;
             graph.change_expansion_add(options.expansion_add);
             graph.change_expansion_search(options.expansion_search);
             // A loaded graph has no capacity and no threads until they are reserved.

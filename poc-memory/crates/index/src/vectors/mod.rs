@@ -4,6 +4,7 @@ mod code;
 mod cosine_scores;
 mod exact;
 mod files;
+mod graph_vector;
 mod hit;
 mod hnsw;
 mod nearest_among;

@@ -32,7 +32,7 @@ impl State {
         let mut count = k.saturating_mul(2).max(32);
         // Searching the graph for a large share of the rows costs more than the exact scan.
         while count <= self.rows.searchable() / 16 {
-            let near = self.hnsw.search(&query.values, count)?;
+            let near = self.hnsw.search(query, count)?;
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
             for number in near.into_iter().chain(self.hnsw.pending()) {
                 let Some((row, owner)) = self.rows.row(number) else { continue };

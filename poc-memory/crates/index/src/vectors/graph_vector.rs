@@ -1,0 +1,104 @@
+//! The vectors of the HNSW graph, and the distance between two of them.
+//!
+//! Such a vector is a code, and behind it the four bytes of its inverse length. The distance then takes one dot product;
+//! usearch's own cosine takes three.
+
+use super::code::{self, Code};
+use multiversion::multiversion;
+use std::fmt::Display;
+use usearch::{Index, VectorType};
+
+/// The number of values behind the code: the bytes of an `f32`.
+const LENGTH_BYTES: usize = size_of::<f32>();
+
+/// The number of values of a vector of the graph.
+pub(super) fn width(dimensions: usize) -> usize {
+    dimensions + LENGTH_BYTES
+}
+
+/// The vector of a code.
+pub(super) fn encode(values: &[i8], inverse: f32) -> Vec<i8> {
+    let length = inverse.to_ne_bytes().map(u8::cast_signed);
+    [values, &length].concat()
+}
+
+impl Code {
+    /// Its vector of the graph.
+    pub(super) fn graph_vector(&self) -> Vec<i8> {
+        encode(&self.values, self.inverse)
+    }
+}
+
+/// 1 - the cosine of two vectors of the graph: 0 to 2.
+#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
+fn distance(a: &[i8], b: &[i8]) -> f32 {
+    let (Some((a, a_length)), Some((b, b_length))) = (a.split_last_chunk(), b.split_last_chunk()) else {
+        return 2.0;
+    };
+    1.0 - code::dot(a, b) as f32 * inverse(a_length) * inverse(b_length)
+}
+
+#[inline(always)]
+fn inverse(bytes: &[i8; LENGTH_BYTES]) -> f32 {
+    f32::from_ne_bytes(bytes.map(i8::cast_unsigned))
+}
+
+/// Makes [`distance`] the distance of a graph over vectors of this many dimensions. Without it, usearch compares without
+/// SIMD instructions; its own kernels for them take a tenth of a clean build.
+///
+/// # Errors
+/// usearch's own, when it refuses the distance.
+#[allow(unsafe_code, reason = "usearch passes the vectors that it compares as pointers")]
+pub(super) fn set_distance(graph: &mut Index, dimensions: usize) -> Result<(), impl Display> {
+    let width = width(dimensions);
+    i8::change_metric(
+        graph,
+        Box::new(move |a: *const i8, b: *const i8| {
+            // SAFETY: the graph was made for vectors of `width` values, it checks the width of every vector that is
+            // added or searched for, and it keeps both alive and unchanged while it compares them.
+            let (a, b) =
+                unsafe { (std::slice::from_raw_parts(a, width), std::slice::from_raw_parts(b, width)) };
+            distance(a, b)
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_distance_is_one_minus_the_cosine(a in vec(-1.0f32..1.0, 1..300), b in vec(-1.0f32..1.0, 300)) {
+            let (Some(x), Some(y)) = (Code::of(&a), Code::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };
+            let cosine = code::cosine(code::dot(&x.values, &y.values), x.inverse, y.inverse);
+            let found = f64::from(distance(&x.graph_vector(), &y.graph_vector()));
+            prop_assert!((found - (1.0 - cosine)).abs() < 1e-5, "{found} instead of {}", 1.0 - cosine);
+        }
+    }
+
+    #[test]
+    fn a_graph_finds_by_this_distance() {
+        let options = usearch::IndexOptions {
+            dimensions: width(2),
+            metric: usearch::MetricKind::Cos,
+            quantization: usearch::ScalarKind::I8,
+            ..Default::default()
+        };
+        let mut graph = Index::new(&options).unwrap();
+        set_distance(&mut graph, 2).map_err(|error| error.to_string()).unwrap();
+        graph.reserve(3).unwrap();
+        for (key, vector) in [(1, [1.0, 0.0]), (2, [1.0, 1.0]), (3, [-1.0, 0.0])] {
+            graph.add(key, &Code::of(&vector).unwrap().graph_vector()).unwrap();
+        }
+        let found = graph.search(&Code::of(&[0.9, 0.1]).unwrap().graph_vector(), 3).unwrap();
+        assert_eq!(found.keys, [1, 2, 3]);
+        assert!(
+            found.distances.last().is_some_and(|distance| (1.9..2.0).contains(distance)),
+            "{:?}",
+            found.distances
+        );
+    }
+}
