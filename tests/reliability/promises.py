@@ -14,8 +14,6 @@ class Promise:
     # Environment of the quick and of the full form.
     quick: dict[str, str] = field(default_factory=dict)
     full: dict[str, str] = field(default_factory=dict)
-    # Tests that only the full form runs, because they are ignored by default.
-    ignored: list[str] = field(default_factory=list)
 
 
 PROMISES = [
@@ -39,7 +37,6 @@ PROMISES = [
         ["tests::full_disk::", "full_disk::", "engine::sled::tests::a_failing_disk_is_not_damage"],
         {"PROPTEST_CASES": "96"},
         {"PROPTEST_CASES": "1000"},
-        ["full_disk::a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on"],
     ),
     Promise(
         "R5",

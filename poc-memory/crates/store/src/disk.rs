@@ -73,7 +73,8 @@ fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
 /// as much. For writers that cannot go on after a failed write.
 pub(super) fn check_room(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
     let probe = folder.join("room");
-    let checked = allocate(&probe, bytes).and_then(|()| {
+    // No bytes at all are an invalid argument.
+    let checked = allocate(&probe, bytes.max(1)).and_then(|()| {
         // Takes no room, but is refused beyond the limit on the length of files.
         OpenOptions::new().write(true).open(&probe)?.set_len(longest + bytes)
     });

@@ -1,8 +1,10 @@
 //! sled as the record engine.
 //!
 //! A value of sled is a block of consecutive records, under the smallest key that belongs into it: sled needs several
-//! times the space and the time for single records. All tables share one sled tree: sled's batches are atomic within a
-//! tree only.
+//! times the space and the time for single records. All tables share one sled tree.
+//!
+//! sled's batches and transactions are not used. They take a lock that all databases of the process share, and a
+//! database that a disk has failed can keep a share of that lock forever: every later read of any database then hangs.
 
 mod block;
 mod block_cache;
@@ -10,6 +12,7 @@ pub(crate) mod last_mark;
 mod session;
 #[cfg(test)]
 mod tests;
+mod write_blocks;
 
 use super::{Engine, EngineError, Mark, Put, Visitor};
 use crate::disk;
@@ -19,7 +22,6 @@ use block_cache::{BlockCache, FoundBlock};
 use poc_graph::error::Result;
 use session::Session;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Bound;
@@ -41,11 +43,12 @@ const EARLIER_MARK_KEY: &[u8] = b"\0mark";
 const CACHE_BYTES: u64 = 1 << 20;
 /// Bytes of blocks that were read lately, not compressed.
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
-/// Bytes of blocks in a batch of sled, which keeps a batch in memory several times.
-const BATCH_BYTES: usize = 256 << 10;
 
 /// Room that a write of records needs besides the records. sled writes in segments of 512 KiB.
 const ROOM_BYTES: u64 = 2 << 20;
+
+/// sled's file in a directory.
+const FILE: &str = "db";
 
 /// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -57,6 +60,25 @@ const DAMAGED: &str = "damaged";
 /// while they were open.
 pub(crate) fn is_trusted(directory: &Path) -> bool {
     directory.is_dir() && !directory.join(DAMAGED).exists() && session::survived(directory)
+}
+
+/// The length of sled's file in a directory, which has all records but the longest; 0 if it is missing.
+pub(crate) fn file_length(directory: &Path) -> u64 {
+    std::fs::metadata(directory.join(FILE)).map_or(0, |found| found.len())
+}
+
+/// Deletes a directory that an engine of this process still has open and never uses again.
+///
+/// # Errors
+/// When it cannot be deleted.
+pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
+    // A file that is open keeps its space after it is deleted.
+    match File::options().write(true).open(directory.join(FILE)) {
+        Ok(file) => file.set_len(0)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    std::fs::remove_dir_all(directory)
 }
 
 /// An open sled directory.
@@ -185,12 +207,25 @@ impl SledEngine {
 
     fn stored_block(&self, key: &[u8]) -> Result<Option<FoundBlock>> {
         let own = block_key(key);
-        let lower = [BLOCK].as_slice()..=own.as_slice();
-        let found = self.run(|db| db.range(lower).next_back().transpose())?;
-        let Some((lower, value)) = found else { return Ok(None) };
-        let block = Arc::new(self.noted(Block::decode(&value))?);
-        let lower = lower.get(1..).unwrap_or_default().to_vec();
-        Ok(Some(FoundBlock { lower, upper: self.lower_bound_after(own)?, block }))
+        loop {
+            let Some((lower, block)) = self.last_block(Bound::Included(own.as_slice()))? else {
+                return Ok(None);
+            };
+            let upper = self.lower_bound_after(block_key(&lower))?;
+            // A block that was split meanwhile may have lost the key to a block that was not there before.
+            if upper.as_deref().is_none_or(|upper| key < upper) {
+                return Ok(Some(FoundBlock { lower, upper, block }));
+            }
+        }
+    }
+
+    /// The last block whose key of sled is in a bound, with its smallest key.
+    fn last_block(&self, bound: Bound<&[u8]>) -> Result<Option<(Vec<u8>, Arc<Block>)>> {
+        let range = (Bound::Included([BLOCK].as_slice()), bound);
+        let found = self.run(|db| db.range::<&[u8], _>(range).next_back().transpose())?;
+        let Some((key, value)) = found else { return Ok(None) };
+        let block = self.noted(Block::decode(&value))?;
+        Ok(Some((key.get(1..).unwrap_or_default().to_vec(), Arc::new(block))))
     }
 
     /// The smallest key of the first block that begins after a key of sled.
@@ -200,15 +235,14 @@ impl SledEngine {
         Ok(next.map(|key| key.get(1..).unwrap_or_default().to_vec()))
     }
 
-    /// Applies changes in at most `most` batches of about `size` bytes. Returns whether that was enough; otherwise the
-    /// changes are as a crash leaves them.
-    pub(crate) fn apply_batches(
+    /// Applies changes, and calls `write` for each write of sled, in order. If that fails, the changes are as a crash
+    /// leaves them.
+    pub(crate) fn apply_with(
         &self,
         changes: &[Put],
         mark: Mark,
-        size: usize,
-        most: usize,
-    ) -> Result<bool> {
+        write: &mut dyn FnMut(Put) -> Result<()>,
+    ) -> Result<()> {
         self.check_room(changes)?;
         if self.last.load(Ordering::SeqCst) < mark.seq {
             if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
@@ -217,67 +251,27 @@ impl SledEngine {
             self.last.store(mark.seq, Ordering::SeqCst);
         }
         self.cache.clear();
-        let applied = self.write_batches(changes, mark, size, most);
+        let written = self.write_changes(changes, mark, write);
         self.cache.clear();
+        written?;
         // What sled keeps in memory can be lost to a full disk later.
-        if matches!(applied, Ok(true)) {
-            self.flush()?;
-        }
-        applied
+        self.flush()
+    }
+
+    /// One write of sled.
+    pub(crate) fn write(&self, (key, value): Put) -> Result<()> {
+        self.run(|db| match value {
+            Some(value) => db.insert(key, value).map(drop),
+            None => db.remove(key).map(drop),
+        })
     }
 
     /// Fails when the disk has no room for changes: sled does not recover from a write that fails.
     fn check_room(&self, changes: &[Put]) -> Result<()> {
         let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
         let bytes = changes.iter().map(length).sum::<u64>() + ROOM_BYTES;
-        let longest = std::fs::metadata(self.directory.join("db")).map_or(0, |found| found.len());
+        let longest = file_length(&self.directory);
         Ok(disk::check_room(&self.directory, bytes, longest).map_err(EngineError::NoRoom)?)
-    }
-
-    fn write_batches(&self, changes: &[Put], mark: Mark, size: usize, most: usize) -> Result<bool> {
-        let sorted: Vec<Put>;
-        let mut left = changes;
-        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
-            left = &sorted;
-        }
-        let (mut batch, mut bytes, mut batches) = (sled::Batch::default(), 0, 0);
-        batch.insert(UNFINISHED_KEY, encode_mark(mark));
-        while let Some((first, _)) = left.first() {
-            let found = self.stored_block(first)?;
-            let (lower, upper) = match &found {
-                Some(found) => (found.lower.clone(), found.upper.clone()),
-                None => (Vec::new(), self.lower_bound_after(block_key(first))?),
-            };
-            let belongs = |key: &[u8]| upper.as_deref().is_none_or(|upper| key < upper);
-            let (own, later) = left.split_at(left.partition_point(|(key, _)| belongs(key)));
-            left = later;
-            let merged = self.noted(block::merge(found.as_ref().map(|found| found.block.as_ref()), own))?;
-            if merged.is_empty() && found.is_some() {
-                batch.remove(block_key(&lower));
-            }
-            for (at, (first, block)) in merged.into_iter().enumerate() {
-                bytes += block.len();
-                // The first one takes the place of the old block.
-                batch.insert(block_key(if at == 0 { &lower } else { &first }), block);
-            }
-            // Between blocks, because a record that moves must be in one of the two for every reader.
-            if bytes >= size {
-                if batches == most {
-                    return Ok(false);
-                }
-                let batch = std::mem::take(&mut batch);
-                self.run(|db| db.apply_batch(batch))?;
-                (bytes, batches) = (0, batches + 1);
-            }
-        }
-        if batches == most {
-            return Ok(false);
-        }
-        batch.insert(MARK_KEY, encode_mark(mark));
-        batch.remove(UNFINISHED_KEY);
-        self.run(|db| db.apply_batch(batch))?;
-        Ok(true)
     }
 }
 
@@ -336,7 +330,7 @@ impl Engine for SledEngine {
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
-        self.apply_batches(&changes, mark, BATCH_BYTES, usize::MAX).map(drop)
+        self.apply_with(&changes, mark, &mut |put| self.write(put))
     }
 
     fn mark(&self) -> Result<Mark> {

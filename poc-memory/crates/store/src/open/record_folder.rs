@@ -5,7 +5,7 @@ use crate::catch_up;
 use crate::disk;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, sled};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
 use crate::reserve::Reserve;
@@ -111,9 +111,9 @@ impl EngineSource for RecordFolder {
             return Ok(());
         }
         self.log.verify()?;
-        // The room of the old files is free only when the process ends.
-        disk::check_room(&self.folder, self.log.bytes(), 0).map_err(EngineError::NoRoom)?;
-        std::fs::remove_dir_all(&self.folder).map_err(failed)?;
-        Ok(())
+        // About as much as the new files take, without what the old ones give back.
+        let bytes = self.log.bytes().saturating_sub(sled::file_length(&self.folder));
+        disk::check_room(&self.folder, bytes, 0).map_err(EngineError::NoRoom)?;
+        Ok(sled::delete_open(&self.folder).map_err(failed)?)
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::sled::SledEngine;
 use crate::engine::{Mark, Put, Visitor, changes};
+use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
@@ -165,18 +166,33 @@ fn changes_wait_for_a_checkpoint() {
     assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), (1..=40).collect::<Vec<_>>());
 }
 
-/// The process ends after any number of batches of a write, and the log may lose its end besides.
+/// The process ends after any number of sled's writes, and the log may lose its end besides.
 #[test]
 fn a_write_of_records_that_was_interrupted_anywhere_loses_nothing() {
     for cut in [false, true] {
-        let interrupted = (0..).take_while(|&batches| is_rebuilt_after(batches, cut)).count();
-        assert!(interrupted > 3, "{interrupted} interruptions");
+        let interrupted = (0..).take_while(|&writes| is_interrupted_after(writes, cut)).count();
+        assert!(interrupted > 10, "{interrupted} interruptions");
     }
 }
 
-/// Whether a write of records was interrupted after a number of batches. Checks that nothing is lost by that.
-fn is_rebuilt_after(batches: usize, cut: bool) -> bool {
-    const COUNT: u64 = 240;
+/// Applies changes until they are complete or a number of sled's writes was made. Returns whether they are complete.
+fn apply_writes(sled: &SledEngine, changes: &[Put], mark: Mark, mut writes: usize) -> bool {
+    let mut is_interrupted = false;
+    let applied = sled.apply_with(changes, mark, &mut |put| {
+        is_interrupted = writes == 0;
+        if is_interrupted {
+            return Err(Error::unavailable("the process ends"));
+        }
+        writes -= 1;
+        sled.write(put)
+    });
+    assert_eq!(applied.is_err(), is_interrupted);
+    !is_interrupted
+}
+
+/// Whether a write of records was interrupted after a number of sled's writes. Checks that nothing is lost by that.
+fn is_interrupted_after(writes: usize, cut: bool) -> bool {
+    const COUNT: u64 = 100;
     let folder = lagging(COUNT, COUNT / 2);
     let written = COUNT - 1;
     let store = open_in(&folder, in_memory()).unwrap();
@@ -190,11 +206,13 @@ fn is_rebuilt_after(batches: usize, cut: bool) -> bool {
     .unwrap();
     drop(store);
     let sled = engine_in(&folder);
-    if sled.apply_batches(&all, mark, 1, batches).unwrap() {
+    if apply_writes(&sled, &all, mark, writes) {
         return false;
     }
-    assert_eq!(sled.mark().unwrap().seq, written);
-    assert_eq!(sled.unfinished().unwrap(), (batches > 0).then_some(mark));
+    // The last write but one sets the mark: the records have everything from then on.
+    let has_all = sled.mark().unwrap() == mark;
+    assert!(has_all || sled.mark().unwrap().seq == written);
+    assert_eq!(sled.unfinished().unwrap(), (writes > 0).then_some(mark));
     drop(sled);
     let path = segment_files(&folder).remove(0);
     let length = fs::metadata(&path).unwrap().len();
@@ -204,13 +222,16 @@ fn is_rebuilt_after(batches: usize, cut: bool) -> bool {
     }
     let store = open_in(&folder, Parts::default()).unwrap();
     let found = contents(&store);
-    assert_eq!(numbers(&store).len() == COUNT as usize, !cut);
+    assert_eq!(numbers(&store).len() == COUNT as usize, has_all || !cut);
     assert_eq!(store.damage().is_some(), cut, "read-only if the log lacks what was being written");
     assert!(!folder.path().join("quarantine").exists());
     drop(store);
+    if has_all && cut {
+        return true;
+    }
     // The same log without records.
     fs::remove_dir_all(folder.path().join("records")).unwrap();
-    assert_eq!(found, contents(&open_in(&folder, Parts::default()).unwrap()), "{batches} batches");
+    assert_eq!(found, contents(&open_in(&folder, Parts::default()).unwrap()), "{writes} writes");
     true
 }
 
@@ -230,6 +251,39 @@ fn records_of_the_layout_before_blocks_are_written_again() {
     assert!(store.recovery().notes.is_empty());
     drop(store);
     assert!(!engine_in(&folder).holds_earlier_layout().unwrap());
+}
+
+/// Each write is interrupted anywhere and then made again, as an open after a crash does. What an interruption leaves in
+/// a block must not come back later, for example when the block behind it is removed.
+#[test]
+fn records_after_interrupted_writes_equal_a_sorted_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine_in(&folder);
+    let rng = SeededRng::new(5);
+    let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    for seq in 1..=300 {
+        // Ranges of keys, so that whole blocks appear and disappear.
+        let (from, count, removes) = (rng.next_u64() % 400, rng.next_u64() % 60, rng.next_u64() % 2 == 0);
+        let length = (rng.next_u64() % 400) as usize;
+        let put = |number: u64| {
+            let key = [&[7u8], number.to_be_bytes().as_slice()].concat();
+            (key, (!removes).then(|| vec![number as u8 ^ seq as u8; length]))
+        };
+        let changes: Vec<Put> = (from..from + count).map(put).collect();
+        for (key, value) in &changes {
+            match value {
+                Some(value) => drop(expected.insert(key.clone(), value.clone())),
+                None => drop(expected.remove(key)),
+            }
+        }
+        let mark = Mark { seq, checksum: 1 };
+        apply_writes(&engine, &changes, mark, (rng.next_u64() % 12) as usize);
+        engine.apply(changes.into(), mark).unwrap();
+        assert!(scanned(&engine, &[7]).into_iter().eq(expected.clone()), "after {seq} writes");
+        for (key, value) in &expected {
+            assert_eq!(engine.get(key).unwrap().as_ref(), Some(value));
+        }
+    }
 }
 
 /// Blocks are split, merged and removed by a writer while readers look for records that never change.
@@ -262,7 +316,7 @@ fn readers_find_every_record_while_blocks_change() {
             let put = |number| (key(number), (round % 3 != 2).then(|| value(number)));
             let mark = Mark { seq: 2 + u64::from(round), checksum: 1 };
             let changes: Vec<Put> = others.map(put).collect();
-            engine.apply_batches(&changes, mark, 4000, usize::MAX).unwrap();
+            engine.apply(changes.into(), mark).unwrap();
         }
         done.store(true, Ordering::SeqCst);
         reader.join().unwrap();

@@ -39,6 +39,17 @@ impl Block {
         BlockReader { rest: &self.0, key: Vec::new(), value: &[], length: 0 }
     }
 
+    /// Whether it has a record from a key on.
+    pub(super) fn reaches(&self, key: &[u8]) -> Result<bool, EngineError> {
+        let mut records = self.records();
+        while records.advance()? {
+            if records.key() >= key {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         let mut records = self.records();
@@ -147,8 +158,12 @@ fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
 }
 
 /// The blocks that replace a block after changes, each with its first key. `changes` are sorted, each key occurs
-/// once, and all belong into the block.
-pub(super) fn merge(old: Option<&Block>, changes: &[Put]) -> Result<Vec<EncodedBlock>, EngineError> {
+/// once, and all belong into the block. Records of the block from `upper` on are dropped.
+pub(super) fn merge(
+    old: Option<&Block>,
+    changes: &[Put],
+    upper: Option<&[u8]>,
+) -> Result<Vec<EncodedBlock>, EngineError> {
     let own_length = |(key, value): &Put| key.len() + value.as_ref().map_or(0, Vec::len);
     let length = old.map_or(0, Block::len) + changes.iter().map(own_length).sum::<usize>();
     let mut split = Splitter::new(length);
@@ -170,7 +185,7 @@ pub(super) fn merge(old: Option<&Block>, changes: &[Put]) -> Result<Vec<EncodedB
             None => split.skip(own_length(change)),
         }
     }
-    while is_record {
+    while is_record && upper.is_none_or(|upper| old.key() < upper) {
         split.push(old.key(), old.value(), old.length());
         is_record = old.advance()?;
     }
@@ -256,7 +271,7 @@ mod tests {
             let mut old: Option<Block> = None;
             for round in rounds {
                 let changes: Vec<Put> = round.into_iter().collect();
-                let merged = merge(old.as_ref(), &changes).unwrap();
+                let merged = merge(old.as_ref(), &changes, None).unwrap();
                 for (key, value) in changes {
                     match value {
                         Some(value) => drop(expected.insert(key, value)),

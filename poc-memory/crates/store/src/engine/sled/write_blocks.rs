@@ -1,0 +1,73 @@
+//! Writes changes of records as blocks, each of which is one write of sled.
+//!
+//! A reader may look for a record at any time, and a crash may end the writes after any of them. So a record that moves
+//! to another block is written there first and removed from its old block afterwards. Until then, or for ever after a
+//! crash, the old block ends with records that belong into the new one. They lie beyond its upper bound, where nobody
+//! looks for them.
+
+use super::block::{self, EncodedBlock};
+use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
+use crate::engine::{Mark, Put};
+use poc_graph::error::Result;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+type Write<'a> = &'a mut dyn FnMut(Put) -> Result<()>;
+
+impl SledEngine {
+    /// Writes changes. [`UNFINISHED_KEY`] says that they are incomplete, from the first write until the last.
+    pub(super) fn write_changes(&self, changes: &[Put], mark: Mark, write: Write<'_>) -> Result<()> {
+        let sorted: Vec<Put>;
+        let mut left = changes;
+        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
+            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
+            left = &sorted;
+        }
+        write((UNFINISHED_KEY.to_vec(), Some(encode_mark(mark))))?;
+        while let Some((first, _)) = left.first() {
+            let found = self.stored_block(first)?;
+            let (lower, upper) = match &found {
+                Some(found) => (found.lower.clone(), found.upper.clone()),
+                None => (Vec::new(), self.lower_bound_after(block_key(first))?),
+            };
+            let belongs = |key: &[u8]| upper.as_deref().is_none_or(|upper| key < upper);
+            let (own, later) = left.split_at(left.partition_point(|(key, _)| belongs(key)));
+            left = later;
+            let old = found.as_ref().map(|found| found.block.as_ref());
+            let merged = self.noted(block::merge(old, own, upper.as_deref()))?;
+            self.replace_block(&lower, merged, write)?;
+        }
+        write((MARK_KEY.to_vec(), Some(encode_mark(mark))))?;
+        write((UNFINISHED_KEY.to_vec(), None))
+    }
+
+    /// Writes the blocks that take the place of the one with this smallest key.
+    fn replace_block(&self, lower: &[u8], blocks: Vec<EncodedBlock>, write: Write<'_>) -> Result<()> {
+        if blocks.is_empty() {
+            return self.remove_block(lower, write);
+        }
+        // The first one takes the place of the old block, and is written last.
+        for (at, (first, block)) in blocks.into_iter().enumerate().rev() {
+            write((block_key(if at == 0 { lower } else { &first }), Some(block)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes an empty block. Its keys belong to the block before from then on, so that one may not end with records
+    /// that an interrupted write has left.
+    fn remove_block(&self, lower: &[u8], write: Write<'_>) -> Result<()> {
+        let key = block_key(lower);
+        // The first block has the empty key.
+        let before = match lower.is_empty() {
+            true => None,
+            false => self.last_block(Bound::Excluded(key.as_slice()))?,
+        };
+        if let Some((before, block)) = before
+            && self.noted(block.reaches(lower))?
+        {
+            let kept = self.noted(block::merge(Some(&block), &[], Some(lower)))?;
+            self.replace_block(&before, kept, write)?;
+        }
+        write((key, None))
+    }
+}
