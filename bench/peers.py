@@ -27,7 +27,7 @@ STRONG = 0.3
 # The parameter `k` of the stage `spectral`.
 NEAREST = 20
 # networkx needs kilobytes per edge, and minutes for larger graphs.
-MOST_FOR_NETWORKX = 150_000
+MAX_FOR_NETWORKX = 150_000
 
 
 def measured(work, repeat):
@@ -164,7 +164,7 @@ def main():
         1,
     )
 
-    if nodes <= MOST_FOR_NETWORKX:
+    if nodes <= MAX_FOR_NETWORKX:
         graph = networkx.Graph()
         graph.add_nodes_from(range(nodes))
         graph.add_weighted_edges_from(zip(a.tolist(), b.tolist(), strengths.tolist()))

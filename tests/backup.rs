@@ -270,7 +270,7 @@ fn damage_is_found_and_refused_and_the_place_stays_as_it_is() {
     );
     assert!(error["hint"].as_str().unwrap().contains(&format!("--to {}", first["seq"])), "{error}");
     assert!(!Path::new(into).join("store").exists());
-    // The older generation is sound.
+    // The older generation is intact.
     let answer = world.json(&["restore", "backups", "--into", into, "--to", &first["seq"].to_string()]);
     assert_eq!((&answer["notes"], &answer["generation"]), (&json!(1), &first["generation"]));
     assert_eq!(answer["skipped"].as_array().unwrap().len(), 1);
@@ -355,8 +355,8 @@ fn wrong_requests_say_what_would_be_right() {
     2 error: `folder`: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: name a folder elsewhere, best on another disk
     2 error: `keep`: 0 is out of range | hint: give a number from 1 to 10000
     1 error: `folder`: there is no folder `HOME/nowhere` | hint: name the folder that `poc-memory backup` was given
-    1 error: there is a store already: `HOME/store` | hint: `poc-memory restore FOLDER --into PLACE` restores elsewhere; or stop the daemon and move the store away
-    1 error: there is a store already: `HOME/store` | hint: `poc-memory restore FOLDER --into PLACE` restores elsewhere; or stop the daemon and move the store away
+    1 error: `HOME/store` already contains a store | hint: `poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
+    1 error: `HOME/store` already contains a store | hint: `poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
     1 error: `to`: no backup has transaction 99 | hint: the newest state is transaction 1 of TIME: `poc-memory restore FOLDER` restores it
     1 error: `to`: no backup has a transaction of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is transaction 1 of TIME: `poc-memory restore FOLDER` restores it
     2 error: invalid value `0` for `--to <SEQ|TIME>`: there is no transaction 0; they are counted from 1 | hint: see `poc-memory restore --help`

@@ -65,7 +65,7 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     let Some(mut world) = small(52) else { return };
     world.shell(&format!("mkdir -p . && printf '{}' > config.toml", ON.replace('\n', "\\n")));
     world.start_daemon();
-    // Each has room for the reserve, as much besides, and the records that wait.
+    // Each has space for the reserve, as much besides, and the records that wait.
     world.shell("head -c 14000000 /dev/zero > ballast; head -c 10000000 /dev/zero > spare");
     let mut acknowledged = BTreeSet::new();
     fill(&world, "first", &mut acknowledged);
@@ -79,11 +79,11 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     assert!(status["problems"][0].as_str().unwrap().starts_with("read-only for now: "), "{status}");
     let report = world.json_with_status(&["doctor"], 1);
     let failed = report["findings"].as_array().unwrap().iter().find(|finding| finding["state"] == "failed");
-    assert!(failed.unwrap()["hint"].as_str().unwrap().contains("make room"), "{report}");
+    assert!(failed.unwrap()["hint"].as_str().unwrap().contains("free disk space"), "{report}");
     let address = status["rest"].as_str().unwrap().to_owned();
     assert_eq!(health(&address, ""), (200, "read-only".into()));
     assert_eq!(health(&address, "?for=write"), (503, "read-only".into()));
-    // Room makes writes possible again without a restart and without a write that asks for it.
+    // Free space makes writes possible again without a restart and without a write that asks for it.
     let pid = world.daemon_pid();
     world.shell("rm ballast");
     world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());

@@ -13,8 +13,8 @@ const FOLLOWED: usize = 10;
 /// Questions in each of the two wordings.
 const QUESTIONS: usize = 60;
 
-/// The least share that is answered in percent: in the words of what was said, and in other words, of which the gate of
-/// `query` is often not sure enough.
+/// The minimum share that is answered in percent: in the words of what was said, and in other words, of which the gate
+/// of `query` is often not sure enough.
 const ANSWERED: [usize; 2] = [90, 45];
 
 const PROJECTS: [&str; 5] = ["journal", "shop", "gateway", "atlas", "ledger"];
@@ -248,7 +248,7 @@ fn what_was_said_is_added_where_it_is_needed_and_nothing_elsewhere() {
         &["search", "-p", &format!("match:\"{}\"", last.text.trim_end_matches('.'))],
         |found| found.to_string().contains(&last.text),
     );
-    for (wording, least) in ANSWERED.into_iter().enumerate() {
+    for (wording, min) in ANSWERED.into_iter().enumerate() {
         let (mut answered, mut missed) = (0, Vec::new());
         for number in 0..QUESTIONS {
             let fact = &facts[chance.below(facts.len())];
@@ -259,7 +259,7 @@ fn what_was_said_is_added_where_it_is_needed_and_nothing_elsewhere() {
             }
         }
         println!("wording {wording}: {answered} of {QUESTIONS} answered");
-        assert!(answered * 100 >= least * QUESTIONS, "{answered} of {QUESTIONS}, missed: {missed:#?}");
+        assert!(answered * 100 >= min * QUESTIONS, "{answered} of {QUESTIONS}, missed: {missed:#?}");
     }
     let needless: Vec<&str> = NEEDS_NOTHING
         .into_iter()

@@ -111,7 +111,7 @@ fn main() {
             let note = format!("{:.0} a second, vectors {farthest:.1e} apart at most", count as f64 / ours);
             report.add(
                 Measurement::time("sentences to vectors", count, ours)
-                    .beside(peer, theirs)
+                    .with_peer(peer, theirs)
                     .at_most(1.0 / MIN_THROUGHPUT_RATIO)
                     .note(note),
             );
@@ -123,7 +123,7 @@ fn main() {
 /// Sentences of 3 to 40 words, about 33 tokens on average.
 fn sentences(count: usize) -> Vec<String> {
     let rng = SeededRng::new(SEED);
-    let below = |most: usize| (rng.next_u64() % most as u64) as usize;
+    let below = |max: usize| (rng.next_u64() % max as u64) as usize;
     (0..count)
         .map(|_| (0..3 + below(38)).map(|_| WORDS[below(WORDS.len())]).collect::<Vec<_>>().join(" "))
         .collect()

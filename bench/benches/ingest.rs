@@ -139,8 +139,8 @@ fn imports(report: &mut Report, sizes: &[usize]) {
             costs.push(((count as f64).ln(), cpu.ln()));
         }
         if let Some(exponent) = slope(&costs) {
-            let most = *sizes.iter().max().unwrap();
-            let line = Measurement::amount(format!("{kind}: n to the power of"), most, exponent, "");
+            let max = *sizes.iter().max().unwrap();
+            let line = Measurement::amount(format!("{kind}: n to the power of"), max, exponent, "");
             report.add(line.within(1.1));
         }
     }
@@ -191,7 +191,7 @@ fn inserts(report: &mut Report, sizes: &[usize]) {
         report.add(Measurement::time("insert without keywords", count, none).within(4e-3));
         for (work, seconds) in [("one", one), ("two", two), ("four", four)] {
             let line = Measurement::time(format!("insert, {work} rare keywords"), count, seconds);
-            report.add(line.beside("without keywords", Some(none)).at_most(1.3));
+            report.add(line.with_peer("without keywords", Some(none)).at_most(1.3));
         }
         let [thousand, everywhere, megabyte] = interleaved_medians(
             4.0,
@@ -235,7 +235,7 @@ fn durable(report: &mut Report, count: usize) {
     };
     let [one, appended] = interleaved_medians(6.0, [&mut || insert(&writer), &mut append]);
     let line = Measurement::time("insert, one client", count, one);
-    report.add(line.beside("append + fdatasync", Some(appended)).at_most(2.0));
+    report.add(line.with_peer("append + fdatasync", Some(appended)).at_most(2.0));
     for (clients, inserts) in [(32u64, 40), (100, 20)] {
         let (seconds, times) = timed(|| {
             std::thread::scope(|scope| {
@@ -252,7 +252,7 @@ fn durable(report: &mut Report, count: usize) {
         });
         let each = seconds / times.len() as f64;
         let line = Measurement::time(format!("insert, {clients} clients, seconds per note"), count, each);
-        report.add(line.beside("one client", Some(one)).faster(5.0));
+        report.add(line.with_peer("one client", Some(one)).faster(5.0));
         let line = Measurement::time(format!("insert, {clients} clients, p50"), count, median(times));
         report.add(if clients == 100 { line.within(60e-3) } else { line });
     }
@@ -267,7 +267,7 @@ fn import_set(report: &mut Report, set: &Path) {
     let count = done.inserted as usize;
 
     let parts = parts(&memory);
-    let (slowest, most) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    let (slowest, max) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     for (part, seconds) in parts {
         report.add(Measurement::time(part, count, seconds));
     }
@@ -278,7 +278,8 @@ fn import_set(report: &mut Report, set: &Path) {
         memory.embedder.name()
     );
     // An import may take twice as long as its slowest part.
-    report.add(Measurement::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate));
+    report
+        .add(Measurement::time("import", count, ours).with_peer(slowest, Some(max)).at_most(2.0).note(rate));
 }
 
 /// The seconds of each part alone.

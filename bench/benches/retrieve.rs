@@ -111,14 +111,14 @@ fn retrieving(memory: &Memory, notes: &[NoteText], questions: &[String], report:
     }
     let line = Measurement::time("retrieve", notes.len(), ours);
     let alone = embedding + nearest + matched + mentioned;
-    report.add(line.clone().beside("its parts, each by itself", Some(alone)));
-    report.add(line.clone().beside("its parts, one after another", Some(parts)).at_most(1.3));
+    report.add(line.clone().with_peer("its parts, each by itself", Some(alone)));
+    report.add(line.clone().with_peer("its parts, one after another", Some(parts)).at_most(1.3));
     let theirs = sqlite_vec::ask(memory, notes, questions, &vectors);
     if let Some(SqliteVecResult { holding, nearest, .. }) = &theirs {
         agree(memory, questions, &vectors, holding, nearest);
     }
     let theirs = theirs.map(|answer| answer.seconds);
-    report.add(line.beside("FTS5 + sqlite-vec", theirs).faster(3.0).note("SQLite is given the vectors"));
+    report.add(line.with_peer("FTS5 + sqlite-vec", theirs).faster(3.0).note("SQLite is given the vectors"));
 }
 
 /// Checks that the same number of notes contain a word of each question, and that the nearest notes have the same

@@ -112,7 +112,7 @@ fn appends(report: &mut Report, server: &TestServer, stores: usize, clients: usi
     let note =
         format!("p99 {p99:.1} ms, {conflicts} conflicts, peer in groups of {group}, {bytes} bytes each");
     let line = Measurement::amount(work, writes as usize, writes as f64 / seconds, "writes/s");
-    report.add(line.beside("INSERT", Some(peer)).note(note));
+    report.add(line.with_peer("INSERT", Some(peer)).note(note));
 }
 
 /// Rows a second that bare inserts of groups of rows commit.
@@ -161,7 +161,7 @@ fn visibility(report: &mut Report, server: &TestServer) {
     let p99 = percentile(seen.clone(), 0.99) * 1e3;
     let line =
         Measurement::amount("from a commit to visible in another", ROUNDS as usize, median(seen) * 1e3, "ms");
-    report.add(line.beside("NOTIFY", Some(median(notified) * 1e3)).note(format!("p99 {p99:.1} ms")));
+    report.add(line.with_peer("NOTIFY", Some(median(notified) * 1e3)).note(format!("p99 {p99:.1} ms")));
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
             let own = client * FOLLOWED / CLIENTS..(client + 1) * FOLLOWED / CLIENTS;

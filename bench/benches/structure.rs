@@ -76,8 +76,8 @@ fn spreading(view: &View, seeds: &[Ix], answers: &PeerResults, report: &mut Repo
     let [seconds] = interleaved_medians(1.0, [&mut || drop(black_box(run()))]);
     let line = Measurement::time("spread from 5 seeds", view.live_count(), seconds);
     let reached = format!("{} nodes reached", ours.len());
-    report.add(line.clone().beside("scipy", theirs(answers, "spread/scipy")).faster(1.0).note(reached));
-    report.add(line.beside("networkx", theirs(answers, "spread/networkx")).faster(20.0));
+    report.add(line.clone().with_peer("scipy", theirs(answers, "spread/scipy")).faster(1.0).note(reached));
+    report.add(line.with_peer("networkx", theirs(answers, "spread/networkx")).faster(20.0));
 }
 
 /// The stage `spread` of a pipeline that starts with as many hits as a search has, and shows the best twenty.
@@ -116,7 +116,7 @@ fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &PeerResults,
     let [seconds] = interleaved_medians(1.0, [&mut || drop(black_box(run()))]);
     let line = Measurement::time("spectral,k=20 from 5 seeds", view.live_count(), seconds);
     let peer = theirs(answers, "spectral/numpy");
-    report.add(line.beside("numpy, brute force", peer).note("over the same embedding"));
+    report.add(line.with_peer("numpy, brute force", peer).note("over the same embedding"));
 }
 
 /// Compares communities with those of igraph's Leiden algorithm, which also computes the modularity of ours: at least
@@ -135,7 +135,7 @@ fn grouped(
         format!("modularity {ours:.3} in {}, there {theirs:.3} in {}", found.count(), values[1])
     });
     let line =
-        Measurement::time(work, nodes, seconds).beside("igraph, Leiden", peer.map(|peer| peer.seconds));
+        Measurement::time(work, nodes, seconds).with_peer("igraph, Leiden", peer.map(|peer| peer.seconds));
     report.add(line.at_most(2.0).note(note));
 }
 
@@ -171,10 +171,10 @@ fn embedded(
         }
         let apart = pairs.iter().map(|&(a, b)| found.distance(a, b).unwrap());
         let off = apart.zip(distances).map(|(ours, theirs)| (ours - theirs).abs() / theirs.max(1e-9));
-        let most = off.fold(0.0, f64::max);
-        assert!(most < 1e-2, "distances differ by up to {most}");
-        note += &format!("; distances differ by at most {most:.0e}");
+        let max = off.fold(0.0, f64::max);
+        assert!(max < 1e-2, "distances differ by up to {max}");
+        note += &format!("; distances differ by at most {max:.0e}");
     }
     let line = Measurement::time(format!("spectral embedding, {DIMENSIONS} dimensions"), nodes, seconds);
-    report.add(line.beside("scipy eigsh", answer.map(|answer| answer.seconds)).faster(1.0).note(note));
+    report.add(line.with_peer("scipy eigsh", answer.map(|answer| answer.seconds)).faster(1.0).note(note));
 }

@@ -115,8 +115,8 @@ impl<'a> Growth<'a> {
     fn connect(&mut self, node: u32, other: u32) {
         let topic = self.topics[node as usize];
         let same_topic = self.topics[other as usize] == topic;
-        let least = if same_topic { 300 } else { 100 };
-        let strength = (least + self.random.below(1000 - least)) as f32 / 1000.0;
+        let min = if same_topic { 300 } else { 100 };
+        let strength = (min + self.random.below(1000 - min)) as f32 / 1000.0;
         self.edges.push((node, other, strength));
         self.neighbors[node as usize].push(other);
         self.neighbors[other as usize].push(node);

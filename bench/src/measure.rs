@@ -31,7 +31,7 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
 }
 
 /// Median seconds of several kinds of work. They run interleaved, so that a slow machine slows all of them. In each
-/// round each runs twice and only the second run counts, because the first finds the CPU caches as another left them.
+/// round each runs twice and only the second run counts, because the first one warms the CPU caches.
 /// Runs for `seconds`, but at least 5 and at most 1,000 rounds.
 pub fn interleaved_medians<const N: usize>(seconds: f64, mut works: [&mut dyn FnMut(); N]) -> [f64; N] {
     let mut times: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
@@ -77,9 +77,9 @@ pub struct Measurement {
     /// The peer's time or figure.
     pub theirs: Option<f64>,
     /// The requirement, such as `≤ 1.5 ×` or `≥ 10 × faster`; empty without one.
-    pub bar: String,
+    pub requirement: String,
     /// Whether the requirement is met.
-    pub holds: Option<bool>,
+    pub is_met: Option<bool>,
     /// A remark.
     pub note: String,
 }
@@ -92,31 +92,44 @@ impl Measurement {
 
     /// A figure in a unit of its own.
     pub fn amount(work: impl Into<String>, nodes: usize, ours: f64, unit: &'static str) -> Measurement {
-        let (work, peer, bar, note) = (work.into(), "", String::new(), String::new());
-        Measurement { work, nodes, ours, unit, growth: None, peer, theirs: None, bar, holds: None, note }
+        let (work, peer, requirement, note) = (work.into(), "", String::new(), String::new());
+        Measurement {
+            work,
+            nodes,
+            ours,
+            unit,
+            growth: None,
+            peer,
+            theirs: None,
+            requirement,
+            is_met: None,
+            note,
+        }
     }
 
     /// Adds a peer and its time or figure, which is `None` when the peer is not installed.
-    pub fn beside(self, peer: &'static str, theirs: Option<f64>) -> Measurement {
+    pub fn with_peer(self, peer: &'static str, theirs: Option<f64>) -> Measurement {
         Measurement { peer, theirs, ..self }
     }
 
     /// Requires at most `times` the peer's time.
     pub fn at_most(self, times: f64) -> Measurement {
-        let holds = self.theirs.map(|theirs| self.ours <= times * theirs);
-        Measurement { bar: format!("≤ {} ×", (times * 100.0).round() / 100.0), holds, ..self }
+        let is_met = self.theirs.map(|theirs| self.ours <= times * theirs);
+        Measurement { requirement: format!("≤ {} ×", (times * 100.0).round() / 100.0), is_met, ..self }
     }
 
     /// Requires that the peer takes at least `times` our time.
     pub fn faster(self, times: f64) -> Measurement {
-        let holds = self.theirs.map(|theirs| theirs >= times * self.ours);
-        Measurement { bar: format!("≥ {times} × faster"), holds, ..self }
+        let is_met = self.theirs.map(|theirs| theirs >= times * self.ours);
+        Measurement { requirement: format!("≥ {times} × faster"), is_met, ..self }
     }
 
-    /// Requires at most `most`, regardless of the peer.
-    pub fn within(self, most: f64) -> Measurement {
+    /// Requires at most `max`, regardless of the peer.
+    pub fn within(self, max: f64) -> Measurement {
         Measurement {
-            bar: format!("≤ {}", figure(most, self.unit)), holds: Some(self.ours <= most), ..self
+            requirement: format!("≤ {}", figure(max, self.unit)),
+            is_met: Some(self.ours <= max),
+            ..self
         }
     }
 
@@ -136,7 +149,7 @@ impl Report {
     /// An empty report. Prints its heading.
     pub fn new(name: &'static str) -> Report {
         println!(
-            "{name:<40} {:>9} {:>12} {:>10} {:>7}  {:<18} {:>12} {:>8}  bar",
+            "{name:<40} {:>9} {:>12} {:>10} {:>7}  {:<18} {:>12} {:>8}  requirement",
             "nodes", "ours", "per node", "growth", "peer", "theirs", "ratio"
         );
         Report { name, lines: Vec::new() }
@@ -164,7 +177,7 @@ impl Report {
 
 impl Measurement {
     fn row(&self) -> String {
-        let Measurement { work, nodes, ours, unit, growth, peer, theirs, bar, holds, note } = self;
+        let Measurement { work, nodes, ours, unit, growth, peer, theirs, requirement, is_met, note } = self;
         let per_node = if *unit == "s" { figure(ours / *nodes as f64, unit) } else { String::new() };
         let growth = growth.map_or(String::new(), |growth| format!("× {growth:.2}"));
         let ratio = theirs.map_or(String::new(), |theirs| match *ours <= theirs {
@@ -172,9 +185,9 @@ impl Measurement {
             false => format!("{:.2}", ours / theirs),
         });
         let theirs = theirs.map_or("–".to_owned(), |theirs| figure(theirs, unit));
-        let verdict = match holds {
-            Some(true) => format!("{bar} ✓ "),
-            Some(false) => format!("{bar} ✗ "),
+        let verdict = match is_met {
+            Some(true) => format!("{requirement} ✓ "),
+            Some(false) => format!("{requirement} ✗ "),
             None => String::new(),
         };
         let ours = figure(*ours, unit);
@@ -216,14 +229,14 @@ mod tests {
 
     #[test]
     fn a_requirement_is_checked_against_the_peer() {
-        let line = Measurement::time("work", 1000, 3e-3).beside("peer", Some(2e-3));
-        assert_eq!(line.clone().at_most(1.5).holds, Some(true));
-        assert_eq!(line.clone().at_most(1.4).holds, Some(false));
-        assert_eq!(line.clone().faster(1.0).holds, Some(false));
-        assert_eq!(line.clone().beside("peer", Some(30e-3)).faster(10.0).holds, Some(true));
-        assert_eq!(line.clone().within(2e-3).holds, Some(false));
+        let line = Measurement::time("work", 1000, 3e-3).with_peer("peer", Some(2e-3));
+        assert_eq!(line.clone().at_most(1.5).is_met, Some(true));
+        assert_eq!(line.clone().at_most(1.4).is_met, Some(false));
+        assert_eq!(line.clone().faster(1.0).is_met, Some(false));
+        assert_eq!(line.clone().with_peer("peer", Some(30e-3)).faster(10.0).is_met, Some(true));
+        assert_eq!(line.clone().within(2e-3).is_met, Some(false));
         // Without a peer nothing is decided.
-        assert_eq!(line.beside("peer", None).faster(1.0).holds, None);
+        assert_eq!(line.with_peer("peer", None).faster(1.0).is_met, None);
     }
 
     /// Growth compares times per node, and other figures as they are, for each work and peer.

@@ -43,7 +43,7 @@ fn compact(shared: &Shared, last: u64) -> Result<u64> {
         return Ok(last);
     }
     let check_cancelled = || match shared.is_stopping() {
-        true => Err(Error::new(Code::Unavailable, "the daemon stops")),
+        true => Err(Error::new(Code::Unavailable, "the daemon is stopping")),
         false => Ok(()),
     };
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_secs(5);
 /// How often a program is asked whether it has ended.
 const CHILD_POLL: Duration = Duration::from_millis(20);
 
-/// Most problems in one message.
+/// Maximum number of problems in one message.
 const MAX_PROBLEMS: usize = 50;
 
 /// A message to a person.

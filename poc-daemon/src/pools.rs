@@ -11,10 +11,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-/// Least slots for requests, whatever the limits of connections are.
+/// Minimum slots for requests, regardless of the connection limits.
 const MIN_REQUESTS: usize = 16;
 
-/// Most slots for requests. More threads would only compete for the same cores.
+/// Maximum slots for requests. More threads would only compete for the same cores.
 const MAX_REQUESTS: usize = 1024;
 
 /// Slots for the daemon's own tasks. Each task waits for its work before it starts more, so one slot

@@ -63,7 +63,7 @@ pub(crate) fn find(shared: &Shared) -> Problems {
     found
 }
 
-/// How many notes agents have still to read, by agent, without those that have none.
+/// The backlog of each agent in notes; agents without one are omitted.
 pub(crate) fn backlog(shared: &Shared) -> Result<BTreeMap<String, usize>> {
     let mut backlog = BTreeMap::new();
     for (name, entry) in &shared.catalog.load().agents {

@@ -2,7 +2,7 @@
 //!
 //! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an
 //! agent can be due, which costs nothing. When that time has come, it reads the ledger and calls the pure
-//! function [`plan`](poc_agent::slot_planner::plan). It records the slots that are skipped and
+//! function [`plan`](poc_agent::due_slots::plan). It records the slots that are skipped and
 //! starts the others.
 
 mod heartbeat;
@@ -15,10 +15,10 @@ mod tests;
 
 use crate::shared::Shared;
 use parking_lot::Mutex;
+use poc_agent::due_slots::Tick;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::Scheduler;
-use poc_agent::slot_planner::Tick;
 use poc_graph::error::Result;
 use runs::Runs;
 use std::sync::Arc;

@@ -50,7 +50,7 @@ fn at_low_priority(shared: &Shared) -> Result<usize> {
                 tracing::debug!("the priority cannot be lowered: {error}");
             }
             let check_cancelled = || match shared.is_stopping() {
-                true => Err(Error::new(Code::Unavailable, "the daemon stops")),
+                true => Err(Error::new(Code::Unavailable, "the daemon is stopping")),
                 false => Ok(()),
             };
             let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &check_cancelled };

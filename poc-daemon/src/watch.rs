@@ -184,7 +184,7 @@ fn reload_settings(shared: &Shared) -> Option<String> {
     Some(format!("`config.toml` has changed: restart the daemon for {} to take effect", named.join(", ")))
 }
 
-/// Most settings that a message names.
+/// Maximum number of settings that a message names.
 const MAX_NAMED: usize = 8;
 
 /// The keys of the settings that take effect only at the next start.

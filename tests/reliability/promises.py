@@ -110,7 +110,7 @@ PROMISES = [
         "R12",
         "No slot is missed or run twice",
         [
-            "slot_planner::tests::year::",
+            "due_slots::tests::year::",
             "tests::week::",
             "tests::races::",
             "schedule::a_daemon_keeps_its_schedule_when_the_clock_jumps",

@@ -17,8 +17,8 @@ const SEARCHES: [(&str, &str); 2] = [
 
 /// How long each search is repeated, and the minimum and maximum number of answers.
 const TIME: Duration = Duration::from_secs(20);
-const FEWEST: usize = 200;
-const MOST: usize = 2000;
+const MIN_ANSWERS: usize = 200;
+const MAX_ANSWERS: usize = 2000;
 
 /// The notes of one import.
 const IMPORTED: usize = 400;
@@ -47,10 +47,10 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     let note = format!("{} notes imported meanwhile, {:.0} a second", imported.0, imported.1);
     for (((name, _), alone), during) in SEARCHES.iter().zip(alone).zip(during) {
         let line = Measurement::time(format!("{name} during an import, p50"), nodes, median(during.clone()));
-        report.add(line.beside("p50 alone", Some(median(alone.clone()))).note(&note));
+        report.add(line.with_peer("p50 alone", Some(median(alone.clone()))).note(&note));
         let line =
             Measurement::time(format!("{name} during an import, p99"), nodes, percentile(during, 0.99));
-        report.add(line.beside("p99 alone", Some(percentile(alone, 0.99))));
+        report.add(line.with_peer("p99 alone", Some(percentile(alone, 0.99))));
     }
 }
 
@@ -58,8 +58,8 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
 fn answers(memory: &Memory) -> [Vec<f64>; 2] {
     let mut times: [Vec<f64>; 2] = std::array::from_fn(|_| Vec::new());
     let started = Instant::now();
-    for round in 0..MOST {
-        if round >= FEWEST && started.elapsed() > TIME {
+    for round in 0..MAX_ANSWERS {
+        if round >= MIN_ANSWERS && started.elapsed() > TIME {
             break;
         }
         for ((_, pipeline), times) in SEARCHES.iter().zip(&mut times) {

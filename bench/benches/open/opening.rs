@@ -53,7 +53,7 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
         for (at, (moment, _)) in MILESTONES.iter().enumerate() {
             let seconds = median(rounds.iter().map(|times: &Vec<f64>| times[at]).collect());
             let line = Measurement::time(format!("{kind}: {moment}"), nodes, seconds);
-            let line = line.beside("reading the files", Some(median(reads.clone())));
+            let line = line.with_peer("reading the files", Some(median(reads.clone())));
             // The requirement is for up to 100,000 notes.
             let line = if at < 2 && nodes <= 100_000 { line.within(1.0) } else { line };
             report.add(if at == 0 { line.note(&size) } else { line });

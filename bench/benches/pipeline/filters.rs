@@ -54,8 +54,8 @@ pub(super) fn each_alone(bench: &Bench<'_>, report: &mut Report) {
         let ([ours, hand, sqlite], kept) = bench.race(contenders, SECONDS);
         assert!(kept > 0, "`{}` keeps something", case.filter);
         let line = Measurement::time(case.filter, bench.view.live_count(), ours);
-        report.add(line.clone().beside("a loop by hand", Some(hand)).note(format!("{kept} nodes")));
-        report.add(line.beside("SQLite, indexed", Some(sqlite)));
+        report.add(line.clone().with_peer("a loop by hand", Some(hand)).note(format!("{kept} nodes")));
+        report.add(line.with_peer("SQLite, indexed", Some(sqlite)));
     }
 }
 

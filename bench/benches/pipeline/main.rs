@@ -99,8 +99,8 @@ impl<'a> Bench<'a> {
         let ([ours, hand, sqlite], found) = self.race(contenders, SECONDS);
         assert_eq!(found, 20.min(self.view.live_count()));
         let line = Measurement::time(work, self.view.live_count(), ours);
-        report.add(line.clone().beside("a loop by hand", Some(hand)).at_most(1.5));
-        report.add(line.beside("SQLite, indexed", Some(sqlite)).faster(10.0));
+        report.add(line.clone().with_peer("a loop by hand", Some(hand)).at_most(1.5));
+        report.add(line.with_peer("SQLite, indexed", Some(sqlite)).faster(10.0));
     }
 
     /// Checks that the three give the same nodes in the same order; returns their seconds and the number of nodes.

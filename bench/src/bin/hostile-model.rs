@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// How often a fact is stated.
 const REPEATED: usize = 500;
 
-/// The most actions of a reply that are read.
+/// Maximum number of actions of a reply that are read.
 const MAX_ACTIONS: usize = 1000;
 
 /// Words that make repeated facts different.

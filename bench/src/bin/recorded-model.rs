@@ -3,7 +3,7 @@
 //! `recorded-model facts FILE`: FILE has a fact a line, `{"text", "sources": [document, …]}`. The reply inserts every
 //! fact whose first source is in the prompt.
 //! `recorded-model links FILE`: FILE has a document a line, `{"doc", "entities": [name, …]}`. The reply links notes of
-//! the prompt that share an entity with at most 20 documents, at most `MOST_LINKS` for each note; the rarer the entity,
+//! the prompt that share an entity with at most 20 documents, at most `MAX_LINKS` for each note; the rarer the entity,
 //! the stronger.
 //!
 //! The prompt comes on standard input; its notes are recognised by their keys, which are the ids of the documents.
@@ -17,10 +17,10 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 /// Maximum links that a note starts.
-const MOST_LINKS: usize = 4;
+const MAX_LINKS: usize = 4;
 
 /// Maximum documents that have an entity.
-const MOST_DOCUMENTS: usize = 20;
+const MAX_DOCUMENTS: usize = 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -96,14 +96,14 @@ fn links(notes: &[PromptNote], rows: &[Value]) -> Vec<Value> {
             let Some(theirs) = entities.get(&other.key) else { continue };
             let shared = own.intersection(theirs).filter_map(|name| {
                 let count = *documents.get(name)?;
-                (count <= MOST_DOCUMENTS).then_some((count, name.as_str()))
+                (count <= MAX_DOCUMENTS).then_some((count, name.as_str()))
             });
             if let Some((count, name)) = shared.min() {
                 found.push((1.0 / (1.0 + count as f64).log2(), other.handle.as_str(), name));
             }
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        for (strength, other, name) in found.into_iter().take(MOST_LINKS) {
+        for (strength, other, name) in found.into_iter().take(MAX_LINKS) {
             let pair = if note.handle.as_str() < other {
                 (note.handle.as_str(), other)
             } else {

@@ -15,7 +15,7 @@ const FAILED: u8 = 1;
 
 #[allow(clippy::print_stderr, reason = "standard error is the only place for the error of a start")]
 fn main() -> ExitCode {
-    let program = beside_this().unwrap_or_else(|| PROGRAM.into());
+    let program = sibling_program().unwrap_or_else(|| PROGRAM.into());
     // Returns only if the program cannot be started.
     let error =
         Command::new(&program).arg0(OsStr::new("poc-daemon")).args(std::env::args_os().skip(1)).exec();
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 /// `poc-memory` in the folder of this program, also if this program was started through a link.
-fn beside_this() -> Option<PathBuf> {
+fn sibling_program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     Some(own.with_file_name(PROGRAM)).filter(|path| path.is_file())
 }

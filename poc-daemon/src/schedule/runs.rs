@@ -2,11 +2,11 @@
 
 use crate::shared::Shared;
 use poc_agent::batches::SlotBatches;
+use poc_agent::due_slots::Tick;
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
 use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::{self, Slot};
-use poc_agent::slot_planner::Tick;
 use poc_graph::error::Error;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -169,7 +169,7 @@ async fn until_closed(idle: Option<&IdleConnection>) {
 /// The error for a client whose connection another one needs.
 fn displaced() -> Error {
     Error::unavailable("all connections were in use, and this one was idle")
-        .hint("connect again; `max-connections` under `[daemon]` in config.toml is their number")
+        .hint("connect again, or raise `max-connections` under `[daemon]` in config.toml")
 }
 
 /// Runs one request and sends its answer.

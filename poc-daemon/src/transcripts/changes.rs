@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A transcript that never is quiet is captured this many times the quiet time after its first change.
+/// A transcript that keeps changing is captured after at most this many quiet periods since its first change.
 const LATEST: u32 = 10;
 
 /// The first and the last change of a transcript since it was captured.

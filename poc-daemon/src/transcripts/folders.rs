@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// The extension of transcripts.
 const EXTENSION: &str = "jsonl";
 
-/// The most folders inside a folder of transcripts: year, month and day, or project, session and `subagents`.
+/// Maximum number of folders inside a folder of transcripts: year, month and day, or project, session and `subagents`.
 const MAX_DEPTH: usize = 6;
 
 /// Watches the folders through the operating system, and finds what it missed by their files.

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Most paths of events that are kept until the next sync. Beyond that, the folder of the vault is kept instead.
+/// Maximum number of paths of events that are kept until the next sync. Beyond that, the folder of the vault is kept
+/// instead.
 const MAX_EVENTS: usize = 1000;
 
 /// Watches folders, and collects the paths that have changed.

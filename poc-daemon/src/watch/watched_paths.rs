@@ -16,10 +16,10 @@ pub(crate) struct WatchedPaths {
     exact: Vec<PathBuf>,
 }
 
-/// Most symbolic links on the way to a file.
+/// Maximum number of symbolic links on the way to a file.
 const MAX_LINKS: usize = 16;
 
-/// Most files behind symbolic links that are watched.
+/// Maximum number of files behind symbolic links that are watched.
 const MAX_TARGETS: usize = 1000;
 
 impl WatchedPaths {

@@ -69,7 +69,9 @@ impl LocalCommand for Completions {
 
     fn run(self, _: &Session) -> Result<CompletionsOutput> {
         let shell = self.shell.name();
-        let failed = |error: &dyn std::fmt::Display| Error::internal(format!("there is no script: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::internal(format!("the completion script cannot be generated: {error}"))
+        };
         let shells = Shells::builtins();
         let writer = shells.completer(shell).ok_or_else(|| failed(&shell))?;
         let mut script = Vec::new();

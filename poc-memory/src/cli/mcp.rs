@@ -37,7 +37,7 @@ impl LocalCommand for McpServe {
 
     fn run(self, session: &Session) -> Result<McpServeOutput> {
         let caller =
-            Bridge { session: session.clone(), config: session.config()?, calling: Mutex::default() };
+            CommandCaller { session: session.clone(), config: session.config()?, calling: Mutex::default() };
         let failed = |error: &dyn std::fmt::Display| {
             Error::unavailable(format!("the assistant cannot be served: {error}"))
         };
@@ -65,21 +65,21 @@ impl LocalCommand for McpServe {
 
 /// Calls the daemon if one runs, otherwise opens the memory for one call: an assistant may keep this process
 /// for days and must not lock others out.
-struct Bridge {
+struct CommandCaller {
     session: Session,
     config: Config,
     // Calls that come together must not keep each other from the store.
     calling: Mutex<()>,
 }
 
-impl Bridge {
+impl CommandCaller {
     /// Whether it was started for one tenant.
     fn is_bound(&self) -> bool {
         !self.session.globals.tenant.is_empty()
     }
 }
 
-impl Caller for Bridge {
+impl Caller for CommandCaller {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         let _one_at_a_time = self.calling.lock();
         let connection = Connection::open(self.session.paths.clone(), self.config.clone())?;
@@ -169,9 +169,11 @@ impl Client {
                 format!("[mcp_servers.poc-memory]\nurl = {url:?}\nbearer_token_env_var = \"{TOKEN}\""),
             ),
             Client::ClaudeDesktop => {
-                return Err(Error::invalid("Claude Desktop reads no address with a token from its settings")
-                    .hint("leave `--http` out: it starts `poc-memory mcp`, which asks the daemon")
-                    .field("client"));
+                return Err(Error::invalid(
+                    "the settings of Claude Desktop do not support an HTTP server with a token",
+                )
+                .hint("leave `--http` out: it starts `poc-memory mcp`, which asks the daemon")
+                .field("client"));
             }
         };
         Ok(McpConfigOutput { place: place.into(), text })

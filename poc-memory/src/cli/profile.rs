@@ -143,7 +143,7 @@ impl LocalCommand for ProfileCreate {
     fn run(self, session: &Session) -> Result<ProfileOutput> {
         let paths = session.paths.of_profile(&self.name)?;
         if Store::exists(&paths.store()) {
-            return Err(Error::conflict(format!("there is a profile `{}`", paths.profile()))
+            return Err(Error::conflict(format!("the profile `{}` already exists", paths.profile()))
                 .hint(format!("use it: `poc-memory --profile {} …`", paths.profile())));
         }
         let config = Config::load(&paths.config_file())?;

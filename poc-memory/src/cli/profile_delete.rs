@@ -47,7 +47,7 @@ impl LocalCommand for ProfileDelete {
         let config = Config::load(&paths.config_file()).ok();
         if let Ok(Some((_, status))) = super::daemon_client::ask(&paths, config.as_ref()) {
             return Err(Error::conflict(format!(
-                "the daemon of `{}` runs (process {})",
+                "the daemon of `{}` is running (process {})",
                 self.name, status.pid
             ))
             .hint(format!("stop it first: `poc-memory --profile {} daemon stop`", quoted(&self.name))));
@@ -69,7 +69,7 @@ impl LocalCommand for ProfileDelete {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let message = format!("the folder `{}` cannot be deleted: {error}", folder.display());
-                    return Err(Error::unavailable(message).hint("delete the rest yourself"));
+                    return Err(Error::unavailable(message).hint("delete the remaining folders manually"));
                 }
             }
         }
@@ -86,7 +86,9 @@ impl LocalCommand for ProfileDelete {
 fn confirm(name: &str) -> Result<()> {
     let refused = || Error::invalid(format!("`{name}` was not deleted"));
     if !std::io::stdin().is_terminal() {
-        return Err(refused().hint("nobody can be asked here: repeat the command with `--yes`").field("yes"));
+        return Err(refused()
+            .hint("standard input is not a terminal: repeat the command with `--yes`")
+            .field("yes"));
     }
     let mut stderr = std::io::stderr();
     // A terminal that cannot be written to cannot be asked either; then nothing is read.
@@ -95,6 +97,6 @@ fn confirm(name: &str) -> Result<()> {
     let mut typed = String::new();
     match std::io::stdin().read_line(&mut typed) {
         Ok(_) if typed.trim() == name => Ok(()),
-        _ => Err(refused().hint("the name that was typed is another one")),
+        _ => Err(refused().hint("the typed name does not match")),
     }
 }

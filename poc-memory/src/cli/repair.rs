@@ -12,24 +12,24 @@ use serde::Serialize;
 /// Repair a damaged store
 ///
 /// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what each
-/// choice keeps and loses, and changes nothing. With a choice and `--yes`, the store is made whole from it. What is
-/// replaced is moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings it back, and
+/// choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from that source.
+/// Replaced files are moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and
 /// `doctor quarantine` shows what is there and restores single parts. No daemon may run.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
-    /// What the store is made from: see the list that is shown without it
+    /// Source of the repair; `poc-memory repair` without options lists the sources
     #[arg(long, value_enum, conflicts_with = "undo")]
     from: Option<Source>,
     /// Bring back what the last repair replaced
     #[arg(long)]
     undo: bool,
-    /// Change the store
+    /// Carry out the repair
     #[arg(long, short)]
     yes: bool,
 }
 
-/// What a store can be made from.
+/// What a store can be repaired from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum Source {
@@ -93,7 +93,7 @@ pub(super) enum RepairOutput {
         damage: String,
         choices: Vec<RepairChoice>,
     },
-    /// The store was made whole.
+    /// The store was repaired.
     Repaired {
         choice: RepairChoice,
         /// The folder in `quarantine/` with what was replaced.
@@ -133,7 +133,7 @@ impl LocalCommand for RepairStore {
         choices.retain(|choice| choice.from == from);
         let source = Source::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
         let (Some(choice), Some(source)) = (choices.pop(), source) else {
-            return Err(Error::invalid(format!("the store cannot be made whole from `{}`", from.name()))
+            return Err(Error::invalid(format!("the store cannot be repaired from `{}`", from.name()))
                 .hint("`poc-memory repair` shows what can be chosen")
                 .field("from"));
         };
@@ -167,8 +167,8 @@ impl LocalCommand for RepairStore {
 }
 
 fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
-    let most = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
-    let (notes, links) = (most(|option| option.notes), most(|option| option.links));
+    let max = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
+    let (notes, links) = (max(|option| option.notes), max(|option| option.links));
     let choice = |option: &RepairOption| {
         let (from, _) = Source::ALL.into_iter().find(|(_, source)| *source == option.source)?;
         Some(RepairChoice {

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 /// Restore a backup, or an earlier state of it, where there is no store
 ///
-/// The newest generation that has the state is checked, copied and opened once before it appears; a damaged one is not
-/// restored. Settings, agents, prompts and the prompts and replies of runs appear only where there are none. The backup is
-/// not changed and shares no file with what is restored.
+/// The newest generation that contains the state is checked, copied and opened once before it is put in place; a damaged
+/// generation is not restored. Settings, agents, prompts, and the prompts and replies of runs are restored only where
+/// there are none. The backup is not changed and shares no file with what is restored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Restore {
     /// The backup folder
@@ -80,7 +80,7 @@ impl LocalCommand for Restore {
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(Point::Seq(seq)) => RestorePoint::Seq(seq),
-            Some(Point::Time(moment)) => RestorePoint::At(moment.from(SystemClock.now())),
+            Some(Point::Time(moment)) => RestorePoint::At(moment.resolve(SystemClock.now())),
         };
         let bar = progress::Bar::new(&session.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);

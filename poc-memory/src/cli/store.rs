@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// kept. One database can hold many memories: `name` in `[store]` names this one.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreInit {
-    /// The database instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`
+    /// The database to use instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`
     #[arg(long, value_name = "ADDRESS")]
     log: Option<String>,
-    /// The name of the memory in it instead of `name` in `[store]`
+    /// The name of the memory to use instead of `name` in `[store]`
     #[arg(long)]
     name: Option<String>,
 }
@@ -72,7 +72,8 @@ impl LocalCommand for StoreInit {
 /// Copy a memory with its history to a database or back
 ///
 /// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does not change.
-/// Copying again continues where it ended. A folder is the home of a memory, as in `POC_MEMORY_HOME`.
+/// A repeated copy continues where the last one ended. A folder is the root folder of a memory, as in
+/// `POC_MEMORY_HOME`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreCopy {
     /// A folder, or `postgres://USER@HOST:PORT/DATABASE`
@@ -107,7 +108,7 @@ impl LocalCommand for StoreCopy {
                 let folder = store_folder(&from);
                 if !Store::exists(&folder) {
                     return Err(Error::not_found(format!("`{}` has no memory", folder.display()))
-                        .hint("give the home folder of a memory")
+                        .hint("give the root folder of a memory, as in `POC_MEMORY_HOME`")
                         .field("from"));
                 }
                 let bar = progress::Bar::new(&session.globals);

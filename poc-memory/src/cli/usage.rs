@@ -44,7 +44,7 @@ fn rendered(error: &clap::Error) -> String {
         (Some(IntErrorKind::PosOverflow), _) => "the number is too large".to_owned(),
         (Some(IntErrorKind::NegOverflow), _) => "the number is too small".to_owned(),
         (Some(_), _) => "give a whole number, for example `10`".to_owned(),
-        (None, Some((least, most))) => format!("give a number from {least} to {most}"),
+        (None, Some((min, max))) => format!("give a number from {min} to {max}"),
         (None, None) if source.is::<ParseFloatError>() => "give a number, for example `0.8`".to_owned(),
         (None, None) => return text,
     };

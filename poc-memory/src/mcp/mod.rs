@@ -1,6 +1,6 @@
 //! The Model Context Protocol: tools, prompts, and notes as resources.
 //!
-//! Models see six everyday tools by default. The other tools are derived from the op table. The official SDK
+//! Models see six tools by default. The other tools are derived from the op table. The official SDK
 //! implements the protocol in all its versions.
 
 mod arguments;

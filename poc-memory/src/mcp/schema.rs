@@ -25,7 +25,7 @@ pub(super) fn output(answer: Value) -> Map<String, Value> {
     }
 }
 
-/// Leaves out defaults, which the descriptions of an everyday tool say, and what says nothing: these schemas are part
+/// Leaves out defaults, which the descriptions of a default tool say, and what says nothing: these schemas are part
 /// of every conversation.
 pub(super) fn without_defaults(schema: Map<String, Value>) -> Map<String, Value> {
     let schema = each(schema.into(), &|object| {

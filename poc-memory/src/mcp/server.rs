@@ -129,8 +129,8 @@ impl ServerHandler for Server {
         let work = move |caller: &dyn Caller| {
             let called = cancellation::scope(&token, || tool.call(caller, &searches, arguments));
             match called {
-                Ok(answer) => results::answered(caller, answer),
-                Err(error) => results::failed(caller, &tool, &error),
+                Ok(answer) => results::success(caller, answer),
+                Err(error) => results::failure(caller, &tool, &error),
             }
         };
         let result = tokio::select! {

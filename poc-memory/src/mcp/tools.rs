@@ -1,4 +1,4 @@
-//! The tools that a server offers: the everyday tools, and ops under names derived from theirs.
+//! The tools that a server offers: the default tools, and ops under names derived from theirs.
 
 mod def;
 mod feedback;
@@ -11,7 +11,7 @@ mod search;
 use super::recent_searches::RecentSearches;
 use super::{Caller, arguments, schema};
 use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
-use def::EverydayDef;
+use def::DefaultToolDef;
 use poc_config::{TenantSchema, ToolSet};
 use poc_graph::error::Result;
 use rmcp::model::{Tool, ToolAnnotations};
@@ -20,13 +20,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What every model sees by default.
-const EVERYDAY: &[EverydayDef] = &[
-    EverydayDef::of::<search::MemorySearch>(),
-    EverydayDef::of::<get::MemoryGet>(),
-    EverydayDef::of::<remember::MemoryRemember>(),
-    EverydayDef::of::<link::MemoryLink>(),
-    EverydayDef::of::<feedback::MemoryFeedback>(),
-    EverydayDef::of::<history::MemoryHistory>(),
+const DEFAULT_TOOLS: &[DefaultToolDef] = &[
+    DefaultToolDef::of::<search::MemorySearch>(),
+    DefaultToolDef::of::<get::MemoryGet>(),
+    DefaultToolDef::of::<remember::MemoryRemember>(),
+    DefaultToolDef::of::<link::MemoryLink>(),
+    DefaultToolDef::of::<feedback::MemoryFeedback>(),
+    DefaultToolDef::of::<history::MemoryHistory>(),
 ];
 
 /// The tools of the set `seed`, with the ops that they are.
@@ -51,20 +51,20 @@ pub(super) struct OfferedTool {
 
 #[derive(Clone, Copy)]
 enum ToolSource {
-    Everyday(&'static EverydayDef),
+    Default(&'static DefaultToolDef),
     Op(&'static OpDef, ToolEffect),
 }
 
 /// The tools that a caller offers to models.
 pub(super) fn offered(caller: &dyn Caller) -> Vec<OfferedTool> {
-    let everyday = EVERYDAY.iter().map(|tool| (Cow::from(tool.name), ToolSource::Everyday(tool)));
+    let default_tools = DEFAULT_TOOLS.iter().map(|tool| (Cow::from(tool.name), ToolSource::Default(tool)));
     let op = |name: Cow<'static, str>, op: &'static OpDef| Some((name, ToolSource::Op(op, op.tool?)));
-    let others = OPS.iter().filter(|op| EVERYDAY.iter().all(|tool| !tool.ops.contains(&op.name)));
+    let others = OPS.iter().filter(|op| DEFAULT_TOOLS.iter().all(|tool| !tool.ops.contains(&op.name)));
     let tools: Vec<_> = match caller.tool_set() {
-        ToolSet::Default => everyday.collect(),
+        ToolSet::Default => default_tools.collect(),
         ToolSet::All => {
             let others = others.filter_map(|found| op(format!("memory_{}", found.name).into(), found));
-            everyday.chain(others).collect()
+            default_tools.chain(others).collect()
         }
         ToolSet::Seed => SEED.iter().filter_map(|(name, of)| op(Cow::from(*name), ops::find(of)?)).collect(),
     };
@@ -84,7 +84,7 @@ pub(super) fn running<'a>(tools: &'a [OfferedTool], op: &str) -> Option<&'a str>
 impl OfferedTool {
     fn access(&self) -> Access {
         match self.source {
-            ToolSource::Everyday(tool) => tool.access,
+            ToolSource::Default(tool) => tool.access,
             ToolSource::Op(op, _) => op.access,
         }
     }
@@ -92,7 +92,7 @@ impl OfferedTool {
     /// Whether it runs an op.
     fn runs(&self, name: &str) -> bool {
         match self.source {
-            ToolSource::Everyday(tool) => tool.ops.contains(&name),
+            ToolSource::Default(tool) => tool.ops.contains(&name),
             ToolSource::Op(op, _) => op.name == name,
         }
     }
@@ -100,7 +100,7 @@ impl OfferedTool {
     /// The op by which it is scheduled.
     pub(super) fn op(&self) -> Option<&'static OpDef> {
         match self.source {
-            ToolSource::Everyday(tool) => tool.ops.first().and_then(|name| ops::find(name)),
+            ToolSource::Default(tool) => tool.ops.first().and_then(|name| ops::find(name)),
             ToolSource::Op(op, _) => Some(op),
         }
     }
@@ -109,11 +109,11 @@ impl OfferedTool {
     pub(super) fn definition(&self, tenants: Option<&TenantSchema>) -> Tool {
         let mut input = self.input(tenants);
         let output = match self.source {
-            ToolSource::Everyday(tool) => schema::output((tool.answer_schema)()),
+            ToolSource::Default(tool) => schema::output((tool.answer_schema)()),
             ToolSource::Op(op, _) => schema::output((op.answer_schema)().to_value()),
         };
         let (title, effect) = match self.source {
-            ToolSource::Everyday(tool) => (tool.title.to_owned(), tool.effect),
+            ToolSource::Default(tool) => (tool.title.to_owned(), tool.effect),
             ToolSource::Op(op, effect) => (capitalized(op.name), effect),
         };
         // A caller that may only read is not counted.
@@ -136,7 +136,7 @@ impl OfferedTool {
     /// The JSON Schema of its arguments.
     pub(super) fn input(&self, tenants: Option<&TenantSchema>) -> Map<String, Value> {
         match self.source {
-            ToolSource::Everyday(tool) => {
+            ToolSource::Default(tool) => {
                 let mut schema = schema::without_defaults(schema::strict((tool.arguments_schema)()));
                 if let Some(tenants) = tenants {
                     ops::tenancy::describe(&mut schema, tenants);
@@ -156,7 +156,7 @@ impl OfferedTool {
     ) -> Result<Value> {
         let given = arguments::prepared(given, &self.input(caller.tenants()));
         match self.source {
-            ToolSource::Everyday(tool) => (tool.run)(caller, searches, given),
+            ToolSource::Default(tool) => (tool.run)(caller, searches, given),
             ToolSource::Op(op, _) => caller.call(op, given.into()),
         }
     }

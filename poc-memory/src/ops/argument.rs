@@ -128,13 +128,13 @@ pub(super) fn check_length<'a>(
     field: &str,
     config: &SearchConfig,
 ) -> poc_graph::error::Result<()> {
-    let most = config.max_question_chars;
+    let max = config.max_question_chars;
     let length: usize = texts.into_iter().map(|text| text.chars().count()).sum();
-    if length <= most {
+    if length <= max {
         return Ok(());
     }
     Err(Error::invalid(format!("a question of {length} characters is too long"))
-        .hint(format!("give at most {most}: the words that matter"))
+        .hint(format!("give at most {max}: the words that matter"))
         .field(field))
 }
 

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Backlinks {
     /// Key or id of the note
     node: String,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -72,11 +72,11 @@ impl Op for Backlinks {
     type Output = BacklinksOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<BacklinksOutput> {
-        let reading =
-            ReadSnapshot::of(ctx.memory, None)?.seeing(ctx.visibility(self.quarantined).quarantined);
-        let node = reading.find(&self.node).map_err(|error| error.field("node"))?;
+        let snapshot = ReadSnapshot::of(ctx.memory, None)?
+            .with_quarantined(ctx.visibility(self.quarantined).quarantined);
+        let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
         let mut connections: BTreeMap<NodeId, Connection> = BTreeMap::new();
-        for (kind, ends) in edges::of(&reading, node.id, reading.visibility())? {
+        for (kind, ends) in edges::of(&snapshot, node.id, snapshot.visibility())? {
             let incoming =
                 ends.into_iter().filter(|end| end.direction == Direction::In && is_deliberate(kind));
             for end in incoming {
@@ -88,7 +88,7 @@ impl Op for Backlinks {
         for id in ctx.memory.mentions.mentioning(node.id) {
             connections.entry(id).or_default().by.push("mention".to_owned());
         }
-        let (view, visibility) = (reading.view(), reading.visibility());
+        let (view, visibility) = (snapshot.view(), snapshot.visibility());
         let mut backlinks = Vec::new();
         for (id, Connection { by, reasons }) in connections {
             let Some(ix) = view.find(id).filter(|ix| view.is_visible(*ix, visibility)) else { continue };
@@ -96,7 +96,7 @@ impl Op for Backlinks {
             backlinks.push(Backlink { note, by, reasons });
         }
         backlinks.sort_by_key(|backlink| (Reverse(backlink.note.date), backlink.note.id));
-        let freshness = reading.freshness();
+        let freshness = snapshot.freshness();
         Ok(BacklinksOutput {
             key: node.key,
             backlinks,

@@ -72,7 +72,9 @@ impl Op for Backup {
                 (ctx.progress)(Progress { what: "MiB".into(), done: done >> 20, total });
             },
             check_cancelled: &|| match stop.is_cancelled() {
-                true => Err(Error::new(Code::Unavailable, "the daemon stops: the backup was not completed")),
+                true => {
+                    Err(Error::new(Code::Unavailable, "the daemon is stopping: the backup was not completed"))
+                }
                 false => Ok(()),
             },
         };

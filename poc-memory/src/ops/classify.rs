@@ -18,7 +18,7 @@ pub(crate) struct Classify {
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
     text: TextArgument,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

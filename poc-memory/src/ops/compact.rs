@@ -11,10 +11,10 @@ use poc_store::CompactionCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Make the files of this memory smaller, while it is in use: history older than `[history] keep` is dropped, and the
-/// records are written again without room that is no longer used. Notes, links, visits and runs stay. What is dropped can
-/// no longer be shown, as a past state or in a history, nor undone; backups that have it keep it. The daemon does the same
-/// by itself when the records, or a log that is bounded, are three times what they need.
+/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite the records
+/// without unused space. Notes, links, visits and runs stay. What is dropped can no longer be shown, as a past state or in
+/// a history, nor undone; backups that have it keep it. The daemon does the same automatically when the records, or a log
+/// that `keep` bounds, are three times as large as necessary.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {
@@ -69,7 +69,7 @@ impl Op for Compact {
     fn run(self, ctx: &Ctx<'_>) -> Result<CompactOutput> {
         let keep = self.keep.unwrap_or(ctx.memory.config.history.keep);
         let stopped = || {
-            Error::new(Code::Unavailable, "the daemon stops: the compaction was not completed")
+            Error::new(Code::Unavailable, "the daemon is stopping: the compaction was not completed")
                 .hint("the next one continues")
         };
         let done =

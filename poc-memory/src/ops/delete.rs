@@ -24,7 +24,7 @@ pub(crate) struct Delete {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
-    /// Only if the note has this version, as `get` shows it
+    /// Delete the note only if it still has this version, which `get` shows
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

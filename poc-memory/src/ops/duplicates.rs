@@ -21,12 +21,12 @@ pub(crate) struct Duplicates {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
-    /// Least share of words that both notes have, of those that either has, 0 to 1 [default: 0.5]
+    /// Minimum share of words that both notes have, of those that either has, 0 to 1 [default: 0.5]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     min_words: Option<f64>,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -73,14 +73,14 @@ impl Op for Duplicates {
     fn run(self, ctx: &Ctx<'_>) -> Result<DuplicatesOutput> {
         let config = &ctx.memory.config.duplicates;
         let limit = argument::count("limit", self.limit, ("duplicates.limit", config.limit))?;
-        let least = self.min_words.unwrap_or(config.min_words);
-        if !(0.0..=1.0).contains(&least) {
-            return Err(Error::invalid(format!("{least} is out of range"))
+        let min = self.min_words.unwrap_or(config.min_words);
+        if !(0.0..=1.0).contains(&min) {
+            return Err(Error::invalid(format!("{min} is out of range"))
                 .hint("give a number from 0 to 1")
                 .field("min_words"));
         }
         let view = ctx.memory.store.view();
-        let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), least)?;
+        let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), min)?;
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
         let freshness = freshness::of(ctx.memory, &view);
@@ -118,7 +118,7 @@ impl Op for Duplicates {
 
 fn described(ctx: &Ctx<'_>, view: &View, pair: NotePair) -> Result<DuplicatePair> {
     let note = |id: NodeId| {
-        let ix = view.find(id).ok_or_else(|| Error::internal("a pair has a note that is not there"))?;
+        let ix = view.find(id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
         HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, None)
     };
     Ok(DuplicatePair {

@@ -31,7 +31,7 @@ pub(super) struct ErasureOutput {
 pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
     if ctx.actor == Actor::Person {
         if ctx.memory.store.shared_log().is_some() {
-            return Err(Error::invalid("a text is not erased from a shared log: its history keeps it")
+            return Err(Error::invalid("text cannot be erased from a shared log, which keeps its history")
                 .hint("delete without `erase`")
                 .field("erase"));
         }
@@ -47,7 +47,7 @@ pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
 /// Erases what an op has deleted.
 pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<ErasureOutput> {
     let stopped = || {
-        Error::new(Code::Unavailable, "the daemon stops: the text is deleted but not erased")
+        Error::new(Code::Unavailable, "the daemon is stopping: the text is deleted but not erased")
             .hint("`poc-memory compact --keep 0s` completes the erasure")
     };
     let ErasureReport { history_since, rows, run_files, quarantine, elsewhere, backups } =

@@ -44,7 +44,7 @@ pub(crate) struct Explore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     target_count: Option<usize>,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -112,9 +112,8 @@ impl Op for Explore {
         let found = explore::explore(&query, &*memory.vectors, &view, config, &seen)?;
         let freshness = freshness::of(memory, &view);
         let visited = |node: explore::ExploredNode| {
-            let ix = view
-                .find(node.id)
-                .ok_or_else(|| Error::internal("a walk led to a note that is not there"))?;
+            let ix =
+                view.find(node.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
             Ok(ExploreNode {
                 note: HitNote::new(&view, ix, memory.store.node(node.id)?.as_ref(), None, Some(text))?,
                 score: node.score,

@@ -104,7 +104,7 @@ impl Op for Forget {
         let forgotten = match (self.message_id, self.before) {
             (Some(id), None) => forget::message(ctx.memory, id, author, cause)?,
             (None, Some(before)) => {
-                let before = before.from(cause.at);
+                let before = before.resolve(cause.at);
                 self.check_age(ctx, before)?;
                 let report_progress = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })

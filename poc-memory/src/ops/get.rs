@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Get {
-    /// Key of the note, in any spelling that has one meaning, or id or its first 8 digits
+    /// Key of the note in any unambiguous spelling, its id, or the first 8 digits of the id
     node: String,
     /// Print the note as a Markdown file with front matter
     #[arg(long)]
@@ -32,7 +32,7 @@ pub(crate) struct Get {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Get {
 pub(crate) struct GetOutput {
     id: NodeId,
     key: String,
-    /// Former keys, oldest first. They name the note as its key does.
+    /// Former keys, oldest first. Each of them still finds the note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
     title: String,
@@ -68,10 +68,10 @@ pub(crate) struct GetOutput {
     expired: bool,
     state: State,
     origin: Origin,
-    /// How often its text, its fields or its state changed, from 1. Names, weight and edges do not count. `if_version`
-    /// takes it.
+    /// Version, from 1: it increases when the text, the fields or the state change, not with names, weight or edges.
+    /// `if_version` takes it.
     version: u32,
-    /// Decayed to now.
+    /// The weight, decayed to the current time.
     weight: f64,
     accesses: u64,
     /// When it was last replayed.
@@ -115,11 +115,12 @@ impl Op for Get {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<GetOutput> {
         let memory = ctx.memory;
-        let reading = ReadSnapshot::of(memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
-        let node = reading.find(&self.node).map_err(|error| error.field("node"))?;
-        let freshness = reading.freshness();
-        let view = reading.view();
-        let note = Note::read(&reading, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
+        let snapshot =
+            ReadSnapshot::of(memory, self.at)?.with_quarantined(ctx.visibility(self.quarantined).quarantined);
+        let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
+        let freshness = snapshot.freshness();
+        let view = snapshot.view();
+        let note = Note::read(&snapshot, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
         let (activity, now) = (note.activity(), freshness.as_of.at);
         let lambda = lambda(&memory.config.weight, node.category);
         Ok(GetOutput {
@@ -127,7 +128,7 @@ impl Op for Get {
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: edges::of(&reading, node.id, reading.visibility())?,
+            edges: edges::of(&snapshot, node.id, snapshot.visibility())?,
             visits: note
                 .visits()
                 .map(|(agent, visit)| VisitRow {
@@ -137,9 +138,9 @@ impl Op for Get {
                     version: visit.version,
                 })
                 .collect(),
-            history: reading.history(node.id)?.into_iter().map(HistoryEntry::from).collect(),
+            history: snapshot.history(node.id)?.into_iter().map(HistoryEntry::from).collect(),
             markdown: self.markdown.then(|| markdown::write(&note)).transpose()?,
-            past: reading.is_past(),
+            past: snapshot.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -154,7 +155,7 @@ impl Op for Get {
             provenance: node.provenance,
             trust: node.trust,
             author: node.author,
-            message: message::origin_with_text(&reading, node.id, node.source.as_deref())?,
+            message: message::origin_with_text(&snapshot, node.id, node.source.as_deref())?,
             source: node.source,
             emotion: node.emotion,
             created: node.created,
@@ -195,7 +196,7 @@ impl Op for Get {
         line("weight", &format!("{:.3}", output.weight));
         line("created", &second(output.created));
         line("modified", &format!("{}, version {}", second(output.modified), output.version));
-        let past = if output.expired { ": it is past, and no search finds the note" } else { "" };
+        let past = if output.expired { ": expired, no search finds the note" } else { "" };
         line("expires", &output.expires.map(|at| format!("{}{past}", second(at))).unwrap_or_default());
         line("provenance", &format!("{}, trust {}", output.provenance, output.trust));
         line("author", &output.author.as_deref().unwrap_or_default());

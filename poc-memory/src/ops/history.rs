@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 pub(crate) struct History {
     /// Key or id of the note
     node: String,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

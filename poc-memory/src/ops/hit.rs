@@ -43,7 +43,7 @@ impl HitNote {
         passage: Option<&str>,
         question: Option<&str>,
     ) -> Result<HitNote> {
-        let id = view.id(ix).ok_or_else(|| Error::internal("a note was found that is not there"))?;
+        let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
         Ok(HitNote {
             id,
             key: view.key(ix).to_owned(),
@@ -78,9 +78,9 @@ fn without_title<'a>(text: &'a str, title: &str) -> &'a str {
     }
 }
 
-/// The beginning of a text, at most `most` characters, and how many characters were left out.
-pub(in crate::ops) fn bounded(text: &str, most: usize) -> (&str, usize) {
-    match text.char_indices().nth(most) {
+/// The beginning of a text, at most `max` characters, and how many characters were left out.
+pub(in crate::ops) fn bounded(text: &str, max: usize) -> (&str, usize) {
+    match text.char_indices().nth(max) {
         None => (text, 0),
         Some((end, _)) => match text.split_at_checked(end) {
             Some((shown, rest)) => (shown, rest.chars().count()),

@@ -144,7 +144,7 @@ impl Hook {
             _ => HookSession::default(),
         };
         session.transcript.clone_from(&self.transcript);
-        let most = memory.config.hooks.start_chars;
+        let max = memory.config.hooks.start_chars;
         let project = self.project();
         let own_notes = sessions::keys(&self.session);
         let scope = SessionScope { project: project.as_deref(), own_notes: &own_notes };
@@ -153,10 +153,10 @@ impl Hook {
         for (_, notes) in &mut briefing.parts {
             notes.retain(|note| !session.has(note.node.id, note.node.version));
         }
-        let (context, shown) = render::briefing(&briefing, project.as_deref(), most, memory.rng.as_ref());
+        let (context, shown) = render::briefing(&briefing, project.as_deref(), max, memory.rng.as_ref());
         let (Some(context), false) = (context, shown.is_empty()) else {
             session.save(memory, &self.session)?;
-            return Ok(HookOutput::silent(match (most, is_empty) {
+            return Ok(HookOutput::silent(match (max, is_empty) {
                 (0, _) => "`[hooks] start-chars` is 0",
                 (_, true) => "the memory has no notes on this project",
                 (_, false) => "nothing new since the last call of this session",
@@ -169,8 +169,8 @@ impl Hook {
         let memory = ctx.memory;
         let prompt = self.prompt.as_deref().unwrap_or_default();
         // A prompt that contains a whole file still gets notes for its beginning.
-        let most = memory.config.search.max_question_chars;
-        let prompt = prompt.char_indices().nth(most).and_then(|(end, _)| prompt.get(..end)).unwrap_or(prompt);
+        let max = memory.config.search.max_question_chars;
+        let prompt = prompt.char_indices().nth(max).and_then(|(end, _)| prompt.get(..end)).unwrap_or(prompt);
         if let Some(turn) = MachineTurn::of(prompt) {
             return Ok(HookOutput::silent(turn.why()));
         }
@@ -190,8 +190,8 @@ impl Hook {
                 _ => format!("the gate says {}", relevant.verdict.name()),
             }));
         }
-        let most = memory.config.hooks.prompt_chars;
-        let (context, shown) = render::notes(&relevant.notes, most, memory.rng.as_ref());
+        let max = memory.config.hooks.prompt_chars;
+        let (context, shown) = render::notes(&relevant.notes, max, memory.rng.as_ref());
         self.answer_with(ctx, session, context, shown)
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct Insert {
     /// Emotional intensity, 0 to 10 [default: 0]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f32>)]
     emotion: Option<f32>,
-    /// When it expires and leaves retrieval: a date or an RFC 3339 time
+    /// When it expires, after which no search finds it: a date or an RFC 3339 time
     #[arg(long, visible_alias = "expires-at", value_name = "TIME", value_parser = argument::time)]
     #[serde(alias = "expires_at")]
     expires: Option<Timestamp>,
@@ -72,8 +72,8 @@ pub(crate) struct Insert {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
-    /// Update only if the note has this version, as `get` shows it; 0 if there must be no such note yet. Otherwise it is a
-    /// conflict that names the current version
+    /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note yet. Otherwise
+    /// it is a conflict that names the current version
     #[arg(long, value_name = "N", requires = "update")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

@@ -65,7 +65,7 @@ impl Op for Link {
     fn run(self, ctx: &Ctx<'_>) -> Result<LinkOutput> {
         let beside = [(self.strength.is_some(), "strength"), (self.reason.is_some(), "reason")];
         if let Some((_, field)) = beside.into_iter().find(|(given, _)| self.remove && *given) {
-            return Err(Error::invalid(format!("a link that is removed has no {field}"))
+            return Err(Error::invalid(format!("`{field}` cannot be combined with `remove`"))
                 .hint("leave it out, or leave out `remove`")
                 .field(field));
         }

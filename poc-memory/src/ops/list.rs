@@ -34,7 +34,7 @@ pub(crate) struct List {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

@@ -42,7 +42,7 @@ impl Op for Mark {
     fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
-        let since = self.since.from(now);
+        let since = self.since.resolve(now);
         let marked = ctx
             .memory
             .store

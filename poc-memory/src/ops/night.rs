@@ -162,7 +162,7 @@ impl Op for Night {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<NightOutput> {
         let until = ctx.memory.now();
-        let since = self.since.unwrap_or(PERIOD).from(until);
+        let since = self.since.unwrap_or(PERIOD).resolve(until);
         if since > until {
             return Err(Error::invalid(format!("{since} is not in the past"))
                 .hint("give an earlier time, or how long ago: `12h`")

@@ -40,7 +40,7 @@ pub(crate) struct Query {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,

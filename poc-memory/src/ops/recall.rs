@@ -138,7 +138,7 @@ impl Op for Recall {
         let freshness = freshness::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
             let ix =
-                view.find(hit.id).ok_or_else(|| Error::internal("a note was recalled that is not there"))?;
+                view.find(hit.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
             // A note deleted since the view was taken has no text any more.
             let node = memory.store.node(hit.id)?;
             let source = node.as_ref().and_then(|node| node.source.clone());

@@ -18,11 +18,11 @@ pub(crate) struct Rename {
     #[arg(value_name = "NEW_KEY", required_unless_present = "forget")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// A former key that the note gives up, so that another note can have it; repeatable
+    /// A former key to release, so that another note can use it; repeatable
     #[arg(long, value_name = "FORMER_KEY")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forget: Vec<String>,
-    /// Only if the note has this version, as `get` shows it
+    /// Change the note only if it still has this version, which `get` shows
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

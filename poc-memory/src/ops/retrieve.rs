@@ -40,7 +40,7 @@ pub(crate) struct Retrieve {
     #[arg(long)]
     #[serde(default)]
     derived: bool,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -197,7 +197,7 @@ pub(super) fn to_hits(
         Ok(Some(LinkedNote { key: node.key, title: node.title, reason }))
     };
     let of = |hit: RetrievalHit| {
-        let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
+        let ix = view.find(hit.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
         let node = ctx.memory.store.node(hit.id)?;
         let near = hit
             .near

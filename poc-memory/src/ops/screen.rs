@@ -4,7 +4,7 @@ use poc_notes::resolve::quoted;
 use std::fmt;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The least width of a terminal that lines are fitted to.
+/// The minimum width of a terminal that lines are fitted to.
 const MIN_COLUMNS: usize = 40;
 
 /// Where text for a person is shown.

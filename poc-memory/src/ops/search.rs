@@ -101,7 +101,7 @@ pub(crate) struct Search {
     #[serde(default)]
     at: Option<Moment>,
     /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and stages alone
-    /// up to 1,000. A `limit:` stage is stronger
+    /// up to 1,000. A `limit:` stage takes precedence
     #[arg(
         long = "limit",
         short = 'n',
@@ -113,7 +113,7 @@ pub(crate) struct Search {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     top_k: Option<usize>,
-    /// Include quarantined notes, which no person has approved. A person always sees them
+    /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
     #[arg(long)]
     #[serde(default)]
     quarantined: bool,
@@ -168,7 +168,7 @@ struct SimilarPair {
     similarity: f64,
 }
 
-/// The most hits of a pipeline that sets no limit.
+/// Maximum number of hits of a pipeline that sets no limit.
 const MAX_HITS: usize = 1_000;
 
 impl Op for Search {
@@ -215,10 +215,10 @@ impl Op for Search {
                 let plain = || names.check_plain(&config.pipeline).err();
                 is_plain.then(plain).flatten().unwrap_or(error)
             })?;
-        let reading =
-            ReadSnapshot::of(ctx.memory, self.at)?.seeing(ctx.visibility(self.quarantined).quarantined);
+        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
+            .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
-        let (mut set, explanation) = pipeline.run_to(&reading.sources(), bound)?;
+        let (mut set, explanation) = pipeline.run_to(&snapshot.sources(), bound)?;
         if is_plain && self.top_k.is_none() {
             let keeps = |(place, item): &(usize, ScoredNode)| *place == 0 || item.score >= config.min_score;
             set.items = set.items.into_iter().enumerate().filter(keeps).map(|(_, item)| item).collect();
@@ -226,18 +226,18 @@ impl Op for Search {
         let searched = pipeline.text();
         let shown = set.items.iter().take(bound);
         let results =
-            shown.map(|item| hit(ctx, &reading, *item, searched.as_deref())).collect::<Result<_>>()?;
-        let freshness = reading.freshness();
+            shown.map(|item| hit(ctx, &snapshot, *item, searched.as_deref())).collect::<Result<_>>()?;
+        let freshness = snapshot.freshness();
         Ok(SearchOutput {
             results,
             left_out: set.items.len().saturating_sub(bound),
-            pairs: set.pairs.iter().take(bound).map(|pair| alike(reading.view(), *pair)).collect(),
+            pairs: set.pairs.iter().take(bound).map(|pair| alike(snapshot.view(), *pair)).collect(),
             pairs_left_out: set.pairs.len().saturating_sub(bound),
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
             by_text: has_words,
-            past: reading.is_past(),
+            past: snapshot.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
         })
@@ -300,13 +300,18 @@ fn without_limit(pipeline: &str) -> &str {
     }
 }
 
-fn hit(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, item: ScoredNode, text: Option<&str>) -> Result<SearchHit> {
-    let (view, ix) = (reading.view(), item.ix);
-    let id = view.id(ix).ok_or_else(|| Error::internal("a pipeline found a note that is not there"))?;
+fn hit(
+    ctx: &Ctx<'_>,
+    snapshot: &ReadSnapshot<'_>,
+    item: ScoredNode,
+    text: Option<&str>,
+) -> Result<SearchHit> {
+    let (view, ix) = (snapshot.view(), item.ix);
+    let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
     Ok(SearchHit {
-        note: HitNote::new(view, ix, reading.node(id)?.as_ref(), None, text)?,
+        note: HitNote::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
         score: item.score,
-        weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
+        weight: weight_at(view, ix, &ctx.memory.config.weight, snapshot.now()),
         modified: view.modified(ix),
     })
 }

@@ -20,7 +20,7 @@ pub(crate) struct Supersede {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Only if the note to retire has this version, as `get` shows it
+    /// Retire the note only if it still has this version, which `get` shows
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

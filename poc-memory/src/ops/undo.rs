@@ -103,7 +103,7 @@ impl Op for Undo {
                 if let Some(agent) = &self.agent {
                     ctx.host.catalog()?.entry(agent)?;
                 }
-                let since = since.from(ctx.memory.now());
+                let since = since.resolve(ctx.memory.now());
                 let undone = poc_agent::undo::undo_since(ctx.memory, since, self.agent.as_deref())?;
                 runs.extend(undone.iter().map(|(run, _)| *run));
                 undone.into_iter().flat_map(|(_, items)| items).collect()

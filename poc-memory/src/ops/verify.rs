@@ -53,7 +53,7 @@ impl Op for Verify {
                 match stop.is_cancelled() {
                     true => Err(Error::new(
                         Code::Unavailable,
-                        "the daemon stops: the verification was not completed",
+                        "the daemon is stopping: the verification was not completed",
                     )),
                     false => Ok(()),
                 }

@@ -120,9 +120,9 @@ impl Op for ViewRequest {
             [] => None,
             stages => Some(Pipeline::from_parts(&[], stages, &ctx.memory.names.load())?),
         };
-        let reading = ReadSnapshot::of(ctx.memory, self.at)?;
-        let drawing = graph_layout::lay_out(ctx.memory, &reading, pipeline.as_ref(), bounds)?;
-        let freshness = reading.freshness();
+        let snapshot = ReadSnapshot::of(ctx.memory, self.at)?;
+        let drawing = graph_layout::lay_out(ctx.memory, &snapshot, pipeline.as_ref(), bounds)?;
+        let freshness = snapshot.freshness();
         let edge = |edge: &graph_layout::LayoutEdge| ViewEdge {
             from: edge.from,
             to: edge.to,
@@ -130,12 +130,12 @@ impl Op for ViewRequest {
             strength: rounded(f64::from(edge.strength), 1e6),
         };
         Ok(ViewOutput {
-            nodes: nodes(ctx, &reading, &drawing)?,
+            nodes: nodes(ctx, &snapshot, &drawing)?,
             edges: drawing.edges.iter().map(edge).collect(),
             node_count: drawing.matched,
             edge_count: drawing.edge_count,
             graph_version: freshness.as_of.seq,
-            past: reading.is_past(),
+            past: snapshot.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded.into_iter().chain(drawing.degraded).collect(),
@@ -149,13 +149,13 @@ impl Op for ViewRequest {
     }
 }
 
-fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Result<Vec<ViewNode>> {
-    let view = reading.view();
+fn nodes(ctx: &Ctx<'_>, snapshot: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Result<Vec<ViewNode>> {
+    let view = snapshot.view();
     let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: Option<&[f64; 3]>| {
         let id = view.id(ix).zip(view.state(ix));
-        let (id, state) = id.ok_or_else(|| Error::internal("a note to draw is not there"))?;
+        let (id, state) = id.ok_or_else(|| Error::internal("the note of a result does not exist"))?;
         // A note deleted since the view was taken has no title any more.
-        let (title, provenance, modified) = reading
+        let (title, provenance, modified) = snapshot
             .node(id)?
             .map_or_else(Default::default, |node| (node.title, node.provenance, node.modified));
         Ok(ViewNode {
@@ -167,7 +167,7 @@ fn nodes(ctx: &Ctx<'_>, reading: &ReadSnapshot<'_>, drawing: &GraphLayout) -> Re
             node_type: view.type_name(ix).to_owned(),
             state,
             community,
-            weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
+            weight: weight_at(view, ix, &ctx.memory.config.weight, snapshot.now()),
             degree: view.degree(ix),
             position: plane.map(|x| rounded(x, 1e3)),
             position_3d: space.map(|space| space.map(|x| rounded(x, 1e3))),

@@ -17,7 +17,7 @@ pub(crate) struct Weight {
     /// `2.5` sets the weight, `+0.3` and `-0.3` adjust it
     #[arg(allow_hyphen_values = true, value_parser = argument::change)]
     value: WeightChange,
-    /// Only if the note has this version, as `get` shows it
+    /// Change the note only if it still has this version, which `get` shows
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

@@ -1,18 +1,15 @@
 //! Who sends a request: a program with a token, or a browser with a session.
 
 use super::answer::HttpError;
+use super::csrf::{CSRF_HEADER, check_csrf_token};
 use super::token::TokenRole;
 use super::{RestContext, session_cookie};
 use crate::sessions::{Session, SessionScope};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, Method};
 use poc_graph::Tuple;
 use poc_memory::ops::{Access, Actor};
-use subtle::ConstantTimeEq;
-
-/// The header in which requests of the page that write carry the token of their session.
-pub(super) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
 /// The sender of an accepted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,14 +70,6 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
     let may_write = session.scope != SessionScope::ReadOnly;
     let tenant = Some(session.tenant.clone());
     Ok(Caller { surface: "page", actor: Actor::Person, may_write, tenant })
-}
-
-/// Refuses a request that writes and does not carry the token of its session.
-pub(super) fn check_csrf_token(session: &Session, token: Option<&[u8]>) -> Result<(), HttpError> {
-    if token.is_some_and(|token| bool::from(token.ct_eq(session.csrf_token.as_bytes()))) {
-        return Ok(());
-    }
-    Err(HttpError::forbidden("the request does not carry the token of its page", "load the page again"))
 }
 
 /// The session that the cookie of a request belongs to.

@@ -124,7 +124,7 @@ impl Mcp {
             return Ok(());
         }
         let hint = "end one with `DELETE`, or raise `max-sessions` under `[mcp]` in config.toml";
-        Err(HttpError::too_many(format!("there are {open} sessions, and no more are allowed"), hint))
+        Err(HttpError::too_many(format!("all {open} sessions are in use"), hint))
     }
 }
 

@@ -54,8 +54,8 @@ fn media_range(range: &str) -> (&str, f64) {
     (media, quality.unwrap_or(1.0))
 }
 
-/// In the format of Prometheus, the comments of a counter name its sample, which ends with `_total`, and nothing marks
-/// the end.
+/// Converts OpenMetrics to the Prometheus text format, in which the `HELP` and `TYPE` comments of a counter use the
+/// sample name (with `_total`), and there is no `# EOF`.
 fn prometheus_text(open_metrics: &str) -> String {
     let comment = |line: &str| -> Option<(String, String, String)> {
         let mut words = line.strip_prefix("# ")?.splitn(3, ' ').map(str::to_owned);

@@ -10,6 +10,7 @@ mod answer;
 mod body;
 mod caller;
 mod cors;
+mod csrf;
 mod docs;
 mod endpoint;
 mod listen;

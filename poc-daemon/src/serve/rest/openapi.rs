@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 const ERRORS: &[(u16, &str)] = &[
     (400, "The request is malformed: a missing, unknown, wrong-typed or out-of-range field"),
     (401, "The token is missing or wrong"),
-    (403, "The token is not enough, or the permit, the host or the page is refused"),
+    (403, "The token or session does not permit this, or `Host` or `Origin` is not accepted"),
     (404, "The requested thing does not exist"),
     (408, "The body did not arrive in time"),
     (409, "The request contradicts what is stored"),
-    (412, "The note has another version than the header says"),
+    (412, "The note does not have the version in the header"),
     (413, "The body is too long"),
     (415, "The body is not declared as JSON"),
     (500, "A defect, a failing disk or a broken file"),
@@ -230,7 +230,7 @@ mod tests {
             @r#"
         "Run an agent now, regardless of its schedule, on the notes of one tenant"
         [{"name":"agent","in":"path","required":true,"schema":{"type":"string"},"description":"Name of the agent"}]
-        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Write nothing; report what would be applied","default":false},"propose":{"type":"boolean","description":"Propose all actions instead of applying them: see `agent review`","default":false},"force":{"type":"boolean","description":"Also process notes that were visited and have not changed since","default":false},"target":{"type":["string","null"],"description":"Key or id of a note; process only this one","default":null},"record":{"type":"boolean","description":"Print the run as a `[[tests]]` entry for the end of the agent's file","default":false},"set":{"type":"object","additionalProperties":{"type":"string"},"description":"Values of pipeline parameters, overriding those in its file"},"tenant":{"type":"object","description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's","additionalProperties":{"type":"string"}}}}}}
+        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Write nothing; report what would be applied","default":false},"propose":{"type":"boolean","description":"Propose all actions instead of applying them: see `agent review`","default":false},"force":{"type":"boolean","description":"Also process notes that were visited and have not changed since","default":false},"target":{"type":["string","null"],"description":"Key or id of a note; process only this one","default":null},"record":{"type":"boolean","description":"Print the run as a `[[tests]]` entry for the end of the agent's file","default":false},"set":{"type":"object","additionalProperties":{"type":"string"},"description":"Values of pipeline parameters, overriding those in its file"},"tenant":{"type":"object","description":"The tenant: `{\"key\": \"value\"}`. A request sees only the notes of its tenant; if omitted, those of the default tenant","additionalProperties":{"type":"string"}}}}}}
         "#
         );
         let explore = &document["paths"]["/v1/explore"]["get"];
@@ -242,8 +242,8 @@ mod tests {
         {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Number of hops, 1 to 8"}
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Beam width: paths kept after each hop, 1 to 32"}
         {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Stop after this many notes, 1 to 256"}
-        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which no person has approved. A person always sees them"}
-        {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
+        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Include quarantined notes, which no person has approved. Only models need this: a person always sees them"}
+        {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"The tenant: `{\"key\": \"value\"}`. A request sees only the notes of its tenant; if omitted, those of the default tenant"}
         "#);
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn from_body<'a>(
     let mut request = Map::new();
     fields.put_query(&mut request, query)?;
     if let Some(name) = request.keys().find(|name| *name != tenancy::FIELD) {
-        return Err(Error::invalid("this takes no query but `tenant`")
+        return Err(Error::invalid("the query string may contain only `tenant`")
             .hint("put the fields into the JSON body")
             .field(name));
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_query_with_a_body_is_refused() {
         let error = from_body(&fields(), [], "count=1", b"{}").unwrap_err();
-        assert_eq!(error.message, "this takes no query but `tenant`");
+        assert_eq!(error.message, "the query string may contain only `tenant`");
     }
 
     proptest! {

@@ -39,7 +39,7 @@ fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,
-        // Only in the session of a person.
+        // Authorisation later restricts these to sessions of a person.
         Access::Person => true,
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         for (op, route) in &served {
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
-        // The paths of release 0.1, which the documents do not name any more.
+        // Paths of release 0.1, which are no longer documented.
         for (op, route) in &served {
             if let Some(path) = op.former_path {
                 paths.entry(path).or_default().push(Endpoint::new(op, *route));
@@ -80,7 +80,7 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
     let rest = rest.clone();
     router = router.fallback(|request: Request| async move { HttpError::no_route(request.uri().path()) });
     if let Some(cors) = cors::layer(rest.config()) {
-        // Inside of the guard, which has checked host and origin.
+        // Runs inside the guard, which has already checked host and origin.
         router = router.layer(cors);
     }
     Ok(router.layer(middleware::from_fn(move |request, next| guard(rest.clone(), request, next))))

@@ -14,7 +14,7 @@ fn name(rest: &RestContext) -> String {
     format!("poc-memory-{port}")
 }
 
-/// The secret in the cookie of a request. None if there are several, because their order means nothing.
+/// The secret in the cookie of a request. None if there are several, because their order is undefined.
 pub(super) fn read<'a>(rest: &RestContext, headers: &'a HeaderMap) -> Option<&'a str> {
     let name = name(rest);
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -44,7 +44,7 @@ pub(super) fn clear(rest: &RestContext, headers: &HeaderMap) -> Result<HeaderVal
 }
 
 fn attributes(headers: &HeaderMap) -> String {
-    // Browsers do not send such a cookie without TLS. Safari takes loopback addresses for no exception.
+    // Browsers do not send such a cookie without TLS. Safari makes no exception for loopback addresses.
     let secure = if is_loopback(headers) { "" } else { "; Secure" };
     format!("; Path=/; HttpOnly; SameSite=Strict{secure}")
 }

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 /// Random bytes in a new token.
 const TOKEN_BYTES: usize = 32;
 
-/// Least characters of a token. A shorter one could be guessed.
+/// Minimum length of a token in characters. A shorter one could be guessed.
 const MIN_CHARS: usize = 32;
 
 /// On whose behalf the holder of a token acts.
@@ -48,7 +48,7 @@ impl Tokens {
             read: load(&paths.read_token())?,
         };
         let same = |role: &str, path: PathBuf| {
-            Err(Error::config(format!("the token {role} is also that of another role"))
+            Err(Error::config(format!("the token {role} is identical to that of another role"))
                 .hint("delete the file; the next start makes another")
                 .file(path.display().to_string()))
         };
@@ -128,7 +128,7 @@ fn create(path: &Path) -> Result<String> {
     // Not the random source of the memory, which may be seeded: a token must not be predictable.
     let mut bytes = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Error::internal(format!("the operating system gives no random numbers for a token: {error}"))
+        Error::internal(format!("the operating system returned no random bytes for a token: {error}"))
     })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let written = OpenOptions::new()
@@ -180,8 +180,8 @@ mod tests {
         check(&"a".repeat(64), 0o644, "others can read the token");
         check(&"a".repeat(64), 0o600, "");
         for (path, expected) in [
-            (paths.read_token(), "the token for reading is also"),
-            (paths.model_token(), "the token of models is also"),
+            (paths.read_token(), "the token for reading is identical"),
+            (paths.model_token(), "the token of models is identical"),
         ] {
             let other = std::fs::read_to_string(path).unwrap();
             check(&other, 0o600, expected);

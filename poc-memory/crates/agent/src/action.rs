@@ -225,18 +225,18 @@ pub fn schema(actions: &[ActionKind]) -> Value {
 /// `most_chars` characters, and lists are bounded. Every reply that matches it also matches [`schema`].
 pub fn bounded(actions: &[ActionKind], handles: &[&str], most_chars: usize) -> Value {
     let line = json!({"type": "string", "maxLength": MAX_LINE});
-    let list = |item: Value, most: usize| json!({"type": "array", "items": item, "maxItems": most});
-    let most = if handles.is_empty() { 0 } else { MAX_LIST };
+    let list = |item: Value, max: usize| json!({"type": "array", "items": item, "maxItems": max});
+    let max = if handles.is_empty() { 0 } else { MAX_LIST };
     let field = |shape| match shape {
         Shape::Line => line.clone(),
         Shape::Text => json!({"type": "string", "maxLength": most_chars}),
-        Shape::Number(least) => json!({"type": "number", "minimum": least, "maximum": 1, "multipleOf": 0.01}),
+        Shape::Number(min) => json!({"type": "number", "minimum": min, "maximum": 1, "multipleOf": 0.01}),
         Shape::Lines => list(line.clone(), MAX_LIST),
         Shape::Handle => json!({"enum": handles}),
         Shape::HandleOrNone => json!({"enum": ([&[""], handles].concat())}),
         // The list must be empty, so the type of its items does not matter.
-        Shape::Handles if handles.is_empty() => list(line.clone(), most),
-        Shape::Handles => list(json!({"enum": handles}), most),
+        Shape::Handles if handles.is_empty() => list(line.clone(), max),
+        Shape::Handles => list(json!({"enum": handles}), max),
     };
     let none = |field: &Value| field.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty);
     whole(actions, field, |entry| match entry.get("properties").and_then(Value::as_object) {
@@ -279,8 +279,8 @@ fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(V
 pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
     let mut text = String::from("- `notes`: text; what was done and why, in a sentence or two\n");
     for &kind in actions {
-        let most = limits.max(kind).min(limits.max_actions);
-        let _ = write!(text, "- `{}`: list of at most {most}; each {}: {{", kind.name(), purpose(kind));
+        let max = limits.max(kind).min(limits.max_actions);
+        let _ = write!(text, "- `{}`: list of at most {max}; each {}: {{", kind.name(), purpose(kind));
         for (index, (name, shape, says)) in fields(kind).iter().enumerate() {
             let shape = match shape {
                 Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => "text",

@@ -172,7 +172,7 @@ impl ActionExecutor<'_> {
                     return Ok(Some(present(&why)));
                 }
             }
-            if self.max_per_source.is_some_and(|most| derived.len() >= most) {
+            if self.max_per_source.is_some_and(|max| derived.len() >= max) {
                 let key = tx.node(source)?.map(|node| node.key).unwrap_or_default();
                 let why = format!("{} notes were already derived from `{key}`", derived.len());
                 return Ok(Some(Rejection::OverLimit.because(why)));

@@ -99,7 +99,7 @@ fn plan(
     let mut planned: Vec<PlannedAction> = Vec::new();
     for (action, part_of) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
-        let action = permit.bounded(action);
+        let action = permit.clamped(action);
         let mut entry = ledger::ActionRecord::of(&action, selection);
         let is_permitted = definition.execution.actions.contains(&action.kind());
         let permitted = match record.refusal(&action).filter(|_| is_permitted) {

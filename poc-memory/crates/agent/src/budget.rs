@@ -9,13 +9,13 @@ pub struct BudgetStatus<'a> {
     /// The agent's own limits.
     pub budget: Budget,
     /// The operator's daily limit for all agents together, in US dollars.
-    pub everyone_per_day: f64,
+    pub all_agents_per_day: f64,
     /// Runs of the agent that began today, not counting this one.
     pub runs: u32,
     /// US dollars spent by these runs, plus the reservations of those in progress.
     pub day: f64,
     /// US dollars spent today by all agents, plus the reservations of runs in progress.
-    pub everyone: f64,
+    pub all_agents: f64,
     /// US dollars this run has spent so far.
     pub run: f64,
     /// The agent's name.
@@ -28,18 +28,16 @@ pub struct BudgetAllowance {
     /// Attempts of the call, the first included.
     pub attempts: u32,
     /// Maximum cost of these attempts, in US dollars.
-    pub most: f64,
+    pub max: f64,
 }
 
 impl BudgetStatus<'_> {
     /// The reason why no run may begin, regardless of cost; `None` when one may.
     pub fn refuses_a_run(&self) -> Option<String> {
         let BudgetStatus { budget, runs, agent, .. } = self;
-        let most = budget.runs_per_day;
-        if most > 0 && *runs >= most {
-            return Some(format!(
-                "`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {most}"
-            ));
+        let max = budget.runs_per_day;
+        if max > 0 && *runs >= max {
+            return Some(format!("`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {max}"));
         }
         None
     }
@@ -47,11 +45,11 @@ impl BudgetStatus<'_> {
     /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
     /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
     /// are allowed while every limit that has spending has money left.
-    pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<BudgetAllowance, String> {
-        let free = BudgetAllowance { attempts, most: 0.0 };
-        let most = match most {
-            Some(most) if most <= 0.0 => return Ok(free),
-            Some(most) => most,
+    pub fn allows(&self, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, String> {
+        let free = BudgetAllowance { attempts, max: 0.0 };
+        let max = match max {
+            Some(max) if max <= 0.0 => return Ok(free),
+            Some(max) => max,
             None => {
                 let limits = self.limits();
                 let used_up = limits.iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0);
@@ -60,27 +58,27 @@ impl BudgetStatus<'_> {
                 });
             }
         };
-        let fits = |limit: &Limit| (limit.left().max(0.0) / most).floor().min(f64::from(attempts)) as u32;
+        let fits = |limit: &Limit| (limit.left().max(0.0) / max).floor().min(f64::from(attempts)) as u32;
         let limits = self.limits();
-        let least = limits.iter().min_by_key(|limit| fits(limit));
-        match least.map(|limit| (limit, fits(limit))) {
-            Some((limit, 0)) => Err(format!("{}, and the call may cost {}", limit.line(), dollars(most))),
-            least => {
-                let attempts = least.map_or(attempts, |(_, fits)| fits);
-                Ok(BudgetAllowance { attempts, most: most * f64::from(attempts) })
+        let min = limits.iter().min_by_key(|limit| fits(limit));
+        match min.map(|limit| (limit, fits(limit))) {
+            Some((limit, 0)) => Err(format!("{}, and the call may cost {}", limit.line(), dollars(max))),
+            min => {
+                let attempts = min.map_or(attempts, |(_, fits)| fits);
+                Ok(BudgetAllowance { attempts, max: max * f64::from(attempts) })
             }
         }
     }
 
     fn limits(&self) -> Vec<Limit> {
-        let limit = |name, most: Option<f64>, spent| most.map(|most| Limit { name, most, spent });
+        let limit = |name, max: Option<f64>, spent| max.map(|max| Limit { name, max, spent });
         [
             limit("the agent's `budget.max-usd-per-run`", self.budget.usd_per_run, self.run),
             limit("the agent's `budget.max-usd-per-day`", self.budget.usd_per_day, self.day + self.run),
             limit(
                 "`budget.max-usd-per-day` of config.toml",
-                Some(self.everyone_per_day),
-                self.everyone + self.run,
+                Some(self.all_agents_per_day),
+                self.all_agents + self.run,
             ),
         ]
         .into_iter()
@@ -91,17 +89,17 @@ impl BudgetStatus<'_> {
 
 struct Limit {
     name: &'static str,
-    most: f64,
+    max: f64,
     spent: f64,
 }
 
 impl Limit {
     fn left(&self) -> f64 {
-        self.most - self.spent
+        self.max - self.spent
     }
 
     fn line(&self) -> String {
-        format!("{} of {} are spent, by {}", dollars(self.spent), dollars(self.most), self.name)
+        format!("{} of {} are spent, by {}", dollars(self.spent), dollars(self.max), self.name)
     }
 }
 
@@ -117,10 +115,10 @@ mod tests {
     fn budget_status(
         per_run: Option<f64>,
         per_day: Option<f64>,
-        everyone_per_day: f64,
+        all_agents_per_day: f64,
     ) -> BudgetStatus<'static> {
         let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2 };
-        BudgetStatus { budget, everyone_per_day, agent: "linker", ..BudgetStatus::default() }
+        BudgetStatus { budget, all_agents_per_day, agent: "linker", ..BudgetStatus::default() }
     }
 
     #[test]
@@ -128,9 +126,9 @@ mod tests {
         let full = BudgetStatus { runs: 2, ..budget_status(None, None, 9.0) };
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
         assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
-        let spent = BudgetStatus { day: 1.0, everyone: 1.0, ..budget_status(None, Some(1.0), 2.0) };
+        let spent = BudgetStatus { day: 1.0, all_agents: 1.0, ..budget_status(None, Some(1.0), 2.0) };
         assert_eq!(spent.refuses_a_run(), None, "a run of unknown cost may start");
-        let free = Ok(BudgetAllowance { attempts: 4, most: 0.0 });
+        let free = Ok(BudgetAllowance { attempts: 4, max: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);
         insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and the cost of the call is unknown");
         // Free calls need no budget.
@@ -145,23 +143,23 @@ mod tests {
         #[test]
         fn no_limit_is_exceeded(
             limits in proptest::array::uniform2(proptest::option::of(0.0..10.0f64)),
-            everyone in 0.0..10.0f64,
+            all_agents in 0.0..10.0f64,
             before in 0.0..5.0f64,
             others in 0.0..5.0f64,
             calls in proptest::collection::vec((0.0..2.0f64, 0.0..=1.0f64, 1..5u32), 0..20),
         ) {
-            let mut budget_status = budget_status(limits[0], limits[1], everyone);
-            (budget_status.day, budget_status.everyone) = (before, before + others);
-            for (most, share, attempts) in calls {
-                let Ok(allowed) = budget_status.allows(Some(most), attempts) else { break };
+            let mut budget_status = budget_status(limits[0], limits[1], all_agents);
+            (budget_status.day, budget_status.all_agents) = (before, before + others);
+            for (max, share, attempts) in calls {
+                let Ok(allowed) = budget_status.allows(Some(max), attempts) else { break };
                 prop_assert!(allowed.attempts >= 1 && allowed.attempts <= attempts);
-                budget_status.run += most * share * f64::from(allowed.attempts);
+                budget_status.run += max * share * f64::from(allowed.attempts);
             }
             if budget_status.run > 0.0 {
-                let holds = |most: Option<f64>, spent: f64| most.is_none_or(|most| spent <= most + 1e-9);
+                let holds = |max: Option<f64>, spent: f64| max.is_none_or(|max| spent <= max + 1e-9);
                 prop_assert!(holds(limits[0], budget_status.run));
                 prop_assert!(holds(limits[1], budget_status.day + budget_status.run));
-                prop_assert!(holds(Some(everyone), budget_status.everyone + budget_status.run));
+                prop_assert!(holds(Some(all_agents), budget_status.all_agents + budget_status.run));
             }
         }
     }

@@ -334,7 +334,7 @@ impl Limits {
 }
 
 /// Maximum number of reruns of a failed run.
-const MOST_RERUNS: usize = 10;
+const MAX_RERUNS: usize = 10;
 
 /// Maximum delay of a rerun.
 const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);

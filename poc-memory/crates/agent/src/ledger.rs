@@ -16,7 +16,7 @@ mod trigger;
 
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, record_unrun, record_unrun_slots};
-pub use reservation::{Account, BudgetDays, account, record_child_process, reserve};
+pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve};
 pub use rows::{
     abandon, agents, book_cost, close, find, interrupt_others, is_visible, rows, rows_since,
     rows_with_status, running, running_since, set_change_mark, update_state, with_current_status,

@@ -77,10 +77,10 @@ pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String
 /// Pauses an agent.
 ///
 /// # Errors
-/// `invalid_argument`, at the field `until`, when the end of the pause is past.
+/// `invalid_argument`, at the field `until`, when the end of the pause is in the past.
 pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Result<()> {
     if let Some(until) = pause.until.filter(|_| !pause.is_active(cause.at)) {
-        return Err(Error::invalid(format!("the end of the pause, {until}, is past"))
+        return Err(Error::invalid(format!("the end of the pause, {until}, is in the past"))
             .hint("give a time in the future: `2h`, `2030-01-31`, `2030-01-31T08:00:00Z`")
             .field("until"));
     }

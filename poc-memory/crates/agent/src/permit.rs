@@ -89,12 +89,12 @@ impl<'a> Permit<'a> {
         Permit { max_link_strength: self.definition.limits.link_add_max_strength * factor, ..self }
     }
 
-    /// The action as it would be applied: a valid strength of a link is lowered to the limit.
-    pub fn bounded<'b>(&self, action: &'b Action) -> Cow<'b, Action> {
-        let most = self.max_link_strength;
+    /// The action as it would be applied: a link strength above the limit is reduced to the limit.
+    pub fn clamped<'b>(&self, action: &'b Action) -> Cow<'b, Action> {
+        let max = self.max_link_strength;
         match action {
-            Action::LinkAdd(link) if link.strength > most && link.strength <= 1.0 => {
-                Cow::Owned(Action::LinkAdd(LinkAdd { strength: most, ..link.clone() }))
+            Action::LinkAdd(link) if link.strength > max && link.strength <= 1.0 => {
+                Cow::Owned(Action::LinkAdd(LinkAdd { strength: max, ..link.clone() }))
             }
             _ => Cow::Borrowed(action),
         }
@@ -163,15 +163,15 @@ impl<'a> Permit<'a> {
             let why = format!("the strength {} is not above 0 and at most 1", action.strength);
             return Err(Rejection::InvalidValue.because(why));
         }
-        let most = self.definition.limits.link_add_max_per_note;
+        let max = self.definition.limits.link_add_max_per_note;
         let ends = [from, to];
         let (from, to) = (from.node.id, to.node.id);
         if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
             return Err(Rejection::AlreadyPresent.because("the reply contains it twice"));
         }
         let links_of = |id| self.links.iter().filter(|(a, b)| [*a, *b].contains(&id)).count();
-        if let Some(full) = ends.into_iter().find(|end| links_of(end.node.id) >= most) {
-            return Err(Rejection::OverLimit.because(format!("more than {most} links of {}", full.name)));
+        if let Some(full) = ends.into_iter().find(|end| links_of(end.node.id) >= max) {
+            return Err(Rejection::OverLimit.because(format!("more than {max} links of {}", full.name)));
         }
         let reason = action.reason.clone();
         Ok(PermittedAction::Link { from, to, strength: action.strength, reason })
@@ -179,15 +179,15 @@ impl<'a> Permit<'a> {
 
     fn weight(&self, action: &Weight) -> Verdict<PermittedAction> {
         let node = self.target(&action.node)?;
-        let most = self.definition.limits.weight_max_delta;
+        let max = self.definition.limits.weight_max_delta;
         if !action.delta.is_finite() || action.delta == 0.0 {
             return Err(
                 Rejection::InvalidValue.because(format!("a delta of {} changes nothing", action.delta))
             );
         }
-        if action.delta.abs() > most {
+        if action.delta.abs() > max {
             return Err(
-                Rejection::OverLimit.because(format!("a delta of {} is more than {most}", action.delta))
+                Rejection::OverLimit.because(format!("a delta of {} is more than {max}", action.delta))
             );
         }
         if self.reweighted.contains(&node.node.id) {
@@ -213,11 +213,11 @@ impl<'a> Permit<'a> {
                 sources.push(handle.node.id);
             }
         }
-        let most = self.definition.limits.insert_max_sources;
-        if sources.len() > most {
-            return Err(Rejection::OverLimit.because(format!("more than {most} sources")));
+        let max = self.definition.limits.insert_max_sources;
+        if sources.len() > max {
+            return Err(Rejection::OverLimit.because(format!("more than {max} sources")));
         }
-        self.fits(&action.title, &action.keywords, &action.body)?;
+        self.check_length(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
         Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
@@ -255,11 +255,11 @@ impl<'a> Permit<'a> {
                 let kept = |text: &str, was: &str| {
                     if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
                 };
-                self.fits(&action.title, &[], &action.body)?;
+                self.check_length(&action.title, &[], &action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
                 if let Some(renaming) = PermittedAction::renaming(was, &draft) {
-                    return is_key(action.key.trim()).map(|()| renaming);
+                    return check_short_key(action.key.trim()).map(|()| renaming);
                 }
                 // The source of a chunk is its place in a message, which belongs to that chunk only.
                 let source =
@@ -284,17 +284,17 @@ impl<'a> Permit<'a> {
     }
 
     /// Checks the length of a new note: its body, and its title and keywords.
-    fn fits(&self, title: &str, keywords: &[String], body: &str) -> Verdict<()> {
-        let most = self.definition.limits.insert_max_chars;
+    fn check_length(&self, title: &str, keywords: &[String], body: &str) -> Verdict<()> {
+        let max = self.definition.limits.insert_max_chars;
         let about = title.chars().count() + keywords.iter().map(|word| word.chars().count()).sum::<usize>();
-        if about > most {
-            let why = format!("title and keywords have {about} characters, more than {most}");
+        if about > max {
+            let why = format!("title and keywords have {about} characters, more than {max}");
             return Err(Rejection::OverLimit.because(why));
         }
         let chars = body.chars().count();
-        if chars > most {
+        if chars > max {
             return Err(
-                Rejection::OverLimit.because(format!("the body has {chars} characters, more than {most}"))
+                Rejection::OverLimit.because(format!("the body has {chars} characters, more than {max}"))
             );
         }
         Ok(())
@@ -347,18 +347,18 @@ impl<'a> Permit<'a> {
             return Err(Rejection::OverLimit.because(format!("more than {} actions", limits.max_actions)));
         }
         let used = self.used.entry(kind).or_default();
-        let most = limits.max(kind);
-        if *used >= most {
-            return Err(Rejection::OverLimit.because(format!("more than {most} of `{}`", kind.name())));
+        let max = limits.max(kind);
+        if *used >= max {
+            return Err(Rejection::OverLimit.because(format!("more than {max} of `{}`", kind.name())));
         }
         *used += 1;
         Ok(())
     }
 }
 
-/// Checks that a key is a short name. It will stand beside a text that may be trusted more than the agent, so it must
+/// Checks that a key is a short name. The key is shown next to text that may be trusted more than the agent, so it must
 /// not be a sentence.
-fn is_key(key: &str) -> Verdict<()> {
+fn check_short_key(key: &str) -> Verdict<()> {
     let is_short = key.chars().count() <= MAX_RENAMED_CHARS;
     if is_short && !key.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Ok(());

@@ -41,8 +41,8 @@ pub fn render(
     context: Option<usize>,
 ) -> Result<Prompt> {
     let system = system(definition);
-    let room = context.map_or(usize::MAX, |context| room(context, definition));
-    let limit = definition.prompt.max_tokens.min(room);
+    let left = context.map_or(usize::MAX, |context| prompt_tokens_left(context, definition));
+    let limit = definition.prompt.max_tokens.min(left);
     let fence = Fence::new(memory.rng.as_ref());
     loop {
         let (text, read) = render::render(memory, definition, selection, &fence)?;
@@ -84,9 +84,10 @@ fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARS_PER_TOKEN)
 }
 
-/// The estimated tokens that a context leaves for the prompt: a quarter is for the reply, and the schema takes its part.
+/// The estimated tokens that a context leaves for the prompt: a quarter is reserved for the reply, and the schema is
+/// subtracted.
 /// The estimate may be a third too low, because texts with many names and numbers have more tokens.
-fn room(context: usize, definition: &Definition) -> usize {
+fn prompt_tokens_left(context: usize, definition: &Definition) -> usize {
     let schema = tokens(&action::schema(&definition.execution.actions).to_string());
     (context - context / 4).saturating_sub(schema) / 4 * 3
 }

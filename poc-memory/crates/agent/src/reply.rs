@@ -50,8 +50,8 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// The first characters of a text, with an ellipsis when it was cut.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+pub(super) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
     }

@@ -114,7 +114,7 @@ pub fn run_among(
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(&mut row)));
     let ended = ended.unwrap_or_else(|panic| {
         attempt.call_in_progress.take().into_iter().for_each(|call| row.add_call(call));
-        Err(Error::internal(format!("a defect ended the run: {}", panic_message(&*panic))))
+        Err(Error::internal(format!("the run panicked: {}", panic_message(&*panic))))
     });
     // The cost of the calls is booked in any case.
     if options.dry_run || ended.is_err() {

@@ -1,12 +1,12 @@
 //! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing in between, and runs
-//! slots when their turn comes. The time is an argument; threads and waiting are left to the daemon.
+//! slots when they are due. The time is an argument; threads and waiting are left to the daemon.
 
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
+use super::due_slots::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
-use super::slot_planner::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
 use super::{Catalog, CatalogEntry, tenant_rotation};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
@@ -91,7 +91,7 @@ impl Scheduler {
             // A slot takes precedence: it makes a rerun unnecessary.
             let rerun =
                 history.get(agent).zip(entry.definition.as_ref()).and_then(|(history, definition)| {
-                    slot_planner::rerun_at(agent, definition, entry.since, history.state())
+                    due_slots::rerun_at(agent, definition, entry.since, history.state())
                         .filter(|rerun| *rerun > tick.now)
                 });
             if let Some(rerun) = rerun {
@@ -99,7 +99,7 @@ impl Scheduler {
                 *next = rerun.min(*next);
             }
         }
-        let decisions = slot_planner::plan(&due, &history, tick);
+        let decisions = due_slots::plan(&due, &history, tick);
         let mut slots: Vec<Slot> =
             decisions.into_iter().filter_map(|decision| record_decision(memory, decision)).collect();
         for (agent, entry) in &due.agents {
@@ -116,8 +116,8 @@ impl Scheduler {
             }
         }
         slots.retain(|slot| {
-            let wait = slot_planner::timing(&definitions, &slot.agent).filter(|_| slot.late);
-            let wait = wait.map_or(Span(0), |agent| slot_planner::catch_up_delay(agent, spread));
+            let wait = due_slots::timing(&definitions, &slot.agent).filter(|_| slot.late);
+            let wait = wait.map_or(Span(0), |agent| due_slots::catch_up_delay(agent, spread));
             if wait > Span(0) {
                 self.delayed.insert(slot.agent.clone(), (tick.now.plus(wait), slot.clone()));
             }
@@ -186,8 +186,8 @@ impl Scheduler {
         self.next.retain(|_, next| !all && *next > tick.now);
         let due = Catalog { agents, consolidation, ..Catalog::default() };
         for name in due.names() {
-            let next = slot_planner::timing(&due, name)
-                .and_then(|task| slot_planner::next_start(task, tick.now, tick.zone));
+            let next = due_slots::timing(&due, name)
+                .and_then(|task| due_slots::next_start(task, tick.now, tick.zone));
             match next {
                 Some(next) => self.next.insert(name.to_owned(), next),
                 None => self.next.remove(name),
@@ -216,14 +216,14 @@ pub fn next(
         // A slot exactly at the end of a pause runs.
         Some(paused) => Timestamp(paused.until()?.0 - 1),
     };
-    let rerun = slot_planner::rerun_at(name, definition, entry.since, state).map(|rerun| rerun.max(from));
-    let slot = slot_planner::next_start(TaskTiming::of(name, definition, entry.since), from, zone);
+    let rerun = due_slots::rerun_at(name, definition, entry.since, state).map(|rerun| rerun.max(from));
+    let slot = due_slots::next_start(TaskTiming::of(name, definition, entry.since), from, zone);
     slot.into_iter().chain(rerun).min()
 }
 
 /// When consolidation runs next; `None` while it is on demand.
 pub fn next_consolidation(task: &ScheduledConsolidation, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    slot_planner::next_start(TaskTiming::of_consolidation(task), now, zone)
+    due_slots::next_start(TaskTiming::of_consolidation(task), now, zone)
 }
 
 /// The agent that runs next, or consolidation, and the time.
@@ -257,7 +257,7 @@ pub fn run_slot(
 ) -> Result<Option<Run>> {
     let (agent, trigger) = (&slot.agent, slot.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
-    let Some(timing) = slot_planner::timing(catalog, agent) else {
+    let Some(timing) = due_slots::timing(catalog, agent) else {
         let (reason, message) = (Some(Reason::InvalidConfig), Some("its file was deleted".to_owned()));
         return ledger::record_unrun(
             memory,
@@ -267,7 +267,7 @@ pub fn run_slot(
         );
     };
     let history = RunHistory::from(ledger::state(memory, agent)?);
-    if let Some(obstacle) = slot_planner::obstacle(timing, &history, trigger, slot.late, tick) {
+    if let Some(obstacle) = due_slots::obstacle(timing, &history, trigger, slot.late, tick) {
         let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
         if waits && by_changes {
             // The changes can be handled afterwards.

@@ -12,7 +12,7 @@ mod staleness;
 pub(crate) use choose::backlog_of;
 pub(crate) use choose::has_work;
 pub(super) use choose::stale_among;
-pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
+pub use choose::{Choice, FreshnessCounts, Scope, backlog, backlog_at_hand, choose, count_freshness};
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{LISTED, hubs, siblings};
 pub(super) use protection::{may_be_read, protected};
@@ -133,10 +133,10 @@ impl Selection {
     pub fn trust(&self, now: &View) -> Trust {
         let handles = self.handles.iter().map(|handle| (handle.node.id, handle.node.trust));
         let read = handles.chain(self.read.iter().copied());
-        let least = |(id, then): (NodeId, Trust)| {
+        let min = |(id, then): (NodeId, Trust)| {
             now.find(id).filter(|&ix| now.is_live(ix)).map_or(then, |ix| then.min(now.trust(ix)))
         };
-        read.map(least).fold(Trust::User, std::cmp::min)
+        read.map(min).fold(Trust::User, std::cmp::min)
     }
 
     /// Removes the candidates: nodes shown only because they are similar. Returns whether there were any.

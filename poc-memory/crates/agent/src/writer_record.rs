@@ -19,7 +19,7 @@ const PRIOR: f64 = 3.0;
 const SUPPORTED: f64 = 0.5;
 
 /// Links are refused when their strength factor is below this.
-const LEAST_FACTOR: f64 = 0.5;
+const MIN_FACTOR: f64 = 0.5;
 
 /// How many runs of an agent are examined for links that were undone.
 const RUNS: usize = 50;
@@ -72,7 +72,7 @@ impl WriterRecord {
         // As many as may share a name that search follows.
         let rare = memory.config.retrieve.scores.shared_by.min((notes / 10).max(2));
         let uncommon = (notes / UNCOMMON).max(rare);
-        let mut words = NoteWords { memory, selection, most: uncommon, of: BTreeMap::new() };
+        let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };
         let mut record = WriterRecord {
             links: Support::default(),
             history: Support::default(),
@@ -120,7 +120,7 @@ impl WriterRecord {
     /// Why an action is refused because the record is poor and the notes do not support it.
     pub(super) fn refusal(&self, action: &Action) -> Option<Refusal> {
         let why = match action {
-            Action::LinkAdd(_) if self.link_factor() < LEAST_FACTOR => {
+            Action::LinkAdd(_) if self.link_factor() < MIN_FACTOR => {
                 let Support { good, bad } = self.links;
                 format!(
                     "{bad} of the {} links of the reply join notes without a rare word in common",
@@ -147,15 +147,15 @@ fn identity(insert: &Insert) -> (String, Vec<String>) {
 struct NoteWords<'a> {
     memory: &'a Memory,
     selection: &'a Selection,
-    /// The most notes that may contain an uncommon word.
-    most: usize,
+    /// Maximum number of notes that may contain an uncommon word.
+    max: usize,
     of: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl NoteWords<'_> {
     fn uncommon(&self, text: &str) -> BTreeSet<String> {
         let index = &self.memory.text;
-        index.query_tokens(text).into_iter().filter(|word| index.frequency(word) <= self.most).collect()
+        index.query_tokens(text).into_iter().filter(|word| index.frequency(word) <= self.max).collect()
     }
 
     /// The words of a note of the prompt.

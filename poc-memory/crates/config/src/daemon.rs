@@ -27,9 +27,9 @@ section!(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolSet {
-    /// The six everyday tools.
+    /// The six default tools.
     Default,
-    /// The six everyday tools, and every other op that models may call. Such an op is the tool `memory_OP`.
+    /// The six default tools, and every other op that models may call. Such an op is the tool `memory_OP`.
     All,
     /// The tools with the prefix `graft_`, for clients with prompts that name them.
     Seed,
@@ -56,7 +56,7 @@ section!(
         candidate_chars: usize,
         /// A model with at most this many tokens of context counts as small.
         small_context: usize,
-        /// The most notes in a prompt for a small model.
+        /// Maximum number of notes in a prompt for a small model.
         small_nodes: usize,
         /// Link candidates shown with each note of such a prompt.
         small_candidates: usize,
@@ -111,7 +111,7 @@ section!(
         webhook: String,
         /// How long the program or the server may take.
         timeout: Span,
-        /// The least time between two messages.
+        /// The minimum time between two messages.
         every: Span,
     }
 );

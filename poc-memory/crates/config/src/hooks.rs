@@ -12,13 +12,13 @@ section!(
         scope: HookScope,
         /// How sure `query` must be that there is a note on what was typed.
         gate: HookGate,
-        /// The most notes for a prompt; 0 for none.
+        /// Maximum number of notes for a prompt; 0 for none.
         notes: usize,
-        /// The most characters of a note.
+        /// Maximum number of characters of a note.
         note_chars: usize,
-        /// The most characters for a prompt.
+        /// Maximum number of characters for a prompt.
         prompt_chars: usize,
-        /// The most characters at the start of a session; 0 for nothing.
+        /// Maximum number of characters at the start of a session; 0 for nothing.
         start_chars: usize,
     }
 );
@@ -35,7 +35,7 @@ pub enum HookScope {
     All,
 }
 
-/// The least verdict of `query` for which the hook of a prompt adds notes.
+/// The minimum verdict of `query` for which the hook of a prompt adds notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookGate {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 section!(
     /// Weights and their decay.
     WeightConfig {
-        /// Least weight.
+        /// Minimum weight.
         floor: f64,
         /// Greatest weight.
         cap: f64,

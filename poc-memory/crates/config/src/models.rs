@@ -27,7 +27,7 @@ section!(
 section!(
     /// Thresholds of the heuristic model.
     HeuristicConfig {
-        /// Least number of names that linked notes share, unless one of them is an identifier or has several words.
+        /// Minimum number of names that linked notes share, unless one of them is an identifier or has several words.
         link_names: usize,
         /// Strength of its links.
         link_strength: f64,
@@ -37,9 +37,9 @@ section!(
         max_links: usize,
         /// A note with this many neighbours is a hub and gets no further links.
         hub_degree: u32,
-        /// Least similarity of two notes of which one repeats the other.
+        /// Minimum similarity of two notes of which one repeats the other.
         twin_min_similarity: f64,
-        /// Least number of related episodes to create an overview of.
+        /// Minimum number of related episodes to create an overview of.
         transfer_episodes: usize,
         /// Greatest number of overviews in one run.
         transfer_max: usize,

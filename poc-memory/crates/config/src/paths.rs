@@ -211,7 +211,7 @@ impl Paths {
         self.data.join("runs")
     }
 
-    /// The positions in the transcripts of assistants, up to which they were taken in.
+    /// The positions up to which transcripts of assistants were captured.
     pub fn transcripts(&self) -> PathBuf {
         self.data.join("transcripts")
     }

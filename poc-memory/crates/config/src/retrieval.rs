@@ -80,7 +80,7 @@ pub struct ScoreFusionConfig {
     pub alike_weight: f64,
     /// Number of nearest notes.
     pub alike_notes: usize,
-    /// Least cosine of nearest notes (exclusive).
+    /// Minimum cosine of nearest notes (exclusive).
     pub alike_cosine: f64,
 }
 
@@ -122,7 +122,7 @@ pub struct QueryConfig {
     pub cosine_weight: f64,
     /// Thresholds by kind of embedder; `default` applies to all others.
     pub gates: BTreeMap<String, GateConfig>,
-    /// Least cosine of a title that the gates `two-path` and `fused` consider.
+    /// Minimum cosine of a title that the gates `two-path` and `fused` consider.
     pub title_min_vec: f64,
     /// Thresholds of the gate `two-path`.
     pub two_path: TwoPathConfig,
@@ -161,19 +161,19 @@ impl GateKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TwoPathConfig {
-    /// Least `lex` for STRONG on the path of the spelling.
+    /// Minimum `lex` for STRONG on the path of the spelling.
     pub lex_strong_min_lex: f64,
-    /// Least `vec` for STRONG on the path of the spelling.
+    /// Minimum `vec` for STRONG on the path of the spelling.
     pub lex_strong_min_vec: f64,
-    /// Least `vec` for STRONG on the path of the meaning.
+    /// Minimum `vec` for STRONG on the path of the meaning.
     pub sem_strong_min_vec: f64,
     /// How far `lex` must exceed `weak-min-lex` on the path of the meaning.
     pub sem_margin: f64,
-    /// Least `ce` for STRONG, if a cross-encoder is configured.
+    /// Minimum `ce` for STRONG, if a cross-encoder is configured.
     pub strong_min_ce: f64,
-    /// Least `vec` for WEAK.
+    /// Minimum `vec` for WEAK.
     pub weak_min_vec: f64,
-    /// Least `lex` for WEAK.
+    /// Minimum `lex` for WEAK.
     pub weak_min_lex: f64,
 }
 
@@ -187,9 +187,9 @@ pub struct FusedConfig {
     pub lex_weight: f64,
     /// Weight of the likelihood of a cross-encoder.
     pub ce_weight: f64,
-    /// Least mean for STRONG.
+    /// Minimum mean for STRONG.
     pub strong_min_fused: f64,
-    /// Least mean for WEAK.
+    /// Minimum mean for WEAK.
     pub weak_min_fused: f64,
 }
 
@@ -204,8 +204,8 @@ impl QueryConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
-    /// Least certainty for STRONG.
+    /// Minimum certainty for STRONG.
     pub strong: f64,
-    /// Least certainty for WEAK.
+    /// Minimum certainty for WEAK.
     pub weak: f64,
 }

@@ -108,14 +108,14 @@ impl Schedule {
             Schedule::Every { period, .. } => Some(*period),
             Schedule::Calendar { cron, .. } => {
                 let mut previous = cron.find_next_occurrence(&reference(), true).ok()?;
-                let mut least = None;
+                let mut min = None;
                 for _ in 0..SAMPLE {
                     let Ok(slot) = cron.find_next_occurrence(&previous, false) else { break };
                     let gap = Span((slot - previous).num_milliseconds());
-                    least = Some(least.map_or(gap, |least: Span| least.min(gap)));
+                    min = Some(min.map_or(gap, |min: Span| min.min(gap)));
                     previous = slot;
                 }
-                least
+                min
             }
         }
     }

@@ -70,11 +70,11 @@ fn bound(schema: &mut Map<String, Value>, key: &str) {
     if !is_integer && schema.get("type").is_none_or(|name| name != "number") {
         return;
     }
-    let Some((least, most)) = bounds::find_bounds(key) else { return };
+    let Some((min, max)) = bounds::find_bounds(key) else { return };
     let number = |bound: f64| if is_integer { Value::from(bound as u64) } else { Value::from(bound) };
-    schema.insert("minimum".into(), number(least));
-    if most < f64::MAX {
-        schema.insert("maximum".into(), number(most));
+    schema.insert("minimum".into(), number(min));
+    if max < f64::MAX {
+        schema.insert("maximum".into(), number(max));
     }
 }
 

@@ -147,15 +147,15 @@ section!(
 section!(
     /// Cosine thresholds, −1 to 1.
     CosinesConfig {
-        /// Least cosine of a keyword edge.
+        /// Minimum cosine of a keyword edge.
         keyword: f64,
-        /// Least cosine of a semantic edge.
+        /// Minimum cosine of a semantic edge.
         semantic: f64,
-        /// Least cosine of a link candidate.
+        /// Minimum cosine of a link candidate.
         candidate: f64,
-        /// Least cosine of sessions that the heuristic model summarizes together.
+        /// Minimum cosine of sessions that the heuristic model summarizes together.
         link: f64,
-        /// Least cosine of `interference-pairs` when the call gives none.
+        /// Minimum cosine of `interference-pairs` when the call gives none.
         interference: f64,
         /// From this cosine on, it also pairs notes of the same community.
         twin: f64,
@@ -167,7 +167,7 @@ impl Config {
     pub fn cosines(&self) -> Result<&CosinesConfig> {
         let kind = &self.embedder.kind;
         self.cosines.get(kind).or_else(|| self.cosines.get("default")).ok_or_else(|| {
-            Error::config(format!("there are no cosines for the embedder `{kind}`"))
+            Error::config(format!("there are no cosine thresholds for the embedder `{kind}`"))
                 .hint("add a section `[cosines.default]`")
                 .field("cosines")
         })
@@ -265,7 +265,7 @@ section!(
         pipeline: SavedPipeline,
         /// Notes of a search with words and stages, unless the stages or the query set another number.
         limit: usize,
-        /// Least score of a hit when the query has no stages and no number of notes. The first hit is always kept.
+        /// Minimum score of a hit when the query has no stages and no number of notes. The first hit is always kept.
         min_score: f64,
         /// Characters that a question, or a pipeline, may have.
         max_question_chars: usize,
@@ -340,7 +340,7 @@ section!(
     DuplicatesConfig {
         /// Pairs shown when no other number is asked for.
         limit: usize,
-        /// Least share of words that both notes of a pair have, of those that either has, 0–1.
+        /// Minimum share of words that both notes of a pair have, of those that either has, 0–1.
         min_words: f64,
     }
 );

@@ -210,12 +210,12 @@ impl TenantSchema {
     pub fn json_schema(&self) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "object".into());
-        let said = self.description.trim();
-        let description = if said.is_empty() {
-            "Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without \
-             one it is the default tenant's"
-        } else {
-            said
+        let description = match self.description.trim() {
+            "" => {
+                "The tenant: `{\"key\": \"value\"}`. A request sees only the notes of its tenant; if omitted, those \
+                 of the default tenant"
+            }
+            description => description,
         };
         schema.insert("description".into(), description.into());
         if self.keys.is_empty() {

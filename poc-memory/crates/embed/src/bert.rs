@@ -216,9 +216,9 @@ impl Bert {
     pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
         let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
         let (mut one, mut two) = (bare(first), bare(second));
-        let (most_of_one, most_of_two) = fit(one.len(), two.len(), self.max_tokens.saturating_sub(3));
-        one.truncate(most_of_one);
-        two.truncate(most_of_two);
+        let (max_of_one, max_of_two) = fit(one.len(), two.len(), self.max_tokens.saturating_sub(3));
+        one.truncate(max_of_one);
+        two.truncate(max_of_two);
         let [start, end] = self.ends;
         Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
     }
@@ -270,16 +270,16 @@ impl Bert {
     }
 }
 
-/// The lengths of two texts truncated to `most` tokens together. The longer text is cut to the length of the
+/// The lengths of two texts truncated to `max` tokens together. The longer text is cut to the length of the
 /// shorter, then both to one half. The `tokenizers` library does the same.
-fn fit(one: usize, two: usize, most: usize) -> (usize, usize) {
-    if one + two <= most {
+fn fit(one: usize, two: usize, max: usize) -> (usize, usize) {
+    if one + two <= max {
         return (one, two);
     }
     let shorter = one.min(two);
-    let (few, many) = match shorter > most / 2 {
-        true => (most / 2, most - most / 2),
-        false => (shorter, most - shorter),
+    let (few, many) = match shorter > max / 2 {
+        true => (max / 2, max - max / 2),
+        false => (shorter, max - shorter),
     };
     if one > two { (many, few) } else { (few, many) }
 }
@@ -365,8 +365,8 @@ fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
         tokenizer
     };
     tokenizer.with_padding(None);
-    let most = TruncationParams { max_length: max_tokens.saturating_sub(2), ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(most)).map_err(|error| wrong(&ready, &error))?;
+    let max = TruncationParams { max_length: max_tokens.saturating_sub(2), ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(max)).map_err(|error| wrong(&ready, &error))?;
     Ok(tokenizer)
 }
 

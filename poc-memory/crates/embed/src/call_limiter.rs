@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Permits for a number of calls at a time.
 pub(super) struct CallLimiter {
-    most: usize,
+    max: usize,
     patience: Duration,
     calls: Mutex<Calls>,
     changed: Condvar,
@@ -24,15 +24,15 @@ pub(super) struct CallPermit<'a> {
 }
 
 impl CallLimiter {
-    /// At most `most` calls at a time. Further calls wait as long as at least one call succeeds within each
+    /// At most `max` calls at a time. Further calls wait as long as at least one call succeeds within each
     /// `patience`.
-    pub(super) fn new(most: usize, patience: Duration) -> CallLimiter {
-        CallLimiter { most, patience, calls: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(max: usize, patience: Duration) -> CallLimiter {
+        CallLimiter { max, patience, calls: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The number of calls at a time.
-    pub(super) fn most(&self) -> usize {
-        self.most
+    pub(super) fn max(&self) -> usize {
+        self.max
     }
 
     /// The number of calls that have succeeded.
@@ -46,12 +46,12 @@ impl CallLimiter {
         let mut calls = self.calls.lock();
         let mut succeeded = calls.succeeded;
         let mut deadline = Instant::now() + self.patience;
-        while calls.running >= self.most {
+        while calls.running >= self.max {
             let timed_out = self.changed.wait_until(&mut calls, deadline).timed_out();
             if calls.succeeded != succeeded {
                 succeeded = calls.succeeded;
                 deadline = Instant::now() + self.patience;
-            } else if timed_out && calls.running >= self.most {
+            } else if timed_out && calls.running >= self.max {
                 return None;
             }
         }

@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most tokens in a batch, unless one text alone is longer. Larger batches gain nothing.
+/// Maximum number of tokens in a batch, unless one text alone is longer. Larger batches gain nothing.
 const BATCH: usize = 256;
 
 /// The system starts no more threads.

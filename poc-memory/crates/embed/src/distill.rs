@@ -29,7 +29,7 @@ enum DistillError {
     #[error("the rank cannot be {0}")]
     Rank(f64),
     #[error("a table cannot have {dimensions} dimensions")]
-    Dimensions { dimensions: usize, most: usize },
+    Dimensions { dimensions: usize, max: usize },
     #[error("the vocabulary is too large")]
     TooManyTokens,
     #[error(
@@ -43,8 +43,8 @@ impl From<DistillError> for Error {
         let message = error.to_string();
         match error {
             DistillError::Rank(_) => Error::invalid(message).hint("give a number from 0").field("common"),
-            DistillError::Dimensions { most, .. } => {
-                Error::invalid(message).hint(format!("give 1 to {most}")).field("dims")
+            DistillError::Dimensions { max, .. } => {
+                Error::invalid(message).hint(format!("give 1 to {max}")).field("dims")
             }
             DistillError::TooManyTokens => Error::invalid(message),
             DistillError::NotFinite => Error::internal(message),
@@ -89,9 +89,7 @@ pub fn distill(
     }
     let model = Bert::open(folder)?;
     if options.dimensions == 0 || options.dimensions > model.dimensions {
-        return Err(
-            DistillError::Dimensions { dimensions: options.dimensions, most: model.dimensions }.into()
-        );
+        return Err(DistillError::Dimensions { dimensions: options.dimensions, max: model.dimensions }.into());
     }
     let words = model.vocabulary()?;
     let states = states(&model, words.tokens.len(), progress)?;
@@ -139,7 +137,7 @@ fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)>
         let axis = width - 1 - column;
         let greatest = (0..width)
             .map(|at| *axes.get(at, axis))
-            .fold(0.0f64, |most, value| if value.abs() > most.abs() { value } else { most });
+            .fold(0.0f64, |max, value| if value.abs() > max.abs() { value } else { max });
         axes.get(row, axis) * if greatest < 0.0 { -1.0 } else { 1.0 }
     });
     let projected = &matrix * &leading;

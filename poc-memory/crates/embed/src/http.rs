@@ -70,9 +70,9 @@ enum HttpEmbedderError {
     #[error("`{address}` gives no vectors: {problem}")]
     NoVectors { address: Url, problem: String },
     #[error(
-        "`{address}` is busy: all of the {most} permitted requests are running, and none succeeded in time"
+        "`{address}` is busy: all of the {max} permitted requests are running, and none succeeded in time"
     )]
-    Busy { address: Url, most: usize },
+    Busy { address: Url, max: usize },
 }
 
 impl From<HttpEmbedderError> for Error {
@@ -80,8 +80,9 @@ impl From<HttpEmbedderError> for Error {
         let message = error.to_string();
         match error {
             HttpEmbedderError::Client(_) => Error::internal(message),
-            HttpEmbedderError::Busy { .. } => Error::unavailable(message)
-                .hint("try again later; `embedder.concurrency` is the number of requests at a time"),
+            HttpEmbedderError::Busy { .. } => {
+                Error::unavailable(message).hint("try again later, or raise `embedder.concurrency`")
+            }
             HttpEmbedderError::NoVectors { .. } => Error::unavailable(message)
                 .hint("check the server and the model in `[embedder]` of the settings"),
         }
@@ -146,7 +147,7 @@ impl HttpEmbedder {
         // One permit per request, so that the many requests of one caller do not starve the others.
         let permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
             address: self.address.clone(),
-            most: self.limiter.most(),
+            max: self.limiter.max(),
         })?;
         let started = Instant::now();
         let left = || self.timeout.saturating_sub(started.elapsed());

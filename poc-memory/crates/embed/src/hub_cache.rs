@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// The default revision.
 const MAIN: &str = "main";
 
-/// Most bytes in a part of a name.
+/// Maximum number of bytes in a part of a name.
 const LONGEST: usize = 96;
 
 /// The name of a model: `ORG/NAME`, or `ORG/NAME@REVISION`.

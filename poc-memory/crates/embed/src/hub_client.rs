@@ -29,9 +29,9 @@ const FILES: &[(&str, bool)] = &[
 const CONNECT: Duration = Duration::from_secs(10);
 /// Longest time without any data.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Most redirects.
+/// Maximum number of redirects.
 const HOPS: usize = 5;
-/// Most bytes of the hub's answer about a model.
+/// Maximum number of bytes of the hub's answer about a model.
 const LONGEST: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 

@@ -181,7 +181,7 @@ pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -
     bytes.extend(head);
     bytes.extend(words.as_bytes());
     let scales: Vec<f32> =
-        rows.iter().map(|row| row.iter().fold(0.0f32, |most, value| most.max(value.abs())) / 127.0).collect();
+        rows.iter().map(|row| row.iter().fold(0.0f32, |max, value| max.max(value.abs())) / 127.0).collect();
     scales.iter().for_each(|scale| bytes.extend(scale.to_le_bytes()));
     for (row, &scale) in rows.iter().zip(&scales) {
         let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };

@@ -103,7 +103,7 @@ impl Drop for CancelOnDrop {
 /// Runs `work` so that the token cancels it, and so do those of the scopes around it.
 pub fn scope<T>(token: &CancellationToken, work: impl FnOnce() -> T) -> T {
     SCOPES.with_borrow_mut(|scopes| scopes.push(token.clone()));
-    let _leave = Leave;
+    let _guard = ScopeGuard;
     work()
 }
 
@@ -120,13 +120,13 @@ pub fn check() -> Result<()> {
     if !is_requested() {
         return Ok(());
     }
-    Err(Error::unavailable("the request was cancelled: nobody waits for its answer, or the daemon stops"))
+    Err(Error::unavailable("the request was cancelled: the client disconnected, or the daemon is stopping"))
 }
 
 /// Leaves the innermost scope, also when its work panics.
-struct Leave;
+struct ScopeGuard;
 
-impl Drop for Leave {
+impl Drop for ScopeGuard {
     fn drop(&mut self) {
         SCOPES.with_borrow_mut(|scopes| drop(scopes.pop()));
     }

@@ -27,8 +27,8 @@ impl NodeType {
     /// The default type of a note.
     pub const DEFAULT: &str = "semantic";
 
-    /// Whether notes of a type describe an occasion: a message, a session, a day, a week or a month.
-    pub fn is_occasion(name: &str) -> bool {
+    /// Whether notes of a type describe an episode or a period: a message, a session, a day, a week or a month.
+    pub fn is_episodic_kind(name: &str) -> bool {
         ![NodeType::DEFAULT, NodeType::QUESTION].contains(&name) && NodeType::BUILT_IN.contains(&name)
     }
 }

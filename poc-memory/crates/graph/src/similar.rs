@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The least similarity of a suggestion, 0–1: normalised Damerau–Levenshtein, ignoring case.
+/// The minimum similarity of a suggestion, 0–1: normalised Damerau–Levenshtein, ignoring case.
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// Names of more characters get no suggestion.
@@ -14,15 +14,15 @@ const MAX_CHARS: usize = 200;
 /// counts before the edit distance is computed.
 pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = lower(wrong);
-    let letters = Letters::of(&wrong);
-    if letters.count > MAX_CHARS {
+    let counts = CharacterCounts::of(&wrong);
+    if counts.count > MAX_CHARS {
         return None;
     }
     let mut best: Option<(f64, &str)> = None;
     for name in known {
         let folded = lower(name);
-        let most = letters.most_similar(&Letters::of(&folded));
-        if most < MIN_SIMILARITY || best.is_some_and(|(greatest, _)| most <= greatest) {
+        let max = counts.max_similarity(&CharacterCounts::of(&folded));
+        if max < MIN_SIMILARITY || best.is_some_and(|(greatest, _)| max <= greatest) {
             continue;
         }
         let similarity = strsim::normalized_damerau_levenshtein(&wrong, &folded);
@@ -39,26 +39,26 @@ fn lower(text: &str) -> Cow<'_, str> {
 
 /// Counts of the characters of a text in 32 classes, which give a cheap upper bound of the similarity of two
 /// texts.
-struct Letters {
+struct CharacterCounts {
     kinds: [u16; 32],
     count: usize,
 }
 
-impl Letters {
-    fn of(text: &str) -> Letters {
-        let mut letters = Letters { kinds: [0; 32], count: 0 };
+impl CharacterCounts {
+    fn of(text: &str) -> CharacterCounts {
+        let mut counts = CharacterCounts { kinds: [0; 32], count: 0 };
         for character in text.chars() {
-            if let Some(kind) = letters.kinds.get_mut(character as usize % 32) {
+            if let Some(kind) = counts.kinds.get_mut(character as usize % 32) {
                 *kind = kind.saturating_add(1);
             }
-            letters.count += 1;
+            counts.count += 1;
         }
-        letters
+        counts
     }
 
     /// An upper bound of the similarity: each edit adds or removes at most one character.
-    fn most_similar(&self, other: &Letters) -> f64 {
-        let more = |a: &Letters, b: &Letters| -> usize {
+    fn max_similarity(&self, other: &CharacterCounts) -> f64 {
+        let more = |a: &CharacterCounts, b: &CharacterCounts| -> usize {
             a.kinds.iter().zip(&b.kinds).map(|(a, b)| usize::from(a.saturating_sub(*b))).sum()
         };
         let edits = more(self, other).max(more(other, self));
@@ -84,8 +84,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_bound_is_never_below_the_similarity(a in "[a-eä]{0,12}", b in "[a-eä]{0,12}") {
-            let most = Letters::of(&a).most_similar(&Letters::of(&b));
-            prop_assert!(most >= strsim::normalized_damerau_levenshtein(&a, &b) - 1e-12);
+            let max = CharacterCounts::of(&a).max_similarity(&CharacterCounts::of(&b));
+            prop_assert!(max >= strsim::normalized_damerau_levenshtein(&a, &b) - 1e-12);
         }
     }
 }

@@ -107,7 +107,7 @@ fn check(key: &str, value: &str) -> Result<()> {
         let wrong = format!("the tenant's key `{}` has a character that no key may have", key.escape_debug());
         (wrong, "a key has neither `=` nor control characters".to_owned(), "tenant")
     } else if key.len() > MAX_KEY {
-        (format!("a tenant's key has {} bytes", key.len()), format!("{MAX_KEY} are the most"), "tenant")
+        (format!("a tenant's key has {} bytes", key.len()), format!("the limit is {MAX_KEY}"), "tenant")
     } else if value.is_empty() {
         let wrong = format!("the tenant's value for `{key}` is blank");
         (wrong, "write `key=value`, or leave the tenant out".to_owned(), "tenant")
@@ -116,7 +116,7 @@ fn check(key: &str, value: &str) -> Result<()> {
         (wrong, "a value is one line of text".to_owned(), of_value.as_str())
     } else if value.len() > MAX_VALUE {
         let wrong = format!("the tenant's value for `{key}` has {} bytes", value.len());
-        (wrong, format!("{MAX_VALUE} are the most"), of_value.as_str())
+        (wrong, format!("the limit is {MAX_VALUE}"), of_value.as_str())
     } else {
         return Ok(());
     };
@@ -200,8 +200,8 @@ mod tests {
         `tenant`: the tenant's value for `a` is blank; write `key=value`, or leave the tenant out
         `tenant.a`: the tenant's value for `a` has a control character; a value is one line of text
         `tenant.a`: the tenant's key `a` is given twice; give each key once
-        `tenant`: a tenant's key has 65 bytes; 64 are the most
-        `tenant.a`: the tenant's value for `a` has 257 bytes; 256 are the most
+        `tenant`: a tenant's key has 65 bytes; the limit is 64
+        `tenant.a`: the tenant's value for `a` has 257 bytes; the limit is 256
         `tenant`: a tenant has at most 16 keys; leave some out
         "#);
     }

@@ -90,9 +90,9 @@ pub trait MentionReader: Send + Sync {
     /// See [`MentionIndex::mentioning`].
     fn mentioning(&self, id: NodeId) -> Vec<NodeId>;
     /// See [`MentionIndex::sharing_names`].
-    fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>>;
+    fn sharing_names(&self, ids: &[NodeId], max: usize, text: &str) -> Vec<Vec<(NodeId, usize)>>;
     /// See [`MentionIndex::names_between`].
-    fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String>;
+    fn names_between(&self, notes: [NodeId; 2], max: usize, text: &str) -> Vec<String>;
     /// See [`MentionIndex::in_text`].
     fn in_text(&self, text: &str) -> Vec<NodeId>;
 }
@@ -106,12 +106,12 @@ impl MentionReader for MentionIndex {
         MentionIndex::mentioning(self, id)
     }
 
-    fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
-        MentionIndex::sharing_names(self, ids, most, text)
+    fn sharing_names(&self, ids: &[NodeId], max: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
+        MentionIndex::sharing_names(self, ids, max, text)
     }
 
-    fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
-        MentionIndex::names_between(self, notes, most, text)
+    fn names_between(&self, notes: [NodeId; 2], max: usize, text: &str) -> Vec<String> {
+        MentionIndex::names_between(self, notes, max, text)
     }
 
     fn in_text(&self, text: &str) -> Vec<NodeId> {

@@ -51,7 +51,7 @@ pub trait Index: Send + Sync {
 pub struct PerTenant<I> {
     directory: PathBuf,
     main: Arc<I>,
-    others: RwLock<Others<I>>,
+    others: RwLock<TenantIndexes<I>>,
     // The last transaction that is applied to all of them.
     applied: AtomicU64,
     // The tenants whose saved index was loaded.
@@ -63,7 +63,7 @@ pub struct PerTenant<I> {
 type Manifest = Vec<(Tenant, u64)>;
 
 /// The indexes of all tenants except the default one.
-struct Others<I> {
+struct TenantIndexes<I> {
     /// The indexes that have, or had, content.
     filled: FxHashMap<Tenant, Arc<I>>,
     /// Empty indexes that are still in use. Their readers see what is written later.
@@ -77,7 +77,7 @@ impl<I: Index> PerTenant<I> {
         PerTenant {
             directory: directory.to_owned(),
             main: Arc::new(main),
-            others: RwLock::new(Others {
+            others: RwLock::new(TenantIndexes {
                 filled: FxHashMap::default(),
                 unused: FxHashMap::default(),
                 released: false,
@@ -128,7 +128,7 @@ impl<I: Index> PerTenant<I> {
         index
     }
 
-    fn create(&self, others: &Others<I>, tenant: Tenant) -> Arc<I> {
+    fn create(&self, others: &TenantIndexes<I>, tenant: Tenant) -> Arc<I> {
         let index = self.main.empty_in(&self.folders().join(tenant.to_string()));
         if others.released {
             index.release();
@@ -156,7 +156,7 @@ impl<I: Index> PerTenant<I> {
     }
 }
 
-impl<I> Others<I> {
+impl<I> TenantIndexes<I> {
     fn find(&self, tenant: Tenant) -> Option<Arc<I>> {
         self.filled.get(&tenant).cloned().or_else(|| self.unused.get(&tenant)?.upgrade())
     }

@@ -71,14 +71,14 @@ impl Model for Anthropic {
             }
         };
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
-        let most = || upper_bound(&self.model, &self.calls, request);
-        let reply = answer.and_then(|answer| self.read(&answer, most));
+        let max_cost = || upper_bound(&self.model, &self.calls, request);
+        let reply = answer.and_then(|answer| self.read(&answer, max_cost));
         if let Ok(reply) = &reply {
             // A server that accepts a mode and ignores the schema gets the next mode from now on.
             let kept = has_required_fields(reply.structured.as_ref(), request.schema);
             *self.mode.lock() = if kept { mode } else { mode.weaker().unwrap_or(mode) };
         }
-        add_lost_attempts(reply, progress.lost(), most)
+        add_lost_attempts(reply, progress.lost(), max_cost)
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
@@ -141,7 +141,7 @@ impl Anthropic {
         Ok(body)
     }
 
-    fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
+    fn read(&self, answer: &Value, max_cost: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
             let reason = self.http.error_text(answer.to_string().as_bytes());
@@ -154,7 +154,7 @@ impl Anthropic {
         let text = text.join("\n");
         // A response without usage counts as its upper bound.
         let reported = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
-        let spent = vec![reported.unwrap_or_else(most)];
+        let spent = vec![reported.unwrap_or_else(max_cost)];
         let failed = |error| Err(CallFailure { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
             Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),

@@ -205,8 +205,8 @@ impl CommandModel {
         }
         let spent = envelope::spent(&output);
         // Output without usage counts as its upper bound.
-        let most = || upper_bound(&self.model, &self.calls, request);
-        let spent = vec![spent.unwrap_or_else(most)];
+        let max_cost = || upper_bound(&self.model, &self.calls, request);
+        let spent = vec![spent.unwrap_or_else(max_cost)];
         let outcome = match envelope::read(&output) {
             Ok(reply) => Ok(Reply { spent, ..reply }),
             Err(message) => {

@@ -68,7 +68,7 @@ pub(super) fn estimated_tokens(request: &Request<'_>) -> usize {
     prompt_bytes(request) / 4
 }
 
-/// The most tokens that the reply may have: `calls.max-output-tokens`, or what the context leaves.
+/// Maximum number of tokens that the reply may have: `calls.max-output-tokens`, or what the context leaves.
 pub(super) fn max_reply_tokens(
     model: &poc_config::ModelConfig,
     calls: &poc_config::CallsConfig,

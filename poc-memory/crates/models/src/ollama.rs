@@ -34,8 +34,12 @@ impl Model for Ollama {
             HttpRequest::post(self.url("api/chat"), self.headers(), &self.body(request, room, context));
         let answer = self.http.post(&message, request, &progress);
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
-        let most = || upper_bound(&self.model, &self.calls, request);
-        add_lost_attempts(answer.and_then(|answer| self.read(&answer, context, most)), progress.lost(), most)
+        let max_cost = || upper_bound(&self.model, &self.calls, request);
+        add_lost_attempts(
+            answer.and_then(|answer| self.read(&answer, context, max_cost)),
+            progress.lost(),
+            max_cost,
+        )
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
@@ -95,7 +99,7 @@ impl Ollama {
         &self,
         answer: &Value,
         context: usize,
-        most: impl Fn() -> CallCost,
+        max_cost: impl Fn() -> CallCost,
     ) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(text) = answer.pointer("/message/content").and_then(Value::as_str) else {
@@ -108,7 +112,7 @@ impl Ollama {
             let input = count("prompt_eval_count").unwrap_or(0);
             Usage { input, output, ..Usage::default() }
         });
-        let spent = usage.map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
+        let spent = usage.map_or_else(max_cost, |usage| usage.spent(&self.model, 1.0, 1.0));
         let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         if usage.is_some_and(|usage| usage.input >= context as u64) {
             return failed(CallError::Setup(format!(

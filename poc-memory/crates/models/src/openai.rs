@@ -94,8 +94,8 @@ impl Model for OpenAi {
             }
         };
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
-        let most = || upper_bound(&self.model, &self.calls, request);
-        let reply = answer.and_then(|answer| self.read(&answer, most));
+        let max_cost = || upper_bound(&self.model, &self.calls, request);
+        let reply = answer.and_then(|answer| self.read(&answer, max_cost));
         if let Ok(reply) = &reply {
             // A server that accepts a mode and ignores the schema gets the next mode from now on.
             let value = serde_json::from_str(reply.text.trim()).ok();
@@ -106,7 +106,7 @@ impl Model for OpenAi {
                 self.fallback(dialect, RequestFeature::OutputFormat).unwrap_or(dialect)
             };
         }
-        add_lost_attempts(reply, progress.lost(), most)
+        add_lost_attempts(reply, progress.lost(), max_cost)
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
@@ -177,7 +177,7 @@ impl OpenAi {
         self.http.post(&message, request, progress)
     }
 
-    fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
+    fn read(&self, answer: &Value, max_cost: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(choice) = answer.pointer("/choices/0") else {
             // Some gateways report an upstream error with a success status.
@@ -186,7 +186,7 @@ impl OpenAi {
         };
         let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
         // A response without usage counts as its upper bound.
-        let spent = usage(answer).map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
+        let spent = usage(answer).map_or_else(max_cost, |usage| usage.spent(&self.model, 1.0, 1.0));
         let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");
         if !refusal.is_empty() {

@@ -33,10 +33,10 @@ fn an_unknown_model_is_an_error_with_the_line_to_add() {
     let error = open(&Config::defaults().unwrap(), "sonet").err().unwrap();
     assert_eq!(error.code, poc_graph::error::Code::InvalidConfig);
     insta::assert_snapshot!(format!("{error}\n{}", error.hint.as_deref().unwrap()), @r#"
-    no model is called `sonet`
+    there is no model `sonet`
     did you mean `sonnet`? else put `models.sonet = { provider = "…", id = "…" }` at the top of config.toml
     "#);
-    insta::assert_snapshot!(missing(&Config::defaults().unwrap(), "gpt-9").unwrap(), @r#"no model is called `gpt-9`; put `models.gpt-9 = { provider = "…", id = "…" }` at the top of config.toml"#);
+    insta::assert_snapshot!(missing(&Config::defaults().unwrap(), "gpt-9").unwrap(), @r#"there is no model `gpt-9`; put `models.gpt-9 = { provider = "…", id = "…" }` at the top of config.toml"#);
 }
 
 #[test]

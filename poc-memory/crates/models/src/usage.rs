@@ -11,7 +11,7 @@ const MAX_CACHE_WRITE_FACTOR: f64 = 1.25;
 /// Tokens that a provider adds to a prompt: roles, and the description of the output format.
 const FRAMING_TOKENS: u64 = 1000;
 
-/// The most that one response may cost. Its counts are `None` when the model has no prices. No tokenizer produces
+/// The maximum cost of one response. Its counts are `None` when the model has no prices. No tokenizer produces
 /// more tokens than the text has bytes.
 pub(super) fn upper_bound(
     model: &poc_config::ModelConfig,
@@ -28,7 +28,7 @@ pub(super) fn upper_bound(
     CallCost { tokens_in: known(input), tokens_out: known(output), cost, estimated: true }
 }
 
-/// The most US dollars that one response may cost at the prices of the settings; 0 when they name none.
+/// The maximum cost of one response in US dollars at the prices of the settings; 0 when they name none.
 pub(super) fn cost_bound(
     model: &poc_config::ModelConfig,
     calls: &poc_config::CallsConfig,
@@ -37,13 +37,13 @@ pub(super) fn cost_bound(
     Some(upper_bound(model, calls, request).cost.unwrap_or(0.0))
 }
 
-/// Adds the cost of `lost` responses that did not arrive, each counted as `most`.
+/// Adds the cost of `lost` responses that did not arrive, each counted as `max_cost`.
 pub(super) fn add_lost_attempts(
     outcome: Result<Reply, CallFailure>,
     lost: u32,
-    most: impl Fn() -> CallCost,
+    max_cost: impl Fn() -> CallCost,
 ) -> Result<Reply, CallFailure> {
-    let more = (0..lost).map(|_| most());
+    let more = (0..lost).map(|_| max_cost());
     match outcome {
         Ok(mut reply) => {
             reply.spent.extend(more);
@@ -132,20 +132,24 @@ mod tests {
         let calls = Config::defaults().unwrap().calls;
         let mut turn = TestRequest::new("linker");
         turn.corrections = vec![("\u{1D518}".repeat(10_000), "\u{1F9E0}".repeat(5_000))];
-        let most = upper_bound(&model(), &calls, &turn.request());
+        let max_cost = upper_bound(&model(), &calls, &turn.request());
         // Every byte a token, and all of them written to the cache.
-        assert!(most.tokens_in.unwrap() >= 60_000 && most.cost.unwrap() >= 60_000.0 * 3.75 / 1e6, "{most:?}");
+        assert!(
+            max_cost.tokens_in.unwrap() >= 60_000 && max_cost.cost.unwrap() >= 60_000.0 * 3.75 / 1e6,
+            "{max_cost:?}"
+        );
     }
 
     #[test]
     fn lost_responses_are_counted_at_their_upper_bound() {
         let (turn, calls) = (TestRequest::new("linker"), Config::defaults().unwrap().calls);
-        let most = upper_bound(&model(), &calls, &turn.request());
-        assert_eq!(most.tokens_out, Some(calls.max_output_tokens as u64));
-        let dollars = (most.tokens_in.unwrap() as f64 * 3.75 + most.tokens_out.unwrap() as f64 * 15.0) / 1e6;
-        assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
+        let max_cost = upper_bound(&model(), &calls, &turn.request());
+        assert_eq!(max_cost.tokens_out, Some(calls.max_output_tokens as u64));
+        let dollars =
+            (max_cost.tokens_in.unwrap() as f64 * 3.75 + max_cost.tokens_out.unwrap() as f64 * 15.0) / 1e6;
+        assert!((max_cost.cost.unwrap() - dollars).abs() < 1e-9 && max_cost.estimated, "{max_cost:?}");
         let dear = poc_config::ModelConfig { cache_write_price: Some(6.0), ..model() };
-        assert!(upper_bound(&dear, &calls, &turn.request()).cost > most.cost);
+        assert!(upper_bound(&dear, &calls, &turn.request()).cost > max_cost.cost);
         let free = poc_config::ModelConfig { input_price: None, ..model() };
         assert_eq!(
             upper_bound(&free, &calls, &turn.request()),
@@ -154,7 +158,7 @@ mod tests {
 
         let reply =
             Reply { spent: vec![CallCost { cost: Some(1.0), ..CallCost::default() }], ..Reply::default() };
-        assert_eq!(add_lost_attempts(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
-        assert_eq!(add_lost_attempts(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
+        assert_eq!(add_lost_attempts(Ok(reply.clone()), 2, || max_cost.clone()).unwrap().spent.len(), 3);
+        assert_eq!(add_lost_attempts(Ok(reply.clone()), 0, || max_cost.clone()).unwrap(), reply);
     }
 }

@@ -113,13 +113,13 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
 pub(super) struct Chunk<T> {
     notes: Vec<T>,
     bytes: usize,
-    most: usize,
+    max: usize,
 }
 
 impl<T> Chunk<T> {
-    /// An empty chunk for at most `most` notes, at least one.
-    pub(super) fn of(most: usize) -> Self {
-        Chunk { notes: Vec::new(), bytes: 0, most: most.max(1) }
+    /// An empty chunk for at most `max` notes, at least one.
+    pub(super) fn of(max: usize) -> Self {
+        Chunk { notes: Vec::new(), bytes: 0, max: max.max(1) }
     }
 
     /// Adds a note.
@@ -134,7 +134,7 @@ impl<T> Chunk<T> {
 
     /// Whether it must be stored before another note is added.
     pub(super) fn is_full(&self) -> bool {
-        self.notes.len() >= self.most || self.bytes >= BYTES
+        self.notes.len() >= self.max || self.bytes >= BYTES
     }
 
     /// Takes the notes out and leaves the chunk empty.

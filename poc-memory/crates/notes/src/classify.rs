@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const POOL: usize = 50;
 
 /// Maximum number of suggested keywords.
-const MOST: usize = 6;
+const MAX_KEYWORDS: usize = 6;
 
 /// The separator of the keywords of an edge.
 const SEPARATOR: char = ',';
 
-/// The [`MOST`] most frequent keywords on the keyword edges of the [`POOL`] notes with the nearest titles, with
+/// The [`MAX_KEYWORDS`] most frequent keywords on the keyword edges of the [`POOL`] notes with the nearest titles, with
 /// the number of edges of each; equal counts in alphabetical order. An edge between two of the notes counts
 /// once.
 pub fn classify(
@@ -37,6 +37,6 @@ pub fn classify(
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     // A stable sort keeps the alphabetical order of equal counts.
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counts.truncate(MOST);
+    counts.truncate(MAX_KEYWORDS);
     Ok(counts)
 }

@@ -1,4 +1,4 @@
-//! Bounds the history of a memory, and the room that its files take.
+//! Limits the history of a memory and the size of its files.
 
 use super::Memory;
 use poc_config::HistoryRetention;
@@ -20,7 +20,7 @@ pub fn horizon(keep: HistoryRetention, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Drops history that is older than `keep`, and writes the records again without the room that they no longer use.
+/// Drops history that is older than `keep`, and rewrites the records without unused space.
 ///
 /// # Errors
 /// As `Store::compact`.

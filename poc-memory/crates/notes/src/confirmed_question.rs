@@ -28,7 +28,7 @@ pub struct PreparedQuestion {
     planned: PlannedNote,
     vectors: Vec<Vec<f32>>,
     embedder: String,
-    most: usize,
+    max: usize,
 }
 
 /// Checks and embeds a question. Call it outside of any transaction. `draft` says who asks; its title is the
@@ -54,7 +54,7 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
     planned.node.key = format!("question-{digits}");
     let vectors = plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
     let embedder = memory.embedder.name().to_owned();
-    Ok(PreparedQuestion { planned, vectors, embedder, most: memory.config.reinforce.questions })
+    Ok(PreparedQuestion { planned, vectors, embedder, max: memory.config.reinforce.questions })
 }
 
 /// Stores a question as one that a note answered. A question that is stored already leads to this note as well.
@@ -70,7 +70,7 @@ pub fn apply(
     answer: NodeId,
     now: Timestamp,
 ) -> Result<Option<NodeId>> {
-    if prepared.most == 0 {
+    if prepared.max == 0 {
         return Ok(None);
     }
     let new = &prepared.planned.node;
@@ -89,7 +89,7 @@ pub fn apply(
         Some(edge) => tx.put_edge(&poc_graph::Edge { touched: now, ..edge })?,
         None => derivation::add_sources(tx, id, &[answer], &new.provenance, "", now)?,
     }
-    remove_oldest(tx, answer, prepared.most)?;
+    remove_oldest(tx, answer, prepared.max)?;
     Ok(Some(id))
 }
 
@@ -104,18 +104,18 @@ pub struct ConfirmedQuestion {
     pub answers: Vec<NodeId>,
 }
 
-/// The confirmed questions, the newest first, at most `most`.
+/// The confirmed questions, the newest first, at most `max`.
 ///
 /// # Errors
 /// The store's.
-pub fn all(memory: &Memory, most: usize) -> Result<Vec<ConfirmedQuestion>> {
+pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     let view = memory.store.view();
     let mut questions: Vec<(Timestamp, NodeId, Ix)> = (0..view.slots())
         .filter(|&ix| view.is_live(ix) && view.is_confirmed_question(ix))
         .filter_map(|ix| Some((view.created(ix), view.id(ix)?, ix)))
         .collect();
     questions.sort_unstable_by(|a, b| b.cmp(a));
-    questions.truncate(most);
+    questions.truncate(max);
     let mut all = Vec::with_capacity(questions.len());
     for (_, id, ix) in questions {
         // Deleted since the view was taken.
@@ -127,15 +127,15 @@ pub fn all(memory: &Memory, most: usize) -> Result<Vec<ConfirmedQuestion>> {
 }
 
 /// The reciprocal rank of the first note that answered each confirmed question, among the first ten hits for the
-/// question when the question itself is left out; 0 if none is. At most `most` questions, the newest first.
+/// question when the question itself is left out; 0 if none is. At most `max` questions, the newest first.
 ///
 /// # Errors
 /// Those of the indexes and the store.
-pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64)>> {
+pub fn reciprocal_ranks(memory: &Memory, max: usize) -> Result<Vec<(NodeId, f64)>> {
     let view = memory.store.view();
     let visibility = Visibility::of_person(memory.now());
     let mut ranks = Vec::new();
-    for ConfirmedQuestion { id, text, answers } in all(memory, most)? {
+    for ConfirmedQuestion { id, text, answers } in all(memory, max)? {
         let Some((_, vector)) = memory.vectors.of(id).into_iter().next() else { continue };
         let except = [id];
         let retriever = memory.retriever(&view).without(&except);
@@ -147,8 +147,8 @@ pub fn reciprocal_ranks(memory: &Memory, most: usize) -> Result<Vec<(NodeId, f64
     Ok(ranks)
 }
 
-/// Removes the questions of a note that were confirmed longest ago until it has `most`.
-pub(super) fn remove_oldest(tx: &mut Transaction<'_>, answer: NodeId, most: usize) -> Result<()> {
+/// Removes the questions of a note that were confirmed longest ago until it has `max`.
+pub(super) fn remove_oldest(tx: &mut Transaction<'_>, answer: NodeId, max: usize) -> Result<()> {
     let mut confirmed = Vec::new();
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
@@ -157,7 +157,7 @@ pub(super) fn remove_oldest(tx: &mut Transaction<'_>, answer: NodeId, most: usiz
         }
     }
     confirmed.sort_unstable();
-    for &(_, question) in confirmed.iter().take(confirmed.len().saturating_sub(most)) {
+    for &(_, question) in confirmed.iter().take(confirmed.len().saturating_sub(max)) {
         if derivation::has_other_source(tx, question, answer)? {
             tx.delete_edge(question, EdgeKind::DerivedFrom, answer)?;
         } else {

@@ -105,9 +105,9 @@ impl Draft {
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
         self.keywords = self.keywords.map(|words| keywords::normalize(&words)).transpose()?;
-        let (count, most) = (self.keywords.as_ref().map_or(0, Vec::len), config.insert.max_keywords);
-        if count > most {
-            return Err(Error::invalid(format!("the note has {count} keywords, a note may have {most}"))
+        let (count, max) = (self.keywords.as_ref().map_or(0, Vec::len), config.insert.max_keywords);
+        if count > max {
+            return Err(Error::invalid(format!("the note has {count} keywords, a note may have {max}"))
                 .hint("keep the ones that other notes share")
                 .field("keywords"));
         }

@@ -31,12 +31,12 @@ pub struct NotePair {
     pub only_newer: Vec<String>,
 }
 
-/// The pairs of visible notes in which at least the share `least` of the words is common, the most similar first, then by
+/// The pairs of visible notes in which at least the share `min` of the words is common, the most similar first, then by
 /// ids. A note and one that replaces it, contradicts it or was derived from it are not a pair.
 ///
 /// # Errors
 /// Those of the store.
-pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) -> Result<Vec<NotePair>> {
+pub fn find(memory: &Memory, view: &View, visibility: Visibility, min: f64) -> Result<Vec<NotePair>> {
     let mut notes = Notes { memory, view, nodes: FxHashMap::default() };
     let visible: Vec<Ix> = (0..view.slots())
         .filter(|ix| view.is_visible(*ix, visibility) && !view.is_confirmed_question(*ix))
@@ -67,7 +67,7 @@ pub fn find(memory: &Memory, view: &View, visibility: Visibility, least: f64) ->
             continue;
         }
         let (Some(a), Some(b)) = (notes.get(a)?.cloned(), notes.get(b)?.cloned()) else { continue };
-        pairs.extend(Some(compared(a, b)).filter(|pair| pair.words >= least));
+        pairs.extend(Some(compared(a, b)).filter(|pair| pair.words >= min));
     }
     pairs.sort_by(|a, b| {
         b.words.total_cmp(&a.words).then_with(|| (a.older, a.newer).cmp(&(b.older, b.newer)))

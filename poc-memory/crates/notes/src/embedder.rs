@@ -106,9 +106,9 @@ pub(super) fn record_choice(
             // With vectors of several embedders some may be missing: a migration was interrupted, or notes
             // were added after one.
             let incomplete = found.len() > 1;
-            let most = found.first().map(|(_, count, _)| *count);
+            let max = found.first().map(|(_, count, _)| *count);
             let has_name_and_most =
-                |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
+                |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == max;
             match found.iter().find(has_name_and_most).or(found.first()) {
                 Some((found, _, dimensions)) if found != name => {
                     let settings = settings_from_name(found, *dimensions, &choice.settings);

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Shorter lines of a text are too common to tell where it was copied to.
-const LEAST_LINE: usize = 16;
+const MIN_LINE_CHARS: usize = 16;
 
 /// The texts that are erased, as what they can be recognised by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl ErasedTexts {
     }
 
     fn add(&mut self, text: &str) {
-        let lines = text.lines().map(str::trim).filter(|line| line.chars().count() >= LEAST_LINE);
+        let lines = text.lines().map(str::trim).filter(|line| line.chars().count() >= MIN_LINE_CHARS);
         self.0.extend(lines.map(str::to_owned));
         let whole = text.trim();
         if !whole.is_empty() {

@@ -56,9 +56,12 @@ pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Caus
         if let Some(message) = tx.message(id)?
             && !is_by(tx, &message, author)?
         {
-            return Err(Error::new(Code::Rejected, format!("the message `{id}` is not by models only"))
-                .hint("ask the user to forget it")
-                .field("message_id"));
+            return Err(Error::new(
+                Code::Rejected,
+                format!("the message `{id}` was not written by models alone"),
+            )
+            .hint("ask the user to forget it")
+            .field("message_id"));
         }
         let mut report = ForgetReport::default();
         if forget(tx, id, author, now, &mut report)? {

@@ -54,17 +54,17 @@ pub struct LayoutEdge {
 /// Lays out the notes that a pipeline finds, or all visible notes.
 pub fn lay_out(
     memory: &Memory,
-    reading: &ReadSnapshot<'_>,
+    snapshot: &ReadSnapshot<'_>,
     pipeline: Option<&Pipeline>,
     bounds: LayoutLimits,
 ) -> Result<GraphLayout> {
-    let view = reading.view();
+    let view = snapshot.view();
     let (mut nodes, mut degraded) = match pipeline {
         Some(pipeline) => {
-            let (set, explanation) = pipeline.run(&reading.sources())?;
+            let (set, explanation) = pipeline.run(&snapshot.sources())?;
             (set.items.iter().map(|item| item.ix).collect(), explanation.reused)
         }
-        None => (by_degree(view, reading), Vec::new()),
+        None => (by_degree(view, snapshot), Vec::new()),
     };
     let matched = nodes.len();
     nodes.truncate(bounds.notes);
@@ -88,17 +88,17 @@ pub fn lay_out(
 }
 
 /// The visible notes by degree, highest first, then by id.
-fn by_degree(view: &View, reading: &ReadSnapshot<'_>) -> Vec<Ix> {
+fn by_degree(view: &View, snapshot: &ReadSnapshot<'_>) -> Vec<Ix> {
     let mut nodes: Vec<Ix> =
-        (0..view.slots()).filter(|&ix| view.is_visible(ix, reading.visibility())).collect();
+        (0..view.slots()).filter(|&ix| view.is_visible(ix, snapshot.visibility())).collect();
     nodes.sort_unstable_by_key(|&ix| (Reverse(view.degree(ix)), view.id(ix)));
     nodes
 }
 
-/// The edges of every kind among some nodes, and their number. If there are more than `most`, the strongest
+/// The edges of every kind among some nodes, and their number. If there are more than `max`, the strongest
 /// edge of each node is kept first, so that connected nodes are not shown isolated as long as there is room,
 /// and then the strongest of the rest.
-fn edges_among(view: &View, nodes: &[Ix], most: usize) -> (Vec<LayoutEdge>, usize) {
+fn edges_among(view: &View, nodes: &[Ix], max: usize) -> (Vec<LayoutEdge>, usize) {
     let shown: HashSet<Ix> = nodes.iter().copied().collect();
     let mut edges = Vec::new();
     for &ix in nodes {
@@ -113,12 +113,12 @@ fn edges_among(view: &View, nodes: &[Ix], most: usize) -> (Vec<LayoutEdge>, usiz
         let ends = |edge: &LayoutEdge| (edge.from, edge.to, edge.kind);
         b.strength.total_cmp(&a.strength).then_with(|| ends(a).cmp(&ends(b)))
     });
-    if edge_count > most {
+    if edge_count > max {
         let mut met: HashSet<NodeId> = HashSet::new();
         let (mut kept, rest): (Vec<LayoutEdge>, Vec<LayoutEdge>) =
             edges.into_iter().partition(|edge| met.insert(edge.from) | met.insert(edge.to));
         kept.extend(rest);
-        kept.truncate(most);
+        kept.truncate(max);
         edges = kept;
     }
     (edges, edge_count)

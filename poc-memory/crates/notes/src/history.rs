@@ -110,22 +110,22 @@ pub struct RecentChange {
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// Keys of the nodes whose records it wrote, at most [`MOST_KEYS`]; the id of a node that was deleted since.
+    /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]; the id of a node that was deleted since.
     pub nodes: Vec<String>,
     /// How many nodes there are.
     pub count: usize,
 }
 
 /// Keys that are listed for one change.
-pub const MOST_KEYS: usize = 100;
+pub const MAX_KEYS: usize = 100;
 
-/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `most`. Runs of agents that only read
+/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents that only read
 /// notes are left out: what they wrote is that they have read them.
-pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
+pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     for seq in (base + 1..=memory.store.last_seq()).rev() {
-        let is_full = found.len() >= most;
+        let is_full = found.len() >= max;
         if is_full && found.iter().all(|(change, _)| change.cause.began.is_none()) {
             break;
         }
@@ -151,7 +151,7 @@ pub fn latest(memory: &Memory, most: usize, is_listed: &dyn Fn(&Cause) -> bool) 
         }
         if let Some((change, seen)) = found.get_mut(index) {
             change.nodes.extend(keys.into_iter().filter(|key| seen.insert(key.clone())));
-            change.nodes.truncate(MOST_KEYS);
+            change.nodes.truncate(MAX_KEYS);
             change.count = seen.len();
         }
     }

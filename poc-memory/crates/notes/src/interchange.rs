@@ -303,8 +303,8 @@ impl Note {
             return wrong("version", "versions count from 1".into());
         }
         for edge in &self.edges {
-            let most = if edge.kind.is_associative() { f64::MAX } else { 1.0 };
-            if !(0.0..=most).contains(&edge.strength) {
+            let max = if edge.kind.is_associative() { f64::MAX } else { 1.0 };
+            if !(0.0..=max).contains(&edge.strength) {
                 return wrong("edges", format!("a strength of {} is out of range", edge.strength));
             }
             if edge.to == self.id {

@@ -102,7 +102,7 @@ fn check_kind(kind: EdgeKind) -> Result<()> {
     if KINDS.contains(&kind) {
         return Ok(());
     }
-    Err(Error::invalid(format!("edges of kind `{kind}` are not made by hand"))
+    Err(Error::invalid(format!("edges of kind `{kind}` cannot be created manually"))
         .hint("the kinds are `link`, `contradicts` and `derived-from`")
         .field("kind"))
 }

@@ -57,7 +57,7 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
 }
 
 /// The visible nodes created since then, newest first; equal times are ordered by id.
-fn newest(view: &View, since: Timestamp, visibility: Visibility, most: usize) -> Vec<(Timestamp, NodeId)> {
+fn newest(view: &View, since: Timestamp, visibility: Visibility, max: usize) -> Vec<(Timestamp, NodeId)> {
     let within = |ix: &Ix| {
         view.is_visible(*ix, visibility)
             && !view.is_confirmed_question(*ix)
@@ -66,6 +66,6 @@ fn newest(view: &View, since: Timestamp, visibility: Visibility, most: usize) ->
     let mut found: Vec<(Timestamp, NodeId)> =
         (0..view.slots()).filter(within).filter_map(|ix| Some((view.created(ix), view.id(ix)?))).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
-    found.truncate(most);
+    found.truncate(max);
     found
 }

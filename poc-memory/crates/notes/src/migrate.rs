@@ -88,7 +88,7 @@ pub(super) fn complete(memory: &Memory) -> Option<String> {
     let done = without_vectors(memory, embedder.name()).and_then(|without_vectors| {
         let count = count(&without_vectors);
         if count > AT_ONCE as u64 {
-            return Err(Error::unavailable(format!("{count} notes have none")));
+            return Err(Error::unavailable(format!("{count} notes have no vectors")));
         }
         fill(memory, embedder, &without_vectors, 0, ("manual", &callbacks))?;
         record(memory, embedder, &memory.config.embedder, false)

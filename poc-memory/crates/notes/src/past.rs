@@ -70,12 +70,12 @@ impl Memory {
     pub fn past(&self, at: Timestamp) -> Result<Arc<PastMemory>> {
         let now = self.now();
         if at > now {
-            return Err(Error::invalid(format!("{at} lies in the future"))
+            return Err(Error::invalid(format!("{at} is in the future"))
                 .hint(format!("it is {now}; without a time the newest state is shown"))
                 .field("at"));
         }
         if at.utc().is_none() {
-            return Err(Error::not_found("nothing was stored as long ago as that").field("at"));
+            return Err(Error::not_found("this memory had no notes at that time").field("at"));
         }
         let kept = self.past.lock().clone();
         if let Some(past) = kept

@@ -3,7 +3,7 @@
 use super::{Memory, plan};
 use poc_graph::Node;
 use poc_graph::error::Result;
-use poc_store::{NotePutAside, TenantPutAside, Transaction, contents_put_aside};
+use poc_store::{QuarantinedRecord, QuarantinedTenant, Transaction, quarantine_contents};
 
 /// Notes that are embedded and stored together.
 const BATCH: usize = 32;
@@ -31,7 +31,7 @@ pub struct QuarantineReport {
 pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Result<QuarantineReport> {
     let mut report = QuarantineReport::default();
     let known = memory.store.tenants()?;
-    for (tenant, own) in contents_put_aside(&memory.paths.store(), part)? {
+    for (tenant, own) in quarantine_contents(&memory.paths.store(), part)? {
         let in_store = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = own.tuple.as_ref().or(in_store) else {
             let notes = own.notes.len();
@@ -45,13 +45,13 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
 
 fn restore_tenant(
     memory: &Memory,
-    own: TenantPutAside,
+    own: QuarantinedTenant,
     actor: &str,
     dry_run: bool,
     report: &mut QuarantineReport,
 ) -> Result<()> {
     let mut lacking = Vec::new();
-    for NotePutAside { node, deleted } in own.notes {
+    for QuarantinedRecord { node, deleted } in own.notes {
         match memory.store.node(node.id)? {
             Some(_) => report.present += 1,
             None if deleted => report.deleted += 1,

@@ -37,7 +37,7 @@ impl<'a> ReadSnapshot<'a> {
         // answer shows.
         let view = memory.store.view();
         let now = memory.now();
-        Ok(match moment.map(|moment| moment.from(now)) {
+        Ok(match moment.map(|moment| moment.resolve(now)) {
             None => ReadSnapshot { memory, state: State::Newest(view), now, quarantined: true, completed },
             Some(at) => {
                 let state = State::Past(memory.past(at)?);
@@ -48,7 +48,7 @@ impl<'a> ReadSnapshot<'a> {
 
     /// The same state; includes quarantined notes only if `quarantined` is set.
     #[must_use]
-    pub fn seeing(self, quarantined: bool) -> ReadSnapshot<'a> {
+    pub fn with_quarantined(self, quarantined: bool) -> ReadSnapshot<'a> {
         ReadSnapshot { quarantined, ..self }
     }
 

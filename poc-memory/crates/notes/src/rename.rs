@@ -76,7 +76,7 @@ pub(super) fn key_conflict(key: &str, owner: &Node) -> Error {
         Error::conflict(format!("the key `{key}` is taken")).hint("choose another key")
     } else {
         let error = Error::conflict(format!("`{key}` is a former key of `{}`", owner.key));
-        error.hint(format!("choose another key, or free it: `{}`", forget_command(key, owner)))
+        error.hint(format!("choose another key, or release this one: `{}`", forget_command(key, owner)))
     }
 }
 

@@ -5,7 +5,7 @@ use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
 use poc_search::retrieve::key::notes_of_name;
 use poc_store::{Records, Transaction};
 
-/// The least number of characters of an id that name a node.
+/// The minimum number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
 
 /// The node with an id or a key in `records`, in any state. If there is none, the name is matched less strictly in
@@ -30,7 +30,7 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
         [] => Err(unknown(name, view)),
         several => {
             let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
-            Err(Error::invalid(format!("`{name}` may be one of several notes"))
+            Err(Error::invalid(format!("`{name}` is ambiguous: several notes match"))
                 .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
         }
     }

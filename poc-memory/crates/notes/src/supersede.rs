@@ -34,7 +34,7 @@ pub fn apply(
     }
     if !successor.state.is_live() {
         return Err(Error::conflict(format!(
-            "`{}` is {} and cannot take the place of another note",
+            "`{}` is {} and cannot replace another note",
             successor.key, successor.state
         ))
         .hint("name a note that is in use")

@@ -310,7 +310,7 @@ fn a_link_is_created_once_and_needs_two_nodes() {
     assert!(!write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
     let by_hand = write(&memory, |tx| link::remove(tx, a, EdgeKind::Semantic, b)).unwrap_err();
     insta::assert_snapshot!(describe(by_hand), @r"
-    invalid_argument: `kind`: edges of kind `semantic` are not made by hand
+    invalid_argument: `kind`: edges of kind `semantic` cannot be created manually
     the kinds are `link`, `contradicts` and `derived-from`
     ");
 }
@@ -346,7 +346,7 @@ fn a_weight_change_survives_a_round_trip() {
     }
     insta::assert_snapshot!(describe("much".parse::<WeightChange>().unwrap_err()), @r"
     invalid_argument: `value`: `much` is not a weight
-    write `2.5` to set it, `+0.3` or `-0.3` to move it
+    write `2.5` to set it, `+0.3` or `-0.3` to change it by that amount
     ");
 }
 

@@ -142,7 +142,7 @@ impl FromStr for WeightChange {
             Ok(number) if number.is_finite() && text.starts_with(['+', '-']) => Ok(WeightChange::By(number)),
             Ok(number) if number.is_finite() => Ok(WeightChange::To(number)),
             _ => Err(Error::invalid(format!("`{text}` is not a weight"))
-                .hint("write `2.5` to set it, `+0.3` or `-0.3` to move it")
+                .hint("write `2.5` to set it, `+0.3` or `-0.3` to change it by that amount")
                 .field("value")),
         }
     }

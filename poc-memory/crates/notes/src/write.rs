@@ -85,11 +85,11 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
     let metadata = Value::Object(draft.metadata.clone()).to_string();
     if metadata.len() > config.max_metadata_bytes {
         return Err(Error::invalid(format!(
-            "the metadata have {} bytes as JSON, they may have {}",
+            "the metadata has {} bytes as JSON, the limit is {}",
             metadata.len(),
             config.max_metadata_bytes
         ))
-        .hint("put what is long into the message")
+        .hint("move long values into the message")
         .field("metadata"));
     }
     Ok(metadata)
@@ -99,10 +99,10 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
 fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> {
     let text = draft::tidy(&message.text);
     let chunks = chunks::chunks(&text, &memory.config.write);
-    let most = memory.config.write.max_chunks;
-    if chunks.len() > most {
+    let max = memory.config.write.max_chunks;
+    if chunks.len() > max {
         return Err(Error::invalid(format!(
-            "the message has {} chunks of a few sentences, a message may have {most}",
+            "the message has {} chunks of a few sentences, a message may have {max}",
             chunks.len()
         ))
         .hint("split it into several")
@@ -113,7 +113,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(DERIVED_TITLE_CHARS).collect());
         check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
             Error { message: format!("chunk {} of the message: {}", index + 1, error.message), ..error }
-                .hint("end its sentences sooner: a chunk has a few whole ones")
+                .hint("use shorter sentences: a chunk contains a few complete sentences")
                 .field("text")
         })?;
         let mut node = Node {

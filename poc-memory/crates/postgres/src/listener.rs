@@ -9,7 +9,7 @@ use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use std::time::{Duration, Instant};
 
-/// How often other writers are told that this one lives.
+/// Interval of the heartbeat to other writers.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Listener {

@@ -7,7 +7,7 @@ use crate::schema;
 use poc_graph::error::Result;
 use postgres::{Client, Statement};
 
-/// Records after a number. Parameters: store, number, the most records, the bytes after which there are no more.
+/// Records after a number. Parameters: store, number, the maximum number of records, the bytes after which there are no more.
 const READ: &str = "\
     SELECT seq, writer, writer_seq, payload FROM ( \
       SELECT seq, writer, writer_seq, payload, \

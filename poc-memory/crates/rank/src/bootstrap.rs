@@ -87,8 +87,8 @@ mod tests {
         #[test]
         fn it_lies_within_the_values_and_is_reproducible(values in vec(0.0f64..1.0, 1..40)) {
             let found = of_mean(&values);
-            let (least, most) = values.iter().fold((1.0f64, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
-            prop_assert!(least - 1e-9 <= found.low && found.low <= found.high && found.high <= most + 1e-9);
+            let (min, max) = values.iter().fold((1.0f64, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
+            prop_assert!(min - 1e-9 <= found.low && found.low <= found.high && found.high <= max + 1e-9);
             prop_assert_eq!(of_mean(&values), found);
         }
     }

@@ -11,11 +11,11 @@ use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View, cancellation};
 
 /// Number of arrivals after which no further source starts, which bounds the time to a few seconds.
-pub const MOST_ARRIVALS: usize = 100_000_000;
+pub const MAX_ARRIVALS: usize = 100_000_000;
 
 /// The summed activation of every node reached from at least `min_sources` of the sources, each node
 /// once, in unspecified order. Only nodes that `accepts` allows are reached or emit. `sources` contains
-/// no node twice. The second value is the number of sources that started before [`MOST_ARRIVALS`].
+/// no node twice. The second value is the number of sources that started before [`MAX_ARRIVALS`].
 pub fn confluence(
     view: &View,
     sources: &[(Ix, f64)],
@@ -28,7 +28,7 @@ pub fn confluence(
     let mut reaching = SparseAccumulator::new(view.slots());
     let (mut arrivals, mut started) = (0, 0);
     for &source in sources {
-        if arrivals > MOST_ARRIVALS || cancellation::is_requested() {
+        if arrivals > MAX_ARRIVALS || cancellation::is_requested() {
             break;
         }
         started += 1;
@@ -115,10 +115,10 @@ mod tests {
 
         /// Requiring more sources only removes nodes, and more than there are removes all.
         #[test]
-        fn requiring_more_sources_keeps_fewer_nodes(links in links(), sources in sources(), least in 1usize..5) {
+        fn requiring_more_sources_keeps_fewer_nodes(links in links(), sources in sources(), min in 1usize..5) {
             let view = view(9, &links);
-            let all = found(&view, &sources, OPTIONS, least);
-            let fewer = found(&view, &sources, OPTIONS, least + 1);
+            let all = found(&view, &sources, OPTIONS, min);
+            let fewer = found(&view, &sources, OPTIONS, min + 1);
             prop_assert!(fewer.iter().all(|(ix, sum)| all.get(ix) == Some(sum)));
             prop_assert!(found(&view, &sources, OPTIONS, sources.len() + 1).is_empty());
         }

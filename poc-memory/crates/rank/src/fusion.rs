@@ -33,10 +33,10 @@ pub fn clarity(bm25: f64, standard: f64) -> f64 {
     (bm25.max(0.0) * standard.max(0.0)).sqrt()
 }
 
-/// By how much the weight of the meaning is raised: `clear / clarity`, between 1 and `most`. With `clear` = 0 it is
+/// By how much the weight of the meaning is raised: `clear / clarity`, between 1 and `max`. With `clear` = 0 it is
 /// always 1.
-pub fn meaning_factor(clarity: f64, clear: f64, most: f64) -> f64 {
-    if clarity >= clear { 1.0 } else { (clear / clarity).min(most).max(1.0) }
+pub fn meaning_factor(clarity: f64, clear: f64, max: f64) -> f64 {
+    if clarity >= clear { 1.0 } else { (clear / clarity).min(max).max(1.0) }
 }
 
 /// The bonus of a note that the question names: `weight` times the base score of the best note, and 0 when
@@ -77,11 +77,11 @@ mod tests {
         #[test]
         fn clearer_words_lower_the_factor(
             bm25 in 0.0f64..60.0, standard in -2.0f64..30.0, more in 0.0f64..5.0,
-            clear in 0.0f64..40.0, most in 1.0f64..16.0,
+            clear in 0.0f64..40.0, max in 1.0f64..16.0,
         ) {
-            let factor = |bm25, standard| meaning_factor(clarity(bm25, standard), clear, most);
+            let factor = |bm25, standard| meaning_factor(clarity(bm25, standard), clear, max);
             let before = factor(bm25, standard);
-            prop_assert!((1.0..=most).contains(&before));
+            prop_assert!((1.0..=max).contains(&before));
             prop_assert!(factor(bm25 + more, standard) <= before && factor(bm25, standard + more) <= before);
         }
 

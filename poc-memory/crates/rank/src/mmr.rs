@@ -2,7 +2,7 @@
 
 use poc_graph::cancellation;
 
-/// Chooses candidates one by one. The next is always the one with the greatest
+/// Chooses candidates one by one. The next is always the one with the max
 /// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
 /// wins a tie. `similarity` takes positions in `relevance`. It is called at most once for each pair, and only
 /// for as many candidates as are taken from the iterator.
@@ -26,7 +26,7 @@ pub fn mmr(
         let mut best: Option<(usize, f64)> = None;
         for (place, candidate) in open.iter().enumerate() {
             let score = score(candidate);
-            if best.is_none_or(|(_, greatest)| score > greatest) {
+            if best.is_none_or(|(_, max)| score > max) {
                 best = Some((place, score));
             }
         }
@@ -39,20 +39,19 @@ pub fn mmr(
     })
 }
 
-/// Scales scores linearly to 0–1: the least becomes 0, the greatest 1. All become 1 when they are equal.
+/// Scales scores linearly to 0–1: the minimum becomes 0, the maximum 1. All become 1 when they are equal.
 pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
-    let (least, greatest) =
-        scores.clone().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), score| {
-            (least.min(score), greatest.max(score))
-        });
-    let range = greatest - least;
-    scores.map(|score| if range > 0.0 { (score - least) / range } else { 1.0 }).collect()
+    let (min, max) = scores
+        .clone()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), score| (min.min(score), max.max(score)));
+    let range = max - min;
+    scores.map(|score| if range > 0.0 { (score - min) / range } else { 1.0 }).collect()
 }
 
 struct Candidate {
     at: usize,
     relevance: f64,
-    // The greatest similarity to a candidate already chosen.
+    // The max similarity to a candidate already chosen.
     nearest: Option<f64>,
 }
 

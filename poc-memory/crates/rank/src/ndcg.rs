@@ -7,8 +7,8 @@
 pub fn ndcg(gains: &[f64], ideal: &[f64], depth: usize) -> f64 {
     let mut best = ideal.to_vec();
     best.sort_by(|a, b| b.total_cmp(a));
-    let most = dcg(&best, depth);
-    if most > 0.0 { dcg(gains, depth) / most } else { 0.0 }
+    let max = dcg(&best, depth);
+    if max > 0.0 { dcg(gains, depth) / max } else { 0.0 }
 }
 
 fn dcg(gains: &[f64], depth: usize) -> f64 {

@@ -178,7 +178,7 @@ impl PropagatedScore {
 
     fn by_mention(&self, weights: PropagationWeights) -> BestContribution {
         let weighed =
-            |weight: f64, most: BestContribution| BestContribution { worth: weight * most.worth, ..most };
+            |weight: f64, max: BestContribution| BestContribution { worth: weight * max.worth, ..max };
         let mut best = weighed(weights.mentioned, self.mentioned_by);
         let back = weighed(weights.mentioning, self.mentions);
         best.raise(back.worth, back.from);

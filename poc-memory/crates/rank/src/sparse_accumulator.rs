@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub(super) struct SparseAccumulator {
     all: Vec<(Ix, f64)>,
-    places: Places,
+    positions: Positions,
     // The number of distinct nodes after which the array is used.
     many: usize,
     slots: usize,
@@ -17,16 +17,16 @@ pub(super) struct SparseAccumulator {
 
 /// The position of each node in the list.
 #[derive(Debug)]
-enum Places {
-    Few(FxHashMap<Ix, u32>),
+enum Positions {
+    Sparse(FxHashMap<Ix, u32>),
     /// By node index: the position plus 1, and 0 for a node that was not added. An array of zeros costs no
     /// memory until its pages are written.
-    Many(Vec<u32>),
+    Dense(Vec<u32>),
 }
 
-impl Default for Places {
+impl Default for Positions {
     fn default() -> Self {
-        Places::Few(FxHashMap::default())
+        Positions::Sparse(FxHashMap::default())
     }
 }
 
@@ -47,17 +47,17 @@ impl SparseAccumulator {
     /// Adds to the sum of a node. Indexes from `slots` up may be ignored.
     pub(super) fn add(&mut self, ix: Ix, amount: f64) {
         let next = self.all.len() as u32;
-        let place = match &mut self.places {
-            Places::Few(places) => *places.entry(ix).or_insert(next),
-            Places::Many(places) => {
-                let Some(place) = places.get_mut(ix as usize) else { return };
-                if *place == 0 {
-                    *place = next + 1;
+        let position = match &mut self.positions {
+            Positions::Sparse(positions) => *positions.entry(ix).or_insert(next),
+            Positions::Dense(positions) => {
+                let Some(position) = positions.get_mut(ix as usize) else { return };
+                if *position == 0 {
+                    *position = next + 1;
                 }
-                *place - 1
+                *position - 1
             }
         };
-        match self.all.get_mut(place as usize) {
+        match self.all.get_mut(position as usize) {
             Some((_, sum)) => *sum += amount,
             None => {
                 self.all.push((ix, amount));
@@ -68,11 +68,13 @@ impl SparseAccumulator {
 
     /// Adds to the sum of a node that was added before; returns whether it was.
     pub(super) fn add_to_known(&mut self, ix: Ix, amount: f64) -> bool {
-        let place = match &self.places {
-            Places::Few(places) => places.get(&ix).copied(),
-            Places::Many(places) => places.get(ix as usize).and_then(|place| place.checked_sub(1)),
+        let position = match &self.positions {
+            Positions::Sparse(positions) => positions.get(&ix).copied(),
+            Positions::Dense(positions) => {
+                positions.get(ix as usize).and_then(|position| position.checked_sub(1))
+            }
         };
-        let sum = place.and_then(|place| self.all.get_mut(place as usize));
+        let sum = position.and_then(|position| self.all.get_mut(position as usize));
         sum.map(|(_, sum)| *sum += amount).is_some()
     }
 
@@ -83,12 +85,12 @@ impl SparseAccumulator {
 
     /// Removes all sums; the allocated memory is kept.
     pub(super) fn clear(&mut self) {
-        match &mut self.places {
-            Places::Few(places) => places.clear(),
-            Places::Many(places) => {
+        match &mut self.positions {
+            Positions::Sparse(positions) => positions.clear(),
+            Positions::Dense(positions) => {
                 for &(ix, _) in &self.all {
-                    if let Some(place) = places.get_mut(ix as usize) {
-                        *place = 0;
+                    if let Some(position) = positions.get_mut(ix as usize) {
+                        *position = 0;
                     }
                 }
             }
@@ -98,16 +100,16 @@ impl SparseAccumulator {
 
     /// Switches to the array once enough nodes were added.
     fn switch_to_array(&mut self) {
-        if self.all.len() <= self.many || matches!(self.places, Places::Many(_)) {
+        if self.all.len() <= self.many || matches!(self.positions, Positions::Dense(_)) {
             return;
         }
-        let mut places = vec![0; self.slots];
+        let mut positions = vec![0; self.slots];
         for (number, &(ix, _)) in (1u32..).zip(&self.all) {
-            if let Some(place) = places.get_mut(ix as usize) {
-                *place = number;
+            if let Some(position) = positions.get_mut(ix as usize) {
+                *position = number;
             }
         }
-        self.places = Places::Many(places);
+        self.positions = Positions::Dense(positions);
     }
 }
 

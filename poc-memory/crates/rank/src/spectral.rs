@@ -67,13 +67,13 @@ struct Seed<'a> {
 }
 
 impl Seed<'_> {
-    /// The scaled distance of a point from the seed; `None` when it exceeds `most` or the point is empty.
-    fn distance(&self, place: &[f32], most: f64) -> Option<f64> {
+    /// The scaled distance of a point from the seed; `None` when it exceeds `max` or the point is empty.
+    fn distance(&self, place: &[f32], max: f64) -> Option<f64> {
         if place.is_empty() {
             return None;
         }
         // Slightly more, because the result is rounded.
-        let limit = (most * self.weight).powi(2) * (1.0 + 1e-5);
+        let limit = (max * self.weight).powi(2) * (1.0 + 1e-5);
         let mut square = 0.0;
         for (mine, theirs) in self.place.chunks(4).zip(place.chunks(4)) {
             let pairs = mine.iter().zip(theirs);

@@ -2,7 +2,7 @@
 //! kinds comparable and, unlike ranks or a rescaling to 0–1, preserve how far the best values stand out.
 
 /// Added to the deviation to avoid a division by zero when all values are equal.
-const LEAST: f64 = 1e-9;
+const EPSILON: f64 = 1e-9;
 
 /// Values are counted in units of 2⁻⁴⁰; this is how many units make 1.
 const UNIT: f64 = (1u64 << 40) as f64;
@@ -70,7 +70,7 @@ impl Scale {
     /// The standard score of a value, `(x − mean) / (deviation + 10⁻⁹)`.
     #[inline]
     pub fn standard(self, value: f64) -> f64 {
-        (value - self.mean) / (self.deviation + LEAST)
+        (value - self.mean) / (self.deviation + EPSILON)
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Top<T> {
     floor: Option<T>,
 }
 
-/// The least number of values gathered beyond the limit.
+/// The minimum number of values gathered beyond the limit.
 const ROOM: usize = 16;
 
 impl<T: Ord + Copy> Top<T> {
@@ -80,8 +80,8 @@ impl<T: Ord + Copy> Top<T> {
     /// Drops all but the greatest `limit` values.
     pub fn narrow(&mut self) {
         let Some(last) = self.limit.checked_sub(1).filter(|last| *last < self.kept.len()) else { return };
-        let (_, least, _) = self.kept.select_nth_unstable_by(last, |a, b| b.cmp(a));
-        self.floor = Some(*least);
+        let (_, min, _) = self.kept.select_nth_unstable_by(last, |a, b| b.cmp(a));
+        self.floor = Some(*min);
         self.kept.truncate(self.limit);
     }
 

@@ -147,7 +147,7 @@ fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
         file.sync_all()?;
         fs::rename(&partial, path)
     };
-    // On a full disk the leftover would take the room that the next attempt needs.
+    // On a full disk the leftover would take the space that the next attempt needs.
     write().inspect_err(|_| drop(fs::remove_file(&partial)))?;
     File::open(directory)?.sync_all()
 }

@@ -355,11 +355,11 @@ impl Committer {
 
     fn try_to_resume(&mut self) -> Result<(), String> {
         self.appender.lock().resume().map_err(|error| log_failure(&error))?;
-        // Before the reserve is made again: both need room, and the records are more urgent.
+        // Before the reserve is made again: both need space, and the records are more urgent.
         self.engine.restore().map_err(|error| records_failure(&error))?;
         self.engine.retry().map_err(|error| records_failure(&error))?;
         let held = self.reserve.renew();
-        held.map_err(|error| format!("there is not enough room on its disk: {error}"))
+        held.map_err(|error| format!("there is not enough space on its disk: {error}"))
     }
 
     fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {

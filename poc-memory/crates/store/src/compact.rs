@@ -91,7 +91,7 @@ impl Store {
         let work = Work { shared, compactor, callbacks };
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
-                // What was prepared takes room that others need more.
+                // What was prepared takes space that others need more.
                 let _ = remove(&shared.directory.join(FOLDER));
             }
         })?;

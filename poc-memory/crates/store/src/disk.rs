@@ -20,7 +20,7 @@ pub(super) trait Disk: Send + Sync {
     /// Makes the names in a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Creates a file if it is missing and gives it `bytes` bytes of room on the disk.
+    /// Creates a file if it is missing and gives it `bytes` bytes of space on the disk.
     fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()>;
 }
 
@@ -63,19 +63,19 @@ impl Disk for SystemDisk {
 fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-        // Not every filesystem can: then the room is taken by writing.
+        // Not every filesystem can: then the space is taken by writing.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
         allocated => Ok(allocated?),
     }
 }
 
-/// Fails when a folder has no room for `bytes` more bytes, or when its longest file, of `longest` bytes, may not grow by
+/// Fails when a folder has no space for `bytes` more bytes, or when its longest file, of `longest` bytes, may not grow by
 /// as much. For writers that cannot go on after a failed write.
-pub(super) fn check_room(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
+pub(super) fn check_space(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
     let probe = folder.join("room");
     // No bytes at all are an invalid argument.
     let checked = allocate(&probe, bytes.max(1)).and_then(|()| {
-        // Takes no room, but is refused beyond the limit on the length of files.
+        // Takes no space, but is refused beyond the limit on the length of files.
         OpenOptions::new().write(true).open(&probe)?.set_len(longest + bytes)
     });
     let removed = std::fs::remove_file(&probe);
@@ -94,7 +94,7 @@ pub(super) fn is_failure(error: &io::Error) -> bool {
         || error.to_string().contains(IO_ERROR)
 }
 
-/// Whether an operation failed because there is no room for what it writes.
+/// Whether an operation failed because there is no space for what it writes.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

@@ -30,8 +30,8 @@ pub(super) enum EngineError {
     Directory { directory: PathBuf, source: std::io::Error },
     #[error("the record engine failed: {0}")]
     Failed(::sled::Error),
-    #[error("there is not enough room on the disk: {0}")]
-    NoRoom(std::io::Error),
+    #[error("there is not enough space on the disk: {0}")]
+    NoSpace(std::io::Error),
     #[error("the records are damaged: {0}")]
     Damaged(String),
     #[error("the record engine's mark is damaged")]
@@ -65,7 +65,7 @@ impl EngineError {
     /// Whether the disk refused or failed an operation. Nothing is wrong with the records then.
     fn is_of_disk(&self) -> bool {
         match self {
-            EngineError::NoRoom(_) => true,
+            EngineError::NoSpace(_) => true,
             EngineError::Failed(::sled::Error::Io(source)) | EngineError::Directory { source, .. } => {
                 disk::is_failure(source)
             }

@@ -63,8 +63,8 @@ pub use read_only::ReadOnlyCause;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use repair::{
-    NotePutAside, PutAside, Repair, RepairOption, RepairSource, TenantPutAside, contents_put_aside,
-    put_aside, undo_repair,
+    QuarantineItem, QuarantinedRecord, QuarantinedTenant, Repair, RepairOption, RepairSource,
+    quarantine_contents, quarantine_items, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared::WORTH_A_CHECKPOINT;
@@ -107,8 +107,8 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     ///
-    /// When the log is damaged before sound records, or ends before the records or the saved view do, nothing on disk
-    /// is changed. The store then shows the newest state that its sound parts give together, and is read-only: see
+    /// When the log is damaged before intact records, or ends before the records or the saved view do, nothing on disk
+    /// is changed. The store then shows the newest state that its intact parts give together, and is read-only: see
     /// [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::Parts::default())

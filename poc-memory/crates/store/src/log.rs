@@ -23,9 +23,9 @@ pub(super) use compacted_segment::{
 pub(super) use copy::check_segment_with;
 pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
-pub(super) use inspect::{Cut, check_format, inspect};
+pub(super) use inspect::{PrefixEnd, check_format, inspect};
 pub(super) use salvage::salvage;
-pub(super) use segment::{MAX_RECORD, frame, sound_records};
+pub(super) use segment::{MAX_RECORD, frame, intact_records};
 
 use super::LoggedTransaction;
 use super::logged_transaction::LogBase;
@@ -61,8 +61,8 @@ struct LogIndex {
     unchecked: bool,
     /// Where the history begins, if the beginning was replaced by the state that it leads to.
     base: Option<LogBase>,
-    /// Of a damaged log, the first and last numbers of its sound parts, ascending. `None` for a whole log.
-    sound: Option<Vec<(u64, u64)>>,
+    /// Of a damaged log, the first and last numbers of its intact parts, ascending. `None` for a whole log.
+    intact: Option<Vec<(u64, u64)>>,
 }
 
 /// A segment.
@@ -102,8 +102,8 @@ impl LogIndex {
     /// The parts of a range of sequence numbers that the log holds.
     fn parts(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
         let whole = [(self.first(), self.last)];
-        let sound = self.sound.as_deref().unwrap_or(&whole);
-        let clipped = sound.iter().map(|(from, to)| (first.max(*from), last.min(*to)));
+        let intact = self.intact.as_deref().unwrap_or(&whole);
+        let clipped = intact.iter().map(|(from, to)| (first.max(*from), last.min(*to)));
         clipped.filter(|(from, to)| from <= to).collect()
     }
 
@@ -156,12 +156,12 @@ impl Log {
     /// never had any.
     pub(super) fn first(&self) -> u64 {
         let index = self.index.read();
-        let Some(sound) = &index.sound else {
+        let Some(intact) = &index.intact else {
             let first = || index.positions.first().map_or(0, |position| position.seq);
             return index.base.map_or_else(first, |base| base.seq + 1);
         };
         let mut first = index.last + 1;
-        for (from, to) in sound.iter().rev() {
+        for (from, to) in intact.iter().rev() {
             if to + 1 == first {
                 first = *from;
             }
@@ -178,10 +178,10 @@ impl Log {
     /// The ranges of sequence numbers up to the last one that a damaged log does not hold, ascending.
     pub(super) fn missing(&self) -> Vec<(u64, u64)> {
         let index = self.index.read();
-        let Some(sound) = &index.sound else { return Vec::new() };
+        let Some(intact) = &index.intact else { return Vec::new() };
         let mut missing = Vec::new();
         let mut next = if index.base.is_some() { index.first() } else { 1 };
-        for (from, to) in sound.iter().copied().chain([(index.last + 1, index.last + 1)]) {
+        for (from, to) in intact.iter().copied().chain([(index.last + 1, index.last + 1)]) {
             if next < from {
                 missing.push((next, from - 1));
             }

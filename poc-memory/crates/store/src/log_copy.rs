@@ -21,8 +21,8 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     let (mut number, mut is_checked) = (1, false);
     loop {
         // What was written meanwhile is part of the next look.
-        let (log, cut) = log::inspect(&directory.join("log"), false)?;
-        if cut.is_some_and(|cut| cut.precedes_sound_records().unwrap_or(true)) {
+        let (log, prefix_end) = log::inspect(&directory.join("log"), false)?;
+        if prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)) {
             return Err(Error::invalid("the log is damaged").hint("repair it first: `poc-memory repair`"));
         }
         if let Some(base) = log.base() {

@@ -99,8 +99,9 @@ pub(super) fn open(
     })?;
     let folder = directory.join("records");
     // Without records the whole log is replayed anyway, so all of it is checked.
-    let (log, cut) = log::inspect(&log_directory, !folder.exists())?;
-    let suspect = damaged::Suspect { directory, cut: cut.as_ref(), last: log.last(), patience };
+    let (log, prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let suspect =
+        damaged::SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), patience };
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
         let damaged = damaged::DamagedStore { directory, embedder, patience, saved, lock };
@@ -113,7 +114,7 @@ pub(super) fn open(
     let quarantine = Arc::new(Quarantine::new(directory, disk.clone()));
     let reserve = Arc::new(Reserve::new(directory, disk.clone(), limits.reserve));
     let log = Arc::new(log);
-    let tail = cut.map(|cut| (cut, quarantine.clone()));
+    let tail = prefix_end.map(|end| (end, quarantine.clone()));
     let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
     // Before the records follow the log: what a killed process had not synced is synced here.
     let resumed = appender.resume().or_else(|error| {
@@ -133,7 +134,7 @@ pub(super) fn open(
     if cause.is_none()
         && let Err(error) = reserve.hold()
     {
-        tracing::warn!("no room can be kept for a full disk: {error}");
+        tracing::warn!("no space can be reserved for a full disk: {error}");
     }
     let records = RecordFolder {
         folder,

@@ -12,7 +12,8 @@ type NewestWrite = (Arc<LoggedTransaction>, usize);
 pub(super) struct Overlay {
     last: BTreeMap<Vec<u8>, NewestWrite>,
     waiting: VecDeque<Arc<LoggedTransaction>>,
-    // How many of the first of them are in `last`: one that nobody reads before it is in the engine never is.
+    // How many of the first ones are in `last`. A transaction that reaches the engine before it becomes readable is never
+    // added.
     readable: usize,
 }
 

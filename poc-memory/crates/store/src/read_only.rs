@@ -43,7 +43,7 @@ impl ReadOnlyCause {
         match self {
             ReadOnlyCause::Damage(_) => DAMAGED_HINT,
             ReadOnlyCause::Disk(_) => {
-                "make room, or check the disk: writing resumes without a restart; everything acknowledged is safe"
+                "free disk space, or check the disk: writing resumes without a restart; everything acknowledged is safe"
             }
             ReadOnlyCause::SharedLog(_) => {
                 "try again in a few seconds: writes are taken again without a restart once the shared log answers"

@@ -6,16 +6,18 @@
 
 mod journal;
 mod new_log;
-mod put_aside;
+mod quarantine_items;
 
 pub(crate) use journal::complete;
-pub use put_aside::{NotePutAside, PutAside, TenantPutAside, contents_put_aside, put_aside};
+pub use quarantine_items::{
+    QuarantineItem, QuarantinedRecord, QuarantinedTenant, quarantine_contents, quarantine_items,
+};
 
 use crate::catch_up;
 use crate::engine::Engine;
 use crate::lock::Lock;
 use crate::log::{self, Log};
-use crate::open::damaged::{SalvagedRecords, Suspect, newest_of_records};
+use crate::open::damaged::{SalvagedRecords, SuspectLog, newest_of_records};
 use crate::view_file;
 use journal::Journal;
 use new_log::NewLog;
@@ -31,9 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a repaired store is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairSource {
-    /// The records and every sound record of the log. Nothing that is sound is lost.
+    /// The records and every intact record of the log. Nothing that is intact is lost.
     Records,
-    /// Every sound record of the log, without what is damaged between them.
+    /// Every intact record of the log, without what is damaged between them.
     SoundLog,
     /// The log up to the damage.
     Log,
@@ -62,7 +64,7 @@ pub struct Repair {
     /// What is damaged.
     damage: String,
     log: Arc<Log>,
-    /// The last transaction of the log's sound prefix.
+    /// The last transaction of the log's intact prefix.
     prefix: u64,
     /// The last transaction that any part of the store knows of.
     known: u64,
@@ -83,13 +85,13 @@ impl Repair {
         log::check_format(&log_directory)?;
         let lock = Lock::take(&directory.join("lock"))?;
         complete(directory)?;
-        let (prefix, cut) = log::inspect(&log_directory, true)?;
+        let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let last = prefix.last();
-        let suspect = Suspect { directory, cut: cut.as_ref(), last, patience: PATIENCE };
+        let suspect = SuspectLog { directory, prefix_end: prefix_end.as_ref(), last, patience: PATIENCE };
         if !suspect.is_damaged()? {
             return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
         }
-        let log = Arc::new(log::salvage(prefix, cut.as_ref())?);
+        let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
         let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), PATIENCE)?;
         let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), PATIENCE) {
@@ -99,12 +101,12 @@ impl Repair {
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
         let view = view_file::read(directory).map_or(0, |saved| saved.seq());
         let known = log.last().max(newest_of_records(&folder, PATIENCE)).max(view);
-        let mut damage = cut.map_or_else(
+        let mut damage = prefix_end.map_or_else(
             || match last {
                 0 => "the log is lost".to_owned(),
                 _ => format!("the log ends at change {last}, before the records or the saved view do"),
             },
-            |cut| cut.to_string(),
+            |end| end.to_string(),
         );
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
@@ -185,14 +187,14 @@ impl Repair {
         })
     }
 
-    /// Makes the store whole from a source. Returns the name of the folder in the quarantine that has what was
-    /// replaced. `now` is the time of changes that stand for lost ones at the end.
+    /// Repairs the store from a source. Returns the name of the folder in the quarantine that has what was replaced. `now`
+    /// is the timestamp of the placeholder transactions for lost changes at the end.
     ///
     /// # Errors
     /// `invalid_argument` when the source is none of the [`Repair::options`].
     pub fn run(self, source: RepairSource, now: Timestamp) -> Result<String> {
         if !self.is_possible(source) {
-            return Err(Error::invalid("the store cannot be made whole from this source"));
+            return Err(Error::invalid("the store cannot be repaired from this source"));
         }
         let folder = self.directory.join(NEW_LOG);
         let last = self.last(source);
@@ -212,7 +214,7 @@ const NEW_LOG: &str = "log.repaired";
 fn source_name(source: RepairSource) -> &'static str {
     match source {
         RepairSource::Records => "records",
-        RepairSource::SoundLog => "sound log",
+        RepairSource::SoundLog => "soundlog",
         RepairSource::Log => "log",
     }
 }

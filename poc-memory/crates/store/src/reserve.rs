@@ -1,8 +1,8 @@
-//! Room that is kept for a full disk.
+//! Disk space reserved for a full disk.
 //!
-//! A file beside the log takes some room while the disk has it. It is deleted when the disk is full, so that a
-//! checkpoint and a clean end are still possible. Writes are taken again once it could be made again and as much room is
-//! left: otherwise a store would change between both states with every few bytes that become free.
+//! A file beside the log reserves space. It is deleted when the disk is full, so that a checkpoint and a clean shutdown
+//! are still possible. Writes resume once the file can be created again and the same amount is still free; otherwise the
+//! store would toggle between both states whenever a few bytes become free.
 
 use super::disk::Disk;
 use std::io;
@@ -25,7 +25,7 @@ impl Reserve {
         Reserve { path: store.join("reserve"), disk, bytes }
     }
 
-    /// Makes the file, if it is not there in full length.
+    /// Creates the file unless it already has its full length.
     pub(super) fn hold(&self) -> io::Result<()> {
         if std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes) {
             return Ok(());
@@ -33,8 +33,8 @@ impl Reserve {
         self.disk.allocate(&self.path, self.bytes).inspect_err(|_| self.release())
     }
 
-    /// Makes the file, and fails unless as much room is left. Also if it is there, an error says that the disk cannot be
-    /// written.
+    /// Creates the file, and fails unless the same amount of space remains free. Fails on an unwritable disk even if the
+    /// file exists.
     pub(super) fn renew(&self) -> io::Result<()> {
         let probe = self.path.with_extension("probe");
         let allocated = self.disk.allocate(&probe, self.bytes);
@@ -43,7 +43,7 @@ impl Reserve {
         made.inspect_err(|_| self.release())
     }
 
-    /// Gives the room back.
+    /// Deletes the file.
     pub(super) fn release(&self) {
         if let Err(error) = std::fs::remove_file(&self.path)
             && error.kind() != io::ErrorKind::NotFound

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Bytes of a record of the local log before its payload.
 const FRAME: usize = 16;
-/// The most records that are read or appended at once.
+/// Maximum number of records that are read or appended at once.
 const PART_RECORDS: usize = 1000;
 /// Bytes of records after which no more are appended at once.
 const PART_BYTES: usize = 8 << 20;

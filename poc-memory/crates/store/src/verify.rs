@@ -12,7 +12,7 @@ use super::{Store, atomic_file};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
-/// Most differences of one kind that are listed and looked at again.
+/// Maximum number of differences of one kind that are listed and looked at again.
 const MAX_LISTED: usize = 20;
 /// Records from one look at the callbacks to the next.
 const SLICE: u64 = 256;

@@ -62,7 +62,7 @@ impl SavedViews {
         (self.views, self.seq)
     }
 
-    /// Brings the views to the end of a damaged log, from whatever sound records it has.
+    /// Brings the views to the end of a damaged log, from whatever intact records it has.
     pub(super) fn salvage(self, log: &Log) -> Result<Views> {
         let mut views = self.views;
         catch_up::saved_views(&mut views, self.seq, log)?;

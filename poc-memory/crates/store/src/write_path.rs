@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How often a transaction is built on a head that another writer of the shared log then moves. A writer that loses
 /// gets a lease on the head long before.
-const MOST_ATTEMPTS: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
 /// The result of a committed transaction.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Store {
         cause: Cause,
         build: impl Fn(&mut Transaction) -> Result<T>,
     ) -> Result<Commit<T>> {
-        for _ in 0..MOST_ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let built = self.build(cause.clone(), &build)?;
             // Even when nothing was written, because the closure may have read data that is not durable yet.
             match built.outcome.map_or(Ok(()), |outcome| outcome.wait()) {
@@ -59,7 +59,7 @@ impl Store {
                 Err(Rejection::Failed(error)) => return Err(error),
             }
         }
-        Err(Error::unavailable("others write to the shared log all the time").hint("try again"))
+        Err(Error::unavailable("other writers changed the shared log at every attempt").hint("try again"))
     }
 
     fn build<T>(
@@ -95,7 +95,7 @@ impl Store {
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {
             return Err(Error::invalid(format!(
-                "one transaction would write {} MiB, at most {} MiB are possible",
+                "the transaction has {} MiB, the limit is {} MiB",
                 payload.len() >> 20,
                 MAX_RECORD >> 20
             ))

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 /// What starts the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::cli) enum Starter {
+pub(in crate::cli) enum StartMethod {
     /// The service manager, because `daemon install` registered it.
     Service,
     /// This process.
@@ -25,18 +25,18 @@ pub(in crate::cli) enum Starter {
 ///
 /// # Errors
 /// `unavailable` when it cannot be started.
-pub(in crate::cli) fn start(paths: &Paths) -> Result<(Starter, Option<Child>)> {
+pub(in crate::cli) fn start(paths: &Paths) -> Result<(StartMethod, Option<Child>)> {
     if let Some(manager) = ServiceManager::of_system()
         && manager.is_registered(paths)
         && manager.start(paths).is_ok()
     {
-        return Ok((Starter::Service, None));
+        return Ok((StartMethod::Service, None));
     }
     let program = program();
     let started = Command::new(&program)
         .args(arguments(paths))
         .envs(Paths::variables()?)
-        // A daemon that an agent's model starts is not that agent's.
+        // A daemon started by an agent's model must not inherit the agent's restrictions.
         .env_remove(AGENT_VARIABLE)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -45,7 +45,7 @@ pub(in crate::cli) fn start(paths: &Paths) -> Result<(Starter, Option<Child>)> {
         // Its own group: signals to this process and its terminal do not end it.
         .process_group(0)
         .spawn();
-    started.map(|child| (Starter::Process, Some(child))).map_err(|error| {
+    started.map(|child| (StartMethod::Process, Some(child))).map_err(|error| {
         Error::unavailable(format!("`{}` cannot be started: {error}", program.display()))
             .hint("`poc-daemon` belongs beside `poc-memory` or into a folder of `PATH`")
     })

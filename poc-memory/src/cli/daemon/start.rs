@@ -1,6 +1,6 @@
 //! `daemon start` and `daemon restart`
 
-use super::process::{self, Starter};
+use super::process::{self, StartMethod};
 use super::stop;
 use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
@@ -36,7 +36,7 @@ pub(in crate::cli) struct DaemonStartOutput {
     was_running: bool,
     /// What started it, if it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<Starter>,
+    by: Option<StartMethod>,
 }
 
 impl LocalCommand for DaemonStart {

@@ -5,7 +5,7 @@ use crate::cli::session::Session;
 use crate::ops::plural;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_store::{contents_put_aside, put_aside};
+use poc_store::{quarantine_contents, quarantine_items};
 use serde::Serialize;
 
 /// List what opens and repairs of a damaged store have moved to `quarantine/`
@@ -66,7 +66,7 @@ impl LocalCommand for QuarantineList {
     type Output = QuarantineOutput;
 
     fn run(self, session: &Session) -> Result<QuarantineOutput> {
-        let parts = put_aside(&session.paths.store())?.into_iter().map(|part| PartOfQuarantine {
+        let parts = quarantine_items(&session.paths.store())?.into_iter().map(|part| PartOfQuarantine {
             name: part.name,
             bytes: part.bytes,
             changes: part.changes,
@@ -88,7 +88,7 @@ impl LocalCommand for QuarantineShow {
     type Output = QuarantineNotes;
 
     fn run(self, session: &Session) -> Result<QuarantineNotes> {
-        let contents = contents_put_aside(&session.paths.store(), &self.name).map_err(|error| {
+        let contents = quarantine_contents(&session.paths.store(), &self.name).map_err(|error| {
             error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
         })?;
         let mut notes = Vec::new();

@@ -119,8 +119,8 @@ fn check_tenant(name: &str, count: u64, schema: &TenantSchema) -> Option<CheckRe
     let message =
         format!("`[tenant-schema]` excludes {} of {whose}: {}", plural(count, "note"), refused.message);
     Some(CheckResult::new(CHECK, CheckState::Warning, message).hint(
-        "without the schema `poc-memory export` takes them out, `poc-memory --tenant key=value import` puts them where \
-         they belong",
+        "without the schema, `poc-memory export` exports them; `poc-memory --tenant key=value import` imports them into \
+         the right tenant",
     ))
 }
 

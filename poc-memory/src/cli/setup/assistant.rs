@@ -1,4 +1,4 @@
-//! The assistants: how to recognise them, and which settings of theirs concern the memory.
+//! The assistants: how to detect them, and which of their settings register the memory.
 
 use super::edit::Edit;
 use super::hook_entries;
@@ -48,19 +48,19 @@ impl Assistant {
 
     /// Those that are installed: their program is in `PATH`, or they have settings.
     pub(super) fn installed() -> Vec<Assistant> {
-        let Ok(places) = Places::of_user() else { return Vec::new() };
+        let Ok(folders) = SettingsFolders::of_user() else { return Vec::new() };
         let all = Assistant::value_variants().iter().copied();
-        all.filter(|assistant| assistant.is_installed(&places)).collect()
+        all.filter(|assistant| assistant.is_installed(&folders)).collect()
     }
 
-    fn is_installed(self, places: &Places) -> bool {
+    fn is_installed(self, folders: &SettingsFolders) -> bool {
         let (program, folder) = match self {
-            Assistant::ClaudeCode => ("claude", places.claude()),
-            Assistant::Codex => ("codex", places.codex()),
-            Assistant::Cursor => ("cursor", places.home.join(".cursor")),
-            Assistant::ClaudeDesktop => return places.claude_desktop().is_dir(),
-            Assistant::Vscode => ("code", places.vscode()),
-            Assistant::Zed => ("zed", places.zed()),
+            Assistant::ClaudeCode => ("claude", folders.claude()),
+            Assistant::Codex => ("codex", folders.codex()),
+            Assistant::Cursor => ("cursor", folders.home.join(".cursor")),
+            Assistant::ClaudeDesktop => return folders.claude_desktop().is_dir(),
+            Assistant::Vscode => ("code", folders.vscode()),
+            Assistant::Zed => ("zed", folders.zed()),
         };
         is_in_path(program) || folder.is_dir()
     }
@@ -71,25 +71,25 @@ impl Assistant {
     }
 
     /// The file with its servers, and the path of the memory in it.
-    pub(super) fn server(self, places: &Places) -> (PathBuf, Syntax, Vec<String>) {
+    pub(super) fn server(self, folders: &SettingsFolders) -> (PathBuf, Syntax, Vec<String>) {
         let (file, syntax, section) = match self {
-            Assistant::ClaudeCode => (places.claude_state(), Syntax::Json, "mcpServers"),
-            Assistant::Codex => (places.codex().join("config.toml"), Syntax::Toml, "mcp_servers"),
-            Assistant::Cursor => (places.home.join(".cursor/mcp.json"), Syntax::Json, "mcpServers"),
+            Assistant::ClaudeCode => (folders.claude_state(), Syntax::Json, "mcpServers"),
+            Assistant::Codex => (folders.codex().join("config.toml"), Syntax::Toml, "mcp_servers"),
+            Assistant::Cursor => (folders.home.join(".cursor/mcp.json"), Syntax::Json, "mcpServers"),
             Assistant::ClaudeDesktop => {
-                (places.claude_desktop().join("claude_desktop_config.json"), Syntax::Json, "mcpServers")
+                (folders.claude_desktop().join("claude_desktop_config.json"), Syntax::Json, "mcpServers")
             }
-            Assistant::Vscode => (places.vscode().join("mcp.json"), Syntax::Json, "servers"),
-            Assistant::Zed => (places.zed().join("settings.json"), Syntax::Json, "context_servers"),
+            Assistant::Vscode => (folders.vscode().join("mcp.json"), Syntax::Json, "servers"),
+            Assistant::Zed => (folders.zed().join("settings.json"), Syntax::Json, "context_servers"),
         };
         (file, syntax, vec![section.to_owned(), SERVER.to_owned()])
     }
 
     /// The file with its hooks, if it has hooks.
-    pub(super) fn hooks_file(self, places: &Places) -> Option<PathBuf> {
+    pub(super) fn hooks_file(self, folders: &SettingsFolders) -> Option<PathBuf> {
         match self {
-            Assistant::ClaudeCode => Some(places.claude().join("settings.json")),
-            Assistant::Codex => Some(places.codex().join("hooks.json")),
+            Assistant::ClaudeCode => Some(folders.claude().join("settings.json")),
+            Assistant::Codex => Some(folders.codex().join("hooks.json")),
             _ => None,
         }
     }
@@ -98,14 +98,14 @@ impl Assistant {
     pub(super) fn settings(
         self,
         session: &Session,
-        places: &Places,
+        folders: &SettingsFolders,
         hooks: bool,
     ) -> Result<Vec<SettingsFile>> {
-        let (path, syntax, member) = self.server(places);
+        let (path, syntax, member) = self.server(folders);
         let server = self.server_value(&Invocation::of(session, &["mcp"])?);
         let mut files =
             vec![SettingsFile { path, syntax, edits: vec![Edit::Member { path: member, value: server }] }];
-        if let Some(path) = self.hooks_file(places).filter(|_| hooks) {
+        if let Some(path) = self.hooks_file(folders).filter(|_| hooks) {
             let edits = hook_entries::edits(session)?;
             files.push(SettingsFile { path, syntax: Syntax::Json, edits });
         }
@@ -145,7 +145,7 @@ impl Assistant {
 
 /// The folders in which the assistants of a user keep their settings.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct SettingsFolders {
     home: PathBuf,
     config: PathBuf,
     claude: Option<PathBuf>,
@@ -153,16 +153,17 @@ pub(super) struct Places {
     is_mac: bool,
 }
 
-impl Places {
+impl SettingsFolders {
     /// # Errors
     /// `invalid_config` when `HOME` is not set.
-    pub(super) fn of_user() -> Result<Places> {
+    pub(super) fn of_user() -> Result<SettingsFolders> {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = variable("HOME").ok_or_else(|| {
-            Error::config("`HOME` is not set").hint("assistants keep their settings below the home folder")
+            Error::config("`HOME` is not set")
+                .hint("set `HOME` to your home folder, which contains the settings of assistants")
         })?;
-        Ok(Places {
+        Ok(SettingsFolders {
             config: variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
             claude: variable("CLAUDE_CONFIG_DIR"),
             codex: variable("CODEX_HOME"),
@@ -184,7 +185,7 @@ impl Places {
         self.codex.clone().unwrap_or_else(|| self.home.join(".codex"))
     }
 
-    /// The folder in which applications with a window keep their settings.
+    /// The folder in which desktop applications keep their settings.
     fn applications(&self) -> PathBuf {
         if self.is_mac { self.home.join("Library/Application Support") } else { self.config.clone() }
     }

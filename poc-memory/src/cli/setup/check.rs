@@ -1,6 +1,6 @@
 //! Calls the memory as the assistants will: with the commands that their settings files have now.
 
-use super::assistant::{Assistant, Places};
+use super::assistant::{Assistant, SettingsFolders};
 use super::json_file;
 use super::settings_file::{self, Syntax};
 use crate::cli::session::Session;
@@ -47,7 +47,7 @@ pub(super) fn check(
     hooks: bool,
     daemon: bool,
 ) -> Vec<SelfCheck> {
-    let Ok(places) = Places::of_user() else { return Vec::new() };
+    let Ok(folders) = SettingsFolders::of_user() else { return Vec::new() };
     let mut checks = Vec::new();
     for &assistant in assistants {
         let mut add = |what, result: Result<String>| {
@@ -57,9 +57,9 @@ pub(super) fn check(
             };
             checks.push(SelfCheck { assistant, what, ok, message });
         };
-        add("tools", tools(assistant, &places));
+        add("tools", tools(assistant, &folders));
         // Without a daemon, a hook starts one.
-        if let Some(file) = assistant.hooks_file(&places).filter(|_| hooks && daemon) {
+        if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks && daemon) {
             add("hooks", hook(session, &file));
         }
     }
@@ -67,8 +67,8 @@ pub(super) fn check(
 }
 
 /// Starts the server that an assistant's file names, and searches through it.
-fn tools(assistant: Assistant, places: &Places) -> Result<String> {
-    let (file, syntax, path) = assistant.server(places);
+fn tools(assistant: Assistant, folders: &SettingsFolders) -> Result<String> {
+    let (file, syntax, path) = assistant.server(folders);
     let text = settings_file::read(&file)?.unwrap_or_default();
     let document: Value = match syntax {
         Syntax::Json => json_file::value(&text).map_err(|error| unread(&file, &error))?,

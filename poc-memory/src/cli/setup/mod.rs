@@ -153,8 +153,11 @@ fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
         session.say(&change.diff)?;
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Error::new(Code::Rejected, "nobody can be asked: standard input is not a terminal")
-            .hint("`--yes` writes the changes, `--dry-run` only shows them"));
+        return Err(Error::new(
+            Code::Rejected,
+            "confirmation is impossible: standard input is not a terminal",
+        )
+        .hint("`--yes` writes the changes, `--dry-run` only shows them"));
     }
     let question =
         format!("Write {}? [y/N] ", if changes.len() == 1 { "this change" } else { "these changes" });

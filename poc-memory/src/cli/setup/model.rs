@@ -205,9 +205,9 @@ fn no_model(found: &[FoundProvider]) -> Error {
         .collect();
     match usable.as_slice() {
         [] => Error::not_found("no language model was found")
-            .hint("start Ollama or LM Studio, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`"),
+            .hint("start Ollama, LM Studio or llama.cpp, or set `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`"),
         [provider, ..] => {
-            Error::invalid(format!("`{provider}` can be called, but not every model of it is known"))
+            Error::invalid(format!("`{provider}` is available, but it does not list its models"))
                 .hint(format!("name one: `poc-memory setup model ID --provider {provider}`"))
                 .field("id")
         }

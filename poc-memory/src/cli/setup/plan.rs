@@ -1,6 +1,6 @@
 //! What has to change for the assistants.
 
-use super::assistant::{Assistant, Places};
+use super::assistant::{Assistant, SettingsFolders};
 use super::edit::Edit;
 use super::settings_file::{self, SettingsFile, Syntax};
 use crate::cli::session::Session;
@@ -62,13 +62,13 @@ impl Plan {
     /// # Errors
     /// `invalid_config` when a file cannot be changed; then nothing is.
     pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<Plan> {
-        let places = Places::of_user()?;
+        let folders = SettingsFolders::of_user()?;
         let mut files = Vec::new();
         for assistant in assistants {
-            files.extend(assistant.settings(session, &places, hooks)?);
+            files.extend(assistant.settings(session, &folders, hooks)?);
         }
         if hooks && assistants.iter().any(|assistant| assistant.has_hooks()) {
-            files.push(own_settings(session, &places)?);
+            files.push(own_settings(session, &folders)?);
         }
         let mut changes = Vec::new();
         for file in files {
@@ -81,13 +81,13 @@ impl Plan {
 }
 
 /// The settings of this memory: the daemon follows the transcripts of the assistants.
-fn own_settings(session: &Session, places: &Places) -> Result<SettingsFile> {
+fn own_settings(session: &Session, folders: &SettingsFolders) -> Result<SettingsFile> {
     let member =
         |name: &str, value: Value| Edit::Member { path: vec!["transcripts".into(), name.into()], value };
     let mut edits = vec![member("follow", json!(true))];
-    let folders = places.transcripts();
-    if session.config()?.transcripts.folders != folders {
-        edits.push(member("folders", json!(folders)));
+    let transcripts = folders.transcripts();
+    if session.config()?.transcripts.folders != transcripts {
+        edits.push(member("folders", json!(transcripts)));
     }
     Ok(SettingsFile { path: session.paths.config_file(), syntax: Syntax::Toml, edits })
 }

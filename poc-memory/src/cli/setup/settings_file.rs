@@ -55,7 +55,7 @@ impl SettingsFile {
         self.edits.iter().try_fold(text.to_owned(), |text, edit| {
             change(&text, edit).map_err(|why| {
                 Error::config(format!("`{}` cannot be changed: {why}", self.path.display()))
-                    .hint("mend the file, or register the memory by hand: `poc-memory mcp config`")
+                    .hint("fix the file, or register the memory manually: `poc-memory mcp config`")
             })
         })
     }

@@ -1,4 +1,4 @@
-//! How an everyday tool is declared, and the erased form of the declaration.
+//! How a default tool is declared, and the erased form of the declaration.
 
 use crate::mcp::recent_searches::RecentSearches;
 use crate::mcp::{Caller, arguments};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// A tool that every model sees by default. The implementing type is its arguments: the doc comment is what the
 /// model reads, so it names bounds and defaults in words, because some clients drop them from schemas.
-pub(super) trait EverydayTool: DeserializeOwned + JsonSchema {
+pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
     /// Its name.
     const NAME: &'static str;
     /// Its name for a person.
@@ -59,8 +59,8 @@ impl OpCalls<'_> {
     }
 }
 
-/// An [`EverydayTool`] with its types erased.
-pub(in crate::mcp) struct EverydayDef {
+/// A [`DefaultTool`] with its types erased.
+pub(in crate::mcp) struct DefaultToolDef {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) ops: &'static [&'static str],
@@ -71,9 +71,9 @@ pub(in crate::mcp) struct EverydayDef {
     pub(super) run: fn(&dyn Caller, &RecentSearches, Map<String, Value>) -> Result<Value>,
 }
 
-impl EverydayDef {
-    pub(super) const fn of<T: EverydayTool>() -> EverydayDef {
-        EverydayDef {
+impl DefaultToolDef {
+    pub(super) const fn of<T: DefaultTool>() -> DefaultToolDef {
+        DefaultToolDef {
             name: T::NAME,
             title: T::TITLE,
             ops: T::OPS,

@@ -1,6 +1,6 @@
 //! `memory_feedback`
 
-use super::def::{EverydayTool, OpCalls, op_answer};
+use super::def::{DefaultTool, OpCalls, op_answer};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub(super) struct MemoryFeedback {
     question: Option<String>,
 }
 
-impl EverydayTool for MemoryFeedback {
+impl DefaultTool for MemoryFeedback {
     const NAME: &'static str = "memory_feedback";
     const TITLE: &'static str = "Rate a note";
     const OPS: &'static [&'static str] = &["reinforce", "demote"];

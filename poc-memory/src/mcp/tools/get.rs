@@ -1,6 +1,6 @@
 //! `memory_get`
 
-use super::def::{EverydayTool, OpCalls, fields, op_answer, schema_without};
+use super::def::{DefaultTool, OpCalls, fields, op_answer, schema_without};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub(super) struct MemoryGet {
     quarantined: bool,
 }
 
-impl EverydayTool for MemoryGet {
+impl DefaultTool for MemoryGet {
     const NAME: &'static str = "memory_get";
     const TITLE: &'static str = "Read a note";
     const OPS: &'static [&'static str] = &["get"];

@@ -1,6 +1,6 @@
 //! `memory_history`
 
-use super::def::{EverydayTool, OpCalls, decode, encode, limit};
+use super::def::{DefaultTool, OpCalls, decode, encode, limit};
 use crate::ops::{self, Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// Changes in an answer, unless the model asks for another number.
 const DEFAULT_LIMIT: u64 = 20;
 
-/// The most changes in an answer.
+/// Maximum number of changes in an answer.
 const MAX_LIMIT: u64 = 100;
 
 /// See what changed, newest first. Without a note: the notes that were stored or changed most recently, for
@@ -86,7 +86,7 @@ struct RecentNote {
     date: String,
 }
 
-impl EverydayTool for MemoryHistory {
+impl DefaultTool for MemoryHistory {
     const NAME: &'static str = "memory_history";
     const TITLE: &'static str = "Recent changes";
     const OPS: &'static [&'static str] = &["history", "changes"];

@@ -1,6 +1,6 @@
 //! `memory_link`
 
-use super::def::{EverydayTool, OpCalls, encode, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, encode, fields, op_answer};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub(super) struct MemoryLink {
     remove: bool,
 }
 
-impl EverydayTool for MemoryLink {
+impl DefaultTool for MemoryLink {
     const NAME: &'static str = "memory_link";
     const TITLE: &'static str = "Link notes";
     const OPS: &'static [&'static str] = &["link"];

@@ -1,6 +1,6 @@
 //! `memory_remember`
 
-use super::def::{EverydayTool, OpCalls, encode, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, encode, fields, op_answer};
 use crate::mcp::arguments;
 use crate::ops::{Access, ToolEffect, request};
 use poc_graph::error::Result;
@@ -62,7 +62,7 @@ fn prepared(note: Map<String, Value>, schema: &Map<String, Value>) -> Result<Map
     Ok(fields(encode(&checked)?))
 }
 
-impl EverydayTool for MemoryRemember {
+impl DefaultTool for MemoryRemember {
     const NAME: &'static str = "memory_remember";
     const TITLE: &'static str = "Remember";
     const OPS: &'static [&'static str] = &["insert"];

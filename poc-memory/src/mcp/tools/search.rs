@@ -1,6 +1,6 @@
 //! `memory_search`
 
-use super::def::{EverydayTool, OpCalls, decode, encode, limit};
+use super::def::{DefaultTool, OpCalls, decode, encode, limit};
 use crate::ops::{self, Access, FormerText, ToolEffect, is_zero};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// Hits in an answer, unless the model asks for another number.
 const DEFAULT_LIMIT: u64 = 8;
 
-/// The most hits in an answer.
+/// Maximum number of hits in an answer.
 const MAX_LIMIT: u64 = 50;
 
 /// Search long-term memory: notes about the user, their projects and past decisions, kept across
@@ -72,7 +72,7 @@ struct FoundNote {
     score: f64,
 }
 
-impl EverydayTool for MemorySearch {
+impl DefaultTool for MemorySearch {
     const NAME: &'static str = "memory_search";
     const TITLE: &'static str = "Search memory";
     const OPS: &'static [&'static str] = &["retrieve", "search"];

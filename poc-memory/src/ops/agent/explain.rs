@@ -7,7 +7,7 @@ use super::list::{self, AgentRow};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger::{self, Reason};
 use poc_agent::run::{self, RunOptions};
-use poc_agent::{Definition, selection, slot_planner};
+use poc_agent::{Definition, due_slots, selection};
 use poc_graph::error::Result;
 use poc_search::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
@@ -191,7 +191,7 @@ impl Op for AgentExplain {
             explained
                 .block(Reason::Overlap, format!("it is running, since {} (run {})", run.started, run.id));
         }
-        if let Some(until) = slot_planner::cooldown_until(definition, &state, now) {
+        if let Some(until) = due_slots::cooldown_until(definition, &state, now) {
             explained.block(
                 Reason::Cooldown,
                 format!("its last run ended less than {} ago: until {until}", definition.schedule.cooldown),
@@ -203,7 +203,8 @@ impl Op for AgentExplain {
         for (reason, why) in &forecast.obstacles {
             explained.block(*reason, why.as_str());
         }
-        explained.finds = selection::survey(memory, definition).ok().map(|survey| finds(definition, survey));
+        explained.finds =
+            selection::count_freshness(memory, definition).ok().map(|counts| finds(definition, counts));
         explained.may = Some(may(definition, forecast.protected));
         explained.costs = Some(costs(ctx, definition, &forecast));
         explained.would_run = explained.obstacles.is_empty();
@@ -215,13 +216,13 @@ impl Op for AgentExplain {
     }
 }
 
-fn finds(definition: &Definition, survey: selection::Survey) -> SelectionSummary {
-    let selection::Survey { stages, results, kept_away, never, changed, old, fresh } = survey;
+fn finds(definition: &Definition, counts: selection::FreshnessCounts) -> SelectionSummary {
+    let selection::FreshnessCounts { stages, results, excluded, never, changed, old, fresh } = counts;
     SelectionSummary {
         pipeline: definition.query.pipeline.to_string(),
         stages,
         results,
-        kept_away,
+        kept_away: excluded,
         never,
         changed,
         old,
@@ -266,13 +267,13 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
         notes: forecast.nodes,
         cut: forecast.cut,
         tokens: forecast.tokens,
-        most_usd: forecast.most,
+        most_usd: forecast.max,
         runs_today: forecast.runs,
         max_runs_per_day: definition.budget.runs_per_day,
         usd_today: forecast.day,
         max_usd_per_run: definition.budget.usd_per_run,
         max_usd_per_day: definition.budget.usd_per_day,
-        usd_today_of_all: forecast.everyone,
+        usd_today_of_all: forecast.all_agents,
         max_usd_per_day_of_all: config.budget.max_usd_per_day,
     }
 }

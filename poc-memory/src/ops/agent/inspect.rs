@@ -120,8 +120,8 @@ impl CallRow {
             }
         }
         if let Some(cost) = self.cost {
-            let most = if self.estimated { "at most " } else { "" };
-            let _ = write!(line, ", {most}${cost:.6}");
+            let max = if self.estimated { "at most " } else { "" };
+            let _ = write!(line, ", {max}${cost:.6}");
         }
         line
     }

@@ -5,7 +5,7 @@ use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
 use poc_agent::ledger::{AgentState, PendingRerun};
 use poc_agent::schedule::{day, local_zone};
-use poc_agent::{CatalogEntry, Definition, ledger, scheduler, slot_planner, tenant_rotation};
+use poc_agent::{CatalogEntry, Definition, due_slots, ledger, scheduler, tenant_rotation};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -232,11 +232,11 @@ pub(in crate::ops) fn spent_today(
 /// A sentence about a failed run that will be repeated.
 fn rerun(name: &str, entry: &CatalogEntry, state: &AgentState) -> Option<String> {
     let definition = entry.definition.as_deref().filter(|definition| definition.enabled)?;
-    let at = slot_planner::rerun_at(name, definition, entry.since, state)?;
+    let at = due_slots::rerun_at(name, definition, entry.since, state)?;
     let PendingRerun { run, times, .. } = state.pending_rerun()?;
-    let most = definition.retry.rerun.len();
+    let max = definition.retry.rerun.len();
     Some(format!(
-        "the run {run} failed and is repeated at {at}, unless a slot comes first ({} of {most})",
+        "the run {run} failed and is repeated at {at}, unless a slot comes first ({} of {max})",
         times + 1
     ))
 }

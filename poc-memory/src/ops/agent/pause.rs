@@ -44,7 +44,7 @@ impl Op for AgentPause {
         let catalog = ctx.host.catalog()?;
         let entry = catalog.entry(&self.agent)?;
         let cause = ctx.cause(Self::NAME);
-        let (since, until) = (cause.at, self.until.map(|until| until.from(cause.at)));
+        let (since, until) = (cause.at, self.until.map(|until| until.resolve(cause.at)));
         let pause = Pause { since, until, note: self.note.unwrap_or_default().trim().to_owned() };
         pause::pause(ctx.memory, &self.agent, &pause, cause)?;
         Ok(AgentPauseOutput { agent: list::row(ctx.memory, &self.agent, entry)? })

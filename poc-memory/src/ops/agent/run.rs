@@ -14,9 +14,9 @@ use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Run an agent now, regardless of its schedule, on the notes of one tenant. In a daemon it waits for a free place (`[agents]
-/// max-concurrent-runs`) ahead of scheduled runs. If no note is stale, it does nothing and the exit status is
-/// 3; if its budget is used up, the exit status is 4.
+/// Run an agent now, regardless of its schedule, on the notes of one tenant. A daemon runs it before scheduled runs as
+/// soon as fewer than `[agents] max-concurrent-runs` runs are in progress. If no note is stale, it does nothing and the
+/// exit status is 3; if its budget is used up, the exit status is 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentRun {
@@ -76,9 +76,11 @@ impl Op for AgentRun {
         check_tenant(ctx.memory)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         if propose && definition.mode == Mode::Observe {
-            let error =
-                Error::invalid(format!("`{}` only observes: it leaves nothing to decide", self.agent));
-            return Err(error.hint("give its file `mode = \"propose\"`").field("propose"));
+            let error = Error::invalid(format!(
+                "`{}` has `mode = \"observe\"`, so it cannot propose actions",
+                self.agent
+            ));
+            return Err(error.hint("set `mode = \"propose\"` in its file").field("propose"));
         }
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {

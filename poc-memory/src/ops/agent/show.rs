@@ -164,9 +164,9 @@ impl BudgetSection {
     fn line(&self) -> String {
         let runs = match self.max_runs_per_day {
             0 => "any number of runs a day".to_owned(),
-            most => format!("{most} runs a day"),
+            max => format!("{max} runs a day"),
         };
-        let dollars = |most: Option<f64>, of: &str| most.map(|most| format!(", ${most} a {of}"));
+        let dollars = |max: Option<f64>, of: &str| max.map(|max| format!(", ${max} a {of}"));
         let run = dollars(self.max_usd_per_run, "run").unwrap_or_default();
         format!("{runs}{run}{}", dollars(self.max_usd_per_day, "day").unwrap_or_default())
     }
@@ -291,8 +291,8 @@ impl Op for AgentShow {
 }
 
 fn action(supersede_apply: bool) -> impl Fn(&(String, usize)) -> String {
-    move |(name, most)| {
+    move |(name, max)| {
         let proposes = name == ActionKind::Supersede.name() && !supersede_apply;
-        format!("{name} (at most {most}{})", if proposes { ", proposed" } else { "" })
+        format!("{name} (at most {max}{})", if proposes { ", proposed" } else { "" })
     }
 }

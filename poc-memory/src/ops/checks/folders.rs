@@ -8,7 +8,7 @@ use std::path::Path;
 
 const CHECK: &str = "folders";
 /// Minimum free space in bytes: two log segments.
-const LEAST_ROOM: u64 = 128 << 20;
+const MIN_FREE_BYTES: u64 = 128 << 20;
 
 pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
@@ -46,14 +46,14 @@ fn check_folder(folder: &Path) -> Option<CheckResult> {
     if let Some(finding) = check_owner(folder, &metadata, "700") {
         return Some(finding);
     }
-    let room = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
-    (room < LEAST_ROOM).then(|| {
+    let free = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
+    (free < MIN_FREE_BYTES).then(|| {
         CheckResult::new(
             CHECK,
             CheckState::Warning,
-            format!("the disk of `{name}` has {} MiB left", room >> 20),
+            format!("the disk of `{name}` has {} MiB left", free >> 20),
         )
-        .hint("make room: a store that cannot write takes no more notes")
+        .hint("free disk space: without it, the store becomes read-only")
     })
 }
 

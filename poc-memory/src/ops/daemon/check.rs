@@ -91,7 +91,7 @@ impl Op for DaemonCheck {
         let warnings: Vec<String> = warnings.collect();
         findings.extend(match warnings.is_empty() {
             true => {
-                vec![CheckResult::new("store", CheckState::Ok, "it is sound, and its indexes are current")]
+                vec![CheckResult::new("store", CheckState::Ok, "it is intact, and its indexes are current")]
             }
             false => {
                 warnings.iter().map(|line| CheckResult::new("store", CheckState::Warning, line)).collect()

@@ -16,8 +16,8 @@ use std::time::UNIX_EPOCH;
 /// Files of sessions that have not called a hook for this long are deleted.
 const KEPT: Span = Span(30 * Span::DAY.0);
 
-/// The most characters of a session's id in a file name.
-const MOST_ID: usize = 100;
+/// Maximum number of characters of a session's id in a file name.
+const MAX_ID_CHARS: usize = 100;
 
 /// What one session has got.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,8 @@ impl HookSession {
 
 /// The file of a session; `None` without an id.
 fn file(memory: &Memory, id: &str) -> Option<PathBuf> {
-    let name: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(MOST_ID).collect();
+    let name: String =
+        id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(MAX_ID_CHARS).collect();
     (!name.is_empty()).then(|| memory.paths.hook_sessions().join(format!("{name}.json")))
 }
 

@@ -86,10 +86,10 @@ impl BatchNotes {
                 .hint("give all notes in one list")
                 .field(format!("notes[{place}].notes")));
         }
-        let most = ctx.memory.config.insert.max_notes;
-        if self.0.len() > most {
+        let max = ctx.memory.config.insert.max_notes;
+        if self.0.len() > max {
             return Err(Error::invalid(format!("{} notes are too many for one call", self.0.len()))
-                .hint(format!("give at most {most}, or import a file"))
+                .hint(format!("give at most {max}, or import a file"))
                 .field("notes"));
         }
         Ok(self.0)

@@ -68,16 +68,16 @@ impl Op for PipelineExplain {
             false => Pipeline::template(text, &names),
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
-        let reading = ReadSnapshot::of(ctx.memory, None)?;
+        let snapshot = ReadSnapshot::of(ctx.memory, None)?;
         let one = |pipeline: Pipeline| -> Result<ExplainedPipeline> {
             let ran = match self.run {
-                true => Some(pipeline.run(&reading.sources())?.1),
+                true => Some(pipeline.run(&snapshot.sources())?.1),
                 false => None,
             };
             Ok(ExplainedPipeline { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
         };
         let pipelines = parsed.into_iter().map(one).collect::<Result<_>>()?;
-        let freshness = self.run.then(|| reading.freshness());
+        let freshness = self.run.then(|| snapshot.freshness());
         Ok(PipelineExplainOutput {
             pipelines,
             as_of: freshness.as_ref().map(|freshness| freshness.as_of),

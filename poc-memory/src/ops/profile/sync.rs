@@ -74,7 +74,7 @@ struct SyncPlan {
     push: Vec<SyncNote>,
 }
 
-/// A note in the store where it is now.
+/// A note, identified in the store that has it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SyncNote {
     id: NodeId,
@@ -96,7 +96,7 @@ impl Op for RemoteSync {
                 (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
             },
             check_cancelled: &|| match calls.is_cancelled() {
-                true => Err(Error::unavailable("the daemon stops before the sync is done")
+                true => Err(Error::unavailable("the daemon is stopping: the sync was not completed")
                     .hint("run it again: it continues where it stopped")),
                 false => Ok(()),
             },

@@ -133,8 +133,8 @@ fn a_model_forgets_only_what_models_wrote_and_nothing_recent() {
 #[test]
 fn a_question_and_a_pipeline_are_bounded() {
     let memory = filled();
-    let most = memory.config.search.max_question_chars;
-    let (long, fits) = ("ä ".repeat(most / 2 + 1), "ä ".repeat(most / 2));
+    let max = memory.config.search.max_question_chars;
+    let (long, fits) = ("ä ".repeat(max / 2 + 1), "ä ".repeat(max / 2));
     for op in ["retrieve", "query", "explore", "classify", "recall", "search"] {
         let error = asked(&memory, Actor::Person, op, json!({"text": long})).unwrap_err();
         assert_eq!(

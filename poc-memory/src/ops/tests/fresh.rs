@@ -37,9 +37,9 @@ fn answers_are_degraded_while_an_index_is_being_built() {
 #[test]
 fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     let (memory, slow, _release) = being_built();
-    let reading = ReadSnapshot::of(&memory, None).unwrap();
+    let snapshot = ReadSnapshot::of(&memory, None).unwrap();
     slow.resume();
     memory.store.settle();
-    assert_eq!(reading.freshness().degraded, ["an index was completed only while this was answered"]);
+    assert_eq!(snapshot.freshness().degraded, ["an index was completed only while this was answered"]);
     assert!(ReadSnapshot::of(&memory, None).unwrap().freshness().degraded.is_empty());
 }

@@ -85,7 +85,7 @@ fn an_expired_note_is_marked_as_expired() {
     assert!(!say(&memory, "get fair").contains("past"));
     memory.clock.advance(Span::WEEK);
     let shown = say(&memory, "get fair");
-    assert!(shown.contains("expires    2026-11-23 00:00:00Z: it is past, and no search finds"), "{shown}");
+    assert!(shown.contains("expires    2026-11-23 00:00:00Z: expired, no search finds"), "{shown}");
     assert_eq!(json(&memory, "get fair")["expired"], true);
     assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
 }

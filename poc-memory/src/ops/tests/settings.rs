@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_config::{Config, bounds};
-use poc_search::retrieve::MOST;
+use poc_search::retrieve::MAX_HITS;
 use serde_json::json;
 
 #[test]
@@ -34,5 +34,5 @@ fn defaults_and_bounds_of_requests_are_those_of_the_settings() {
         let description = told["description"].as_str().unwrap();
         assert!(description.contains(&bounds.end().to_string()), "{op} {field}: {description}");
     }
-    assert_eq!(*bounds::of("retrieve.top-k").end(), MOST);
+    assert_eq!(*bounds::of("retrieve.top-k").end(), MAX_HITS);
 }

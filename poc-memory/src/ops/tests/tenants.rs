@@ -161,7 +161,7 @@ fn an_invalid_tenant_is_an_error() {
     `tenant`: the tenant's key `us=er` has a character that no key may have; a key has neither `=` nor control characters
     `tenant.user`: the tenant's value for `user` has a control character; a value is one line of text
     `tenant.user`: the tenant's key `user` is given twice; give each key once
-    `tenant.user`: the tenant's value for `user` has 300 bytes; 256 are the most
+    `tenant.user`: the tenant's value for `user` has 300 bytes; the limit is 256
     "#);
     run(&memory, "stats", json!({ "tenant": {} })).unwrap();
     // The schema does not allow null.

@@ -45,8 +45,8 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
         Err(error) => {
             let content = html! {
                 h1 { @if at.is_some() { "No such note at that time" } @else { "No such note" } }
-                p.problem role="alert" { (marked(&error.message)) }
-                @if let Some(hint) = &error.hint { p { (marked(hint)) } }
+                p.problem role="alert" { (with_code_elements(&error.message)) }
+                @if let Some(hint) = &error.hint { p { (with_code_elements(hint)) } }
                 // Without the time, the same address shows the note as it is now.
                 @if at.is_some() { p { a href="?" { "Show it as it is now" } } }
             };
@@ -84,7 +84,7 @@ fn article(note: &Value, at: Option<&str>) -> Markup {
 }
 
 /// A message with its backticks as code elements.
-fn marked(text: &str) -> Markup {
+fn with_code_elements(text: &str) -> Markup {
     html! {
         @for (place, part) in text.split('`').enumerate() {
             @if place % 2 == 1 { code { (part) } } @else { (part) }

@@ -2,7 +2,7 @@
 
 use super::super::answer::HttpError;
 use super::super::token::TokenRole;
-use super::super::{RestContext, body, caller, session_cookie};
+use super::super::{RestContext, body, caller, csrf, session_cookie};
 use super::{assets, policy, shell};
 use crate::sessions::{SessionGrant, SessionScope};
 use axum::Router;
@@ -90,7 +90,7 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
 async fn sign_out(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Response, HttpError> {
     let token = form_field(rest, &mut body, "csrf").await?;
     if let Some(session) = caller::session(rest, &head.headers) {
-        caller::check_csrf_token(&session, Some(token.as_bytes()))?;
+        csrf::check_csrf_token(&session, Some(token.as_bytes()))?;
         if let Some(secret) = session_cookie::read(rest, &head.headers) {
             rest.shared.sessions.close(secret)?;
         }

@@ -35,7 +35,7 @@ pub(super) struct StoredAgent {
     pub(super) retired: Option<Timestamp>,
     /// Its last valid version, if there ever was one.
     pub(super) last_good: Option<LastGoodVersion>,
-    /// Since when its file is missing; it may just be in the process of being replaced.
+    /// When its file was first found missing. An editor may be replacing it.
     pub(super) missing: Option<Timestamp>,
 }
 
@@ -73,7 +73,7 @@ impl Record for StoredAgent {
     const TABLE: Table = Table::Agents;
     const VERSION: u8 = 3;
 
-    /// Version 2 knew only agents.
+    /// Version 2 had no consolidation records; its encoding is the same.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<StoredAgent>> {
         match version {
             1 => Some(postcard::from_bytes(body).map(StoredAgentV1::into)),

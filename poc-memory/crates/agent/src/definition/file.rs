@@ -337,7 +337,7 @@ impl FromToml for usize {
     }
 
     fn fits(&self, takes: ValueType) -> bool {
-        !matches!(takes, ValueType::Count(least, most) if !(least..=most).contains(self))
+        !matches!(takes, ValueType::Count(min, max) if !(min..=max).contains(self))
     }
 }
 
@@ -354,8 +354,8 @@ impl FromToml for f64 {
     fn fits(&self, takes: ValueType) -> bool {
         match takes {
             ValueType::Share => *self > 0.0 && *self <= 1.0,
-            ValueType::Number(least, Bound::From) => self.is_finite() && *self >= least,
-            ValueType::Number(least, Bound::Above) => self.is_finite() && *self > least,
+            ValueType::Number(min, Bound::From) => self.is_finite() && *self >= min,
+            ValueType::Number(min, Bound::Above) => self.is_finite() && *self > min,
             _ => true,
         }
     }
@@ -368,7 +368,7 @@ impl FromToml for poc_graph::time::Span {
     }
 
     fn fits(&self, takes: ValueType) -> bool {
-        !matches!(takes, ValueType::Duration(least) if self.0 < least)
+        !matches!(takes, ValueType::Duration(min) if self.0 < min)
     }
 }
 
@@ -383,6 +383,6 @@ impl FromToml for Vec<Located<String>> {
     }
 
     fn fits(&self, takes: ValueType) -> bool {
-        !matches!(takes, ValueType::Waits(most) if self.len() > most)
+        !matches!(takes, ValueType::Waits(max) if self.len() > max)
     }
 }

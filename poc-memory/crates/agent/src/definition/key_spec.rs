@@ -101,20 +101,20 @@ impl ValueType {
             ValueType::Text => "text in quotes".into(),
             ValueType::Template => "the name of a file in quotes".into(),
             ValueType::Flag => "`true` or `false`".into(),
-            ValueType::Count(least, ANY) => format!("a whole number from {least} up"),
-            ValueType::Count(least, most) => format!("a whole number from {least} to {most}"),
-            ValueType::Number(least, Bound::From) => format!("a number from {least} up"),
-            ValueType::Number(least, Bound::Above) => format!("a number above {least}"),
+            ValueType::Count(min, ANY) => format!("a whole number from {min} up"),
+            ValueType::Count(min, max) => format!("a whole number from {min} to {max}"),
+            ValueType::Number(min, Bound::From) => format!("a number from {min} up"),
+            ValueType::Number(min, Bound::Above) => format!("a number above {min}"),
             ValueType::Share => "a number above 0, at most 1".into(),
-            ValueType::Duration(least) => {
-                let above = if least > 0 { " above zero" } else { "" };
+            ValueType::Duration(min) => {
+                let above = if min > 0 { " above zero" } else { "" };
                 format!("a duration{above} in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
             }
             ValueType::DurationOr(word) => {
                 format!("\"{word}\" or a duration in quotes, such as \"7d\", \"24h\", \"30m\" or \"45s\"")
             }
-            ValueType::Waits(most) => {
-                format!("a list of at most {most} durations, such as [\"15m\", \"1h\"]")
+            ValueType::Waits(max) => {
+                format!("a list of at most {max} durations, such as [\"15m\", \"1h\"]")
             }
             ValueType::OneOf(words) => list(words().into_iter().map(str::to_owned).collect(), " or "),
             ValueType::SomeOf(words) => {

@@ -4,7 +4,7 @@
 //! are only in `defaults/agent.toml`.
 
 use super::key_spec::{ANY, Bound, KeySpec, ValueType};
-use super::{ActionKind, CATCH_UP, MOST_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
+use super::{ActionKind, CATCH_UP, MAX_RERUNS, Mode, ON_OVERFLOW, OVERLAP, SUPERSEDE_MODES, Targets};
 use crate::template::VARIABLES;
 
 const fn key(path: &'static str, takes: ValueType, doc: &'static str) -> KeySpec {
@@ -226,7 +226,7 @@ pub const KEYS: &[KeySpec] = &[
     key("retry.repair", ValueType::Count(0, 10), "Correction turns for a reply that does not validate"),
     key(
         "retry.rerun",
-        ValueType::Waits(MOST_RERUNS),
+        ValueType::Waits(MAX_RERUNS),
         "Delays after which a failed run is run again, until a run succeeds or the next slot comes; a run started \
          by a person is not repeated",
     ),

@@ -302,7 +302,8 @@ impl<'a> Reader<'a> {
         if pipeline.only_filters() {
             return Some(pipeline);
         }
-        let diagnostic = FileDiagnostic::new(format!("`{}` is not only a filter", text.value));
+        let diagnostic =
+            FileDiagnostic::new(format!("`{}` contains a stage that is not a filter", text.value));
         self.file.report(text.offset, diagnostic.hint("use only filters, such as `provenance:manual`"));
         None
     }
@@ -310,8 +311,8 @@ impl<'a> Reader<'a> {
     fn budget(&self, section: &Section<'a>) -> Option<Budget> {
         section.refuse_unknown();
         Some(Budget {
-            usd_per_run: section.get("max-usd-per-run").map(|most| most.value),
-            usd_per_day: section.get("max-usd-per-day").map(|most| most.value),
+            usd_per_run: section.get("max-usd-per-run").map(|max| max.value),
+            usd_per_day: section.get("max-usd-per-day").map(|max| max.value),
             runs_per_day: count(section, "max-runs-per-day")?,
         })
     }

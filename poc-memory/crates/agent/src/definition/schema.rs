@@ -86,21 +86,21 @@ fn value(takes: ValueType) -> Map<String, Value> {
         ValueType::Text => json!({"type": "string"}),
         ValueType::Template => json!({"type": "string", "minLength": 1, "examples": ["linker.md"]}),
         ValueType::Flag => json!({"type": "boolean"}),
-        ValueType::Count(least, ANY) => json!({"type": "integer", "minimum": least}),
-        ValueType::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        ValueType::Count(min, ANY) => json!({"type": "integer", "minimum": min}),
+        ValueType::Count(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
         ValueType::Share => json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
-        ValueType::Number(least, Bound::From) => json!({"type": "number", "minimum": least}),
-        ValueType::Number(least, Bound::Above) => json!({"type": "number", "exclusiveMinimum": least}),
-        ValueType::Duration(least) => {
-            let pattern = if least > 0 { SOME_TIME } else { DURATION };
+        ValueType::Number(min, Bound::From) => json!({"type": "number", "minimum": min}),
+        ValueType::Number(min, Bound::Above) => json!({"type": "number", "exclusiveMinimum": min}),
+        ValueType::Duration(min) => {
+            let pattern = if min > 0 { SOME_TIME } else { DURATION };
             json!({"type": "string", "pattern": format!("^{pattern}$"), "examples": ["7d", "24h", "30m", "45s"]})
         }
         ValueType::DurationOr(word) => {
             json!({"type": "string", "pattern": format!("^({word}|{DURATION})$"), "examples": [word, "7d"]})
         }
-        ValueType::Waits(most) => {
+        ValueType::Waits(max) => {
             let item = json!({"type": "string", "pattern": format!("^({SOME_TIME})$")});
-            json!({"type": "array", "items": item, "maxItems": most})
+            json!({"type": "array", "items": item, "maxItems": max})
         }
         ValueType::OneOf(words) => json!({"enum": words()}),
         ValueType::SomeOf(words) => {

@@ -52,52 +52,52 @@ pub struct BudgetDays {
     /// The agent's.
     pub own: Range<Timestamp>,
     /// The operator's, for the budget of all agents.
-    pub everyone: Range<Timestamp>,
+    pub all_agents: Range<Timestamp>,
 }
 
 /// Spending of a day, excluding one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Account {
+pub struct DaySpending {
     /// Runs of the agent that began on that day.
     pub runs: u32,
     /// US dollars spent by them, plus reservations of the agent's runs in progress.
     pub day: f64,
     /// The same for all agents.
-    pub everyone: f64,
+    pub all_agents: f64,
 }
 
 /// Spending of the days of a run, excluding the run itself.
-pub fn account(memory: &Memory, run: &Run, days: &BudgetDays) -> Result<Account> {
-    account_of(&memory.store, &state::state(memory, &run.agent)?, run, days)
+pub fn day_spending(memory: &Memory, run: &Run, days: &BudgetDays) -> Result<DaySpending> {
+    day_spending_of(&memory.store, &state::state(memory, &run.agent)?, run, days)
 }
 
-fn account_of<R: Records + ?Sized>(
+fn day_spending_of<R: Records + ?Sized>(
     records: &R,
     state: &AgentState,
     run: &Run,
     days: &BudgetDays,
-) -> Result<Account> {
-    let BudgetDays { own, everyone } = days;
+) -> Result<DaySpending> {
+    let BudgetDays { own, all_agents } = days;
     let (runs, spent) = state.spent(own.start, own.end);
     // A batch belongs to a run that is counted already.
     let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
-    let mut account = Account { runs, day: spent, everyone: 0.0 };
+    let mut spending = DaySpending { runs, day: spent, all_agents: 0.0 };
     for (_, state) in records.range::<AgentState>(&[])? {
-        account.everyone += state.spent(everyone.start, everyone.end).1;
+        spending.all_agents += state.spent(all_agents.start, all_agents.end).1;
     }
     for (_, reservation) in records.range::<BudgetReservation>(&[])? {
         let within = |day: &Range<Timestamp>| day.contains(&reservation.started);
         if reservation.run == run.id {
             continue;
         }
-        if within(everyone) {
-            account.everyone += reservation.max_usd;
+        if within(all_agents) {
+            spending.all_agents += reservation.max_usd;
         }
         if reservation.agent == run.agent && within(own) {
-            account.day += reservation.max_usd;
+            spending.day += reservation.max_usd;
         }
     }
-    Ok(account)
+    Ok(spending)
 }
 
 /// Calls `decide` with the current spending and stores the reservation it returns, in one transaction. When
@@ -106,11 +106,11 @@ pub fn reserve<T, E>(
     memory: &Memory,
     run: &Run,
     days: &BudgetDays,
-    decide: impl Fn(Account) -> std::result::Result<(T, f64), E>,
+    decide: impl Fn(DaySpending) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
-        let account = account_of(tx, &state::get(tx, &run.agent)?, run, days)?;
-        let (decided, max_usd) = match decide(account) {
+        let spending = day_spending_of(tx, &state::get(tx, &run.agent)?, run, days)?;
+        let (decided, max_usd) = match decide(spending) {
             Ok(decided) => decided,
             Err(refused) => return Ok(Err(refused)),
         };

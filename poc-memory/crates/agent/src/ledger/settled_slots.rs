@@ -65,8 +65,8 @@ mod tests {
             }
             prop_assert!(settled.0.len() <= RANGES);
             prop_assert!(settled.0.is_sorted());
-            let least = slots.iter().min().copied().unwrap_or_default();
-            prop_assert_eq!(settled.last(Timestamp(least - 1)), None);
+            let min = slots.iter().min().copied().unwrap_or_default();
+            prop_assert_eq!(settled.last(Timestamp(min - 1)), None);
         }
 
         /// A slot far ahead, from a clock that was ahead, settles no consecutive slots before it.

@@ -9,14 +9,14 @@
 //! that lists derived notes, it does nothing, because extracting facts needs a language model. It changes no weights:
 //! only use shows what is important. It writes no text of its own. The same selection always gives the same reply.
 
-mod anchors;
 mod filler;
 mod link;
+mod near_duplicate;
 mod own_text;
 mod rename;
+mod shared_names;
 mod split;
 mod transfer;
-mod twin;
 mod words;
 
 use super::{CallFailure, Model, Reply, Request};
@@ -59,20 +59,21 @@ impl Model for Heuristic {
         let is_facts = inserts && supersedes && request.shows_derived;
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
         if supersedes && !is_facts {
-            let found = twin::find(&self.settings, &nodes);
-            gone = found.iter().map(|twin| twin.repeated.name.as_str()).collect();
+            let found = near_duplicate::find(&self.settings, &nodes);
+            gone = found.iter().map(|pair| pair.repeated.name.as_str()).collect();
             counts.push((found.len(), "supersession"));
-            superseded.extend(found.iter().map(|twin| {
-                json!({"reason": twin.reason(), "node": twin.repeated.name, "by": twin.kept.name,
+            superseded.extend(found.iter().map(|pair| {
+                json!({"reason": pair.reason(), "node": pair.repeated.name, "by": pair.kept.name,
                        "key": "", "title": "", "body": ""})
             }));
         }
         if supersedes && inserts && !is_facts {
-            let twins = twin::find(&self.settings, &nodes);
-            let is_twin =
-                |name: &str| twins.iter().any(|twin| twin.kept.name == name || twin.repeated.name == name);
+            let near_duplicates = near_duplicate::find(&self.settings, &nodes);
+            let is_in_pair = |name: &str| {
+                near_duplicates.iter().any(|pair| pair.kept.name == name || pair.repeated.name == name)
+            };
             let mut found = split::find(&self.settings, &nodes, request.max_chars);
-            found.retain(|split| !is_twin(&split.whole.name));
+            found.retain(|split| !is_in_pair(&split.whole.name));
             counts.push((found.len(), "note to split"));
             for split in found {
                 let node = &split.whole.node;

@@ -177,7 +177,7 @@ fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, Abse
 fn unknown(config: &Config, name: &str) -> Error {
     let near = similar::closest(name, config.models.keys().map(String::as_str));
     let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
-    Error::config(format!("no model is called `{name}`")).hint(match near {
+    Error::config(format!("there is no model `{name}`")).hint(match near {
         Some(near) => format!("did you mean `{near}`? else put {line}"),
         None => format!("put {line}"),
     })
@@ -242,15 +242,14 @@ impl ProviderState {
         }
     }
 
-    /// Waits until fewer than `most` calls of the provider are in progress.
+    /// Waits until fewer than `max` calls of the provider are in progress.
     fn enter(
         &self,
-        most: Option<usize>,
+        max: Option<usize>,
         cancellation: &CancellationToken,
     ) -> Result<Option<SemaphorePermit>, CallError> {
-        let enter =
-            |most| self.gate.enter(most, Priority::Background, cancellation).ok_or(CallError::Stopped);
-        most.map(enter).transpose()
+        let enter = |max| self.gate.enter(max, Priority::Background, cancellation).ok_or(CallError::Stopped);
+        max.map(enter).transpose()
     }
 }
 

@@ -35,11 +35,11 @@ pub enum Priority {
 pub struct SemaphorePermit(Arc<PrioritySemaphore>);
 
 impl PrioritySemaphore {
-    /// Waits for one of `most` permits; `None` when cancelled first. The wait needs no timeout, because calls
+    /// Waits for one of `max` permits; `None` when cancelled first. The wait needs no timeout, because calls
     /// that hold permits have their own.
     pub fn enter(
         self: &Arc<PrioritySemaphore>,
-        most: usize,
+        max: usize,
         priority: Priority,
         cancellation: &CancellationToken,
     ) -> Option<SemaphorePermit> {
@@ -51,7 +51,7 @@ impl PrioritySemaphore {
             queue.waiting.insert(at, Waiting { ticket, cancellation: cancellation.clone(), priority });
             ticket
         };
-        match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, most)) {
+        match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, max)) {
             WaitOutcome::Ready(place) => Some(place),
             WaitOutcome::Cancelled | WaitOutcome::TimedOut => {
                 self.0.lock().waiting.retain(|waiting| waiting.ticket != ticket);
@@ -61,9 +61,9 @@ impl PrioritySemaphore {
         }
     }
 
-    fn admit(self: &Arc<PrioritySemaphore>, ticket: u64, most: usize) -> Option<SemaphorePermit> {
+    fn admit(self: &Arc<PrioritySemaphore>, ticket: u64, max: usize) -> Option<SemaphorePermit> {
         let mut queue = self.0.lock();
-        if queue.inside >= most || queue.waiting.front().is_none_or(|first| first.ticket != ticket) {
+        if queue.inside >= max || queue.waiting.front().is_none_or(|first| first.ticket != ticket) {
             return None;
         }
         queue.waiting.pop_front();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn concurrent_permits_never_exceed_the_limit() {
-        for most in [1, 3] {
+        for max in [1, 3] {
             let (gate, inside, seen) =
                 (Arc::<PrioritySemaphore>::default(), AtomicUsize::new(0), AtomicUsize::new(0));
             std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ mod tests {
                     scope.spawn(|| {
                         for _ in 0..50 {
                             let place =
-                                gate.enter(most, Priority::Background, &CancellationToken::new()).unwrap();
+                                gate.enter(max, Priority::Background, &CancellationToken::new()).unwrap();
                             let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
                             seen.fetch_max(now, Ordering::SeqCst);
                             std::thread::yield_now();
@@ -111,7 +111,7 @@ mod tests {
                     });
                 }
             });
-            assert!((1..=most).contains(&seen.load(Ordering::SeqCst)), "{seen:?} of {most}");
+            assert!((1..=max).contains(&seen.load(Ordering::SeqCst)), "{seen:?} of {max}");
             assert!(gate.0.lock().waiting.is_empty() && gate.0.lock().inside == 0);
         }
     }

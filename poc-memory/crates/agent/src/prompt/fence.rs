@@ -40,8 +40,8 @@ const CHAT_TOKENS: [&str; 25] = [
     "[/TOOL_RESULTS]",
 ];
 
-/// The most characters between the bars of `<|…|>`.
-const MOST_IN_BARS: usize = 60;
+/// Maximum number of characters between the bars of `<|…|>`.
+const MAX_CHARS_IN_BARS: usize = 60;
 
 /// A fence with a random word that no note can know; it is removed from note texts.
 #[derive(Clone, Debug)]
@@ -91,7 +91,8 @@ fn starts_with_chat_token(text: &str) -> bool {
     let in_bars = ['|', '\u{ff5c}'].into_iter().any(|bar| {
         let inside = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(bar));
         inside.is_some_and(|inside| {
-            let name: String = inside.chars().take_while(|char| *char != bar).take(MOST_IN_BARS).collect();
+            let name: String =
+                inside.chars().take_while(|char| *char != bar).take(MAX_CHARS_IN_BARS).collect();
             let is_name = !name.is_empty() && !name.contains(['<', '>', ' ', '\n']);
             let behind = inside.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(bar));
             is_name && behind.is_some_and(|rest| rest.starts_with('>'))

@@ -44,7 +44,7 @@ pub(super) fn render(
     let too_slow = too_slow(definition, memory);
     let page = BoundedPage {
         text: Vec::new(),
-        most: limits.render_max_bytes,
+        max: limits.render_max_bytes,
         deadline,
         is_late: false,
         too_slow: too_slow.clone(),
@@ -129,7 +129,7 @@ fn too_slow(definition: &Definition, memory: &Memory) -> Error {
 /// A buffer with a size limit and a deadline.
 struct BoundedPage {
     text: Vec<u8>,
-    most: usize,
+    max: usize,
     deadline: Instant,
     /// Whether it was written to after the deadline.
     is_late: bool,
@@ -139,13 +139,13 @@ struct BoundedPage {
 
 impl BoundedPage {
     fn fill(mut self, tera: &Tera, name: &str, context: &Context) -> Result<String> {
-        let most = self.most;
+        let max = self.max;
         match tera.render_to(name, context, &mut self) {
             Ok(()) => {
                 String::from_utf8(self.text).map_err(|_| Error::internal("the rendered prompt is not text"))
             }
-            Err(_) if self.text.len() > most => {
-                Err(Error::config(format!("the prompt is longer than {most} bytes"))
+            Err(_) if self.text.len() > max => {
+                Err(Error::config(format!("the prompt is longer than {max} bytes"))
                     .hint("look for loops in the template, or lower `max-node-chars`"))
             }
             Err(_) if self.is_late => Err(self.too_slow),
@@ -162,7 +162,7 @@ impl Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         self.is_late = Instant::now() > self.deadline;
-        if self.text.len() > self.most || self.is_late {
+        if self.text.len() > self.max || self.is_late {
             return Err(io::Error::other("the prompt is too long"));
         }
         Ok(bytes.len())

@@ -61,8 +61,8 @@ fn nodes(
         if handle.is_chosen() {
             text.push_str(&node(memory, definition, selection, handle, fence, read));
             if handle.shown == PromptExtent::Cut {
-                let most = definition.prompt.max_node_chars;
-                let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
+                let max = definition.prompt.max_node_chars;
+                let _ = writeln!(text, "{} is cut: these are its first {max} characters", handle.name);
             }
         } else {
             text.push_str(&candidate(memory, definition, selection, handle, fence));
@@ -166,9 +166,9 @@ fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &
 }
 
 /// The text of a node, cut to a number of characters, with a line about its links.
-fn content(handle: &Handle, most: usize, links: &str) -> String {
+fn content(handle: &Handle, max: usize, links: &str) -> String {
     let node = &handle.node;
-    let Excerpt { title, keywords, body, .. } = Excerpt::of(node, most);
+    let Excerpt { title, keywords, body, .. } = Excerpt::of(node, max);
     let more = |shown: &str, all: &str| if shown.len() < all.len() { "…" } else { "" };
     let keywords = match keywords.as_str() {
         "" => String::new(),

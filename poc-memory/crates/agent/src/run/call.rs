@@ -3,7 +3,7 @@
 use super::RunAttempt;
 use super::end::RunEnd;
 use crate::budget::{BudgetAllowance, BudgetStatus};
-use crate::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
+use crate::ledger::{self, BudgetDays, Call, DaySpending, Reason, Run, Status};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
 use crate::schedule::{day, local_zone};
@@ -25,33 +25,40 @@ impl RunAttempt<'_> {
             let (start, end) = day(row.started, zone).unwrap_or((row.started, row.started));
             start..end
         };
-        BudgetDays { own: today(self.definition.schedule.timezone.unwrap_or(local)), everyone: today(local) }
+        BudgetDays {
+            own: today(self.definition.schedule.timezone.unwrap_or(local)),
+            all_agents: today(local),
+        }
     }
 
     /// The budget and its spending according to the ledger.
     pub(super) fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
-        Ok(self.budget_status_of(row, ledger::account(self.memory, row, &self.days(row))?))
+        Ok(self.budget_status_of(row, ledger::day_spending(self.memory, row, &self.days(row))?))
     }
 
-    fn budget_status_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
+    fn budget_status_of(
+        &self,
+        row: &Run,
+        DaySpending { runs, day, all_agents }: DaySpending,
+    ) -> BudgetStatus<'_> {
         let RunAttempt { memory, definition, .. } = self;
-        let everyone_per_day = memory.config.budget.max_usd_per_day;
+        let all_agents_per_day = memory.config.budget.max_usd_per_day;
         let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
-        BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
+        BudgetStatus { budget, all_agents_per_day, runs, day, all_agents, run, agent }
     }
 
     /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
     /// positive cost is reserved.
-    fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<BudgetAllowance, RunEnd> {
-        let decide = |account: Account| -> Result<(BudgetAllowance, f64), String> {
-            let budget_status = self.budget_status_of(row, account);
-            let allowed = budget_status.allows(most, attempts)?;
-            Ok((allowed, budget_status.run + allowed.most))
+    fn reserve_budget(&self, row: &Run, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, RunEnd> {
+        let decide = |spending: DaySpending| -> Result<(BudgetAllowance, f64), String> {
+            let budget_status = self.budget_status_of(row, spending);
+            let allowed = budget_status.allows(max, attempts)?;
+            Ok((allowed, budget_status.run + allowed.max))
         };
         let (memory, days) = (self.memory, self.days(row));
-        let decided = match most.is_some_and(|most| most > 0.0) {
+        let decided = match max.is_some_and(|max| max > 0.0) {
             true => ledger::reserve(memory, row, &days, decide)?,
-            false => decide(ledger::account(memory, row, &days)?).map(|(allowed, _)| allowed),
+            false => decide(ledger::day_spending(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
         decided.map_err(|why: String| match row.calls.is_empty() {
             true => RunEnd::Skipped(Reason::OverBudget, Some(why)),
@@ -73,9 +80,9 @@ impl RunAttempt<'_> {
                 Some(why) => Err(CallError::Down(why).into()),
                 None => {
                     let allowed = self.reserve_budget(row, model.max_cost(request), request.attempts)?;
-                    self.call_in_progress.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
+                    self.call_in_progress.replace(Some(allowed).filter(|allowed| allowed.max > 0.0).map(
                         |allowed| {
-                            let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.most));
+                            let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.max));
                             Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
                         },
                     ));

@@ -25,13 +25,13 @@ pub struct Forecast {
     /// Tokens of the prompt, at four characters each.
     pub tokens: usize,
     /// Maximum US dollars of one attempt of the first call; `None` when unknown or free.
-    pub most: Option<f64>,
+    pub max: Option<f64>,
     /// Runs that began today.
     pub runs: u32,
     /// US dollars they cost.
     pub day: f64,
     /// US dollars of all agents today.
-    pub everyone: f64,
+    pub all_agents: f64,
     /// Obstacles, each with its stable code and a message.
     pub obstacles: Vec<(Reason, String)>,
 }
@@ -49,8 +49,8 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
         RunAttempt { memory, definition, models: &opened, unattended, scope, options, call_in_progress };
     let row = Run::claimed(memory, &definition.name, None);
     let budget_status = attempt.budget_status(&row)?;
-    let BudgetStatus { runs, day, everyone, .. } = budget_status;
-    let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
+    let BudgetStatus { runs, day, all_agents, .. } = budget_status;
+    let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };
     forecast.obstacles.extend(attempt.no_model());
     forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
     let context = attempt.context();
@@ -66,9 +66,9 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
                     forecast.tokens = prompt.tokens();
                     let schema = action::schema(&definition.execution.actions);
                     let request = attempt.request(&selection, &prompt, &schema);
-                    let most = opened.first().and_then(|(_, model)| model.max_cost(&request));
-                    forecast.most = most.filter(|most| *most > 0.0);
-                    if let Err(why) = budget_status.allows(most, 1).map(|BudgetAllowance { .. }| ()) {
+                    let max = opened.first().and_then(|(_, model)| model.max_cost(&request));
+                    forecast.max = max.filter(|max| *max > 0.0);
+                    if let Err(why) = budget_status.allows(max, 1).map(|BudgetAllowance { .. }| ()) {
                         let known =
                             forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
                         forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));

@@ -67,8 +67,8 @@ pub(super) fn keep(
     prune(folder, memory.config.agents.keep_bodies).map_err(|error| unwritable(folder, &error))
 }
 
-/// Deletes the oldest files beyond `most`. Their names sort by time.
-fn prune(folder: &Path, most: usize) -> std::io::Result<()> {
+/// Deletes the oldest files beyond `max`. Their names sort by time.
+fn prune(folder: &Path, max: usize) -> std::io::Result<()> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -77,7 +77,7 @@ fn prune(folder: &Path, most: usize) -> std::io::Result<()> {
         }
     }
     files.sort();
-    let surplus = files.len().saturating_sub(most);
+    let surplus = files.len().saturating_sub(max);
     files.iter().take(surplus).try_for_each(std::fs::remove_file)
 }
 

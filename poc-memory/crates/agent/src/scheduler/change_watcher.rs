@@ -6,10 +6,10 @@
 use super::{Slot, outcome};
 use crate::Catalog;
 use crate::Definition;
+use crate::due_slots::{self, RunHistory, TaskTiming, Tick};
 use crate::ledger::{self, Reason, Status, Trigger, TriggerKind};
 use crate::log_changes::{self, ChangeAuthor};
 use crate::schedule::Schedule;
-use crate::slot_planner::{self, RunHistory, TaskTiming, Tick};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
@@ -166,7 +166,7 @@ impl ChangeWatcher {
         }
         let trigger = Trigger::Change { after, until, found: now };
         let timing = TaskTiming::of(agent, definition, since);
-        let obstacle = slot_planner::obstacle(timing, history, trigger, false, tick);
+        let obstacle = due_slots::obstacle(timing, history, trigger, false, tick);
         let rested = history.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
         let settings = &memory.config.agents;
         let held = DeferredChange::of(memory, agent)?;

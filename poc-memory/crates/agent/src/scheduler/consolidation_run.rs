@@ -8,7 +8,7 @@ use poc_notes::Memory;
 use poc_notes::consolidate::{ConsolidationReport, consolidate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Consolidates every tenant and writes the row of the slot, whose message says what was done. A row that only
+/// Consolidates every tenant and writes the ledger row of the slot; its message summarises the result. A row that only
 /// records an overlap is returned unchanged.
 ///
 /// # Errors
@@ -21,7 +21,7 @@ pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
     // A row that is never ended would block consolidation in this process.
     let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory)));
     let done = done.unwrap_or_else(|panic| {
-        Err(Error::internal(format!("a defect ended the consolidation: {}", panic_message(&*panic))))
+        Err(Error::internal(format!("the consolidation panicked: {}", panic_message(&*panic))))
     });
     let report = done.inspect_err(|error| {
         let ended = ledger::abandon(memory, |running| running.id == row.id, Status::Failed, &error.line());

@@ -70,18 +70,18 @@ pub fn choose(
     };
     let results = set.items.len();
     set.items.retain(|item| may_be_read(&view, item.ix));
-    let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
+    let min = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
     let hidden = results - set.items.len();
-    let nothing = NothingFound { agent, stages: &stages, results, hidden, least };
+    let nothing = NothingFound { agent, stages: &stages, results, hidden, min };
     let not_stale = |fresh: usize| {
         let window = definition.window().map(|window| window.to_string());
         Ok(Choice::Nothing(Reason::NotStale, nothing.not_stale(fresh, window)))
     };
-    if set.items.len() < least {
+    if set.items.len() < min {
         // Nodes that the pipeline itself excludes because of visits count as fresh.
         if scope == Scope::Stale && pipeline.not_visited(agent).is_some() {
             let widened = query(memory, definition, &view, &pipeline.without_visits_of(agent))?.items.len();
-            if widened >= least {
+            if widened >= min {
                 return not_stale(widened);
             }
         }
@@ -101,13 +101,13 @@ pub fn choose(
     }
     let settings = &memory.config.agents;
     let is_small = context.is_some_and(|context| context <= settings.small_context);
-    let (most, candidates) = match is_small {
+    let (max, candidates) = match is_small {
         true => (settings.small_nodes, settings.candidates.min(settings.small_candidates)),
         false => (usize::MAX, settings.candidates),
     };
     // A prompt about pairs asks about their notes only.
     let candidates = if set.pairs.is_empty() { candidates } else { 0 };
-    chosen.truncate(definition.query.max_results.min(most));
+    chosen.truncate(definition.query.max_results.min(max));
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
@@ -142,13 +142,13 @@ pub(crate) fn backlog_of(memory: &Memory, definition: &Definition, since: Timest
 
 /// The results of an agent's pipeline now, counted by freshness.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Survey {
+pub struct FreshnessCounts {
     /// What each stage did.
     pub stages: Explanation,
     /// Number of results.
     pub results: usize,
     /// Results that appear in no prompt: not live, or quarantined.
-    pub kept_away: usize,
+    pub excluded: usize,
     /// Results the agent has never visited.
     pub never: usize,
     /// Results edited since the visit.
@@ -163,32 +163,40 @@ pub struct Survey {
 ///
 /// # Errors
 /// Those of the pipeline.
-pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
+pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<FreshnessCounts> {
     memory.store.settle();
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;
     let (found, stages) = ran(memory, definition, &view, pipeline)?;
     let stale = Staleness::of(definition, memory.now());
-    let (mut survey, all) = (
-        Survey { stages, results: found.items.len(), kept_away: 0, never: 0, changed: 0, old: 0, fresh: 0 },
+    let (mut counts, all) = (
+        FreshnessCounts {
+            stages,
+            results: found.items.len(),
+            excluded: 0,
+            never: 0,
+            changed: 0,
+            old: 0,
+            fresh: 0,
+        },
         found.items.len(),
     );
     let readable: Vec<Ix> =
         found.items.iter().map(|item| item.ix).filter(|&ix| may_be_read(&view, ix)).collect();
-    survey.kept_away = all - readable.len();
+    counts.excluded = all - readable.len();
     for ix in readable {
         match stale.why(&view, ix) {
-            Some(StalenessReason::Never) => survey.never += 1,
-            Some(StalenessReason::Changed) => survey.changed += 1,
-            Some(StalenessReason::Old) => survey.old += 1,
-            None => survey.fresh += 1,
+            Some(StalenessReason::Never) => counts.never += 1,
+            Some(StalenessReason::Changed) => counts.changed += 1,
+            Some(StalenessReason::Old) => counts.old += 1,
+            None => counts.fresh += 1,
         }
     }
     if pipeline.not_visited(&definition.name).is_some() {
         let unfiltered = query(memory, definition, &view, &pipeline.without_visits_of(&definition.name))?;
-        survey.fresh = unfiltered.items.iter().filter(|item| !stale.is_stale(&view, item.ix)).count();
+        counts.fresh = unfiltered.items.iter().filter(|item| !stale.is_stale(&view, item.ix)).count();
     }
-    Ok(survey)
+    Ok(counts)
 }
 
 /// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed. A changed

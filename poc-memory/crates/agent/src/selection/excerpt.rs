@@ -16,16 +16,16 @@ pub(crate) struct Excerpt {
 }
 
 impl Excerpt {
-    /// At most `most` characters of the text, and as many of title and keywords together, so that one note does
+    /// At most `max` characters of the text, and as many of title and keywords together, so that one note does
     /// not crowd out the others.
-    pub(crate) fn of(node: &Node, most: usize) -> Excerpt {
+    pub(crate) fn of(node: &Node, max: usize) -> Excerpt {
         let keywords = node.keywords.join(", ");
-        let (title, left) = start(&node.title, most);
+        let (title, left) = start(&node.title, max);
         let (keywords, _) = match left {
             Some(left) => start(&keywords, left),
             None => (String::new(), None),
         };
-        let (body, _) = start(&node.body, most);
+        let (body, _) = start(&node.body, max);
         let all = title.len() == node.title.len()
             && keywords.len() == node.keywords.iter().map(String::len).sum::<usize>() + separators(node)
             && body.len() == node.body.len();
@@ -38,10 +38,10 @@ fn separators(node: &Node) -> usize {
 }
 
 /// The start of a text, and the number of characters left; `None` when the text was cut.
-fn start(text: &str, most: usize) -> (String, Option<usize>) {
+fn start(text: &str, max: usize) -> (String, Option<usize>) {
     let mut rest = text.chars();
-    let start: String = rest.by_ref().take(most).collect();
-    let left = rest.next().is_none().then(|| most - start.chars().count());
+    let start: String = rest.by_ref().take(max).collect();
+    let left = rest.next().is_none().then(|| max - start.chars().count());
     (start, left)
 }
 
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
     use poc_graph::testing;
 
-    fn check(node: &Node, most: usize) -> (usize, usize, usize, PromptExtent) {
-        let Excerpt { title, keywords, body, shown } = Excerpt::of(node, most);
+    fn check(node: &Node, max: usize) -> (usize, usize, usize, PromptExtent) {
+        let Excerpt { title, keywords, body, shown } = Excerpt::of(node, max);
         (title.chars().count(), keywords.chars().count(), body.chars().count(), shown)
     }
 

@@ -38,7 +38,7 @@ impl Handles<'_> {
         let name = format!("N{}", self.given.len() + 1);
         let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
             None => PromptExtent::Named,
-            Some(most) => Excerpt::of(&node, most).shown,
+            Some(max) => Excerpt::of(&node, max).shown,
         };
         let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
         self.names.insert(ix, name.clone());

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const PARTS: usize = 4;
 
 /// Maximum shared names of a candidate.
-const MOST_NAMES: usize = 12;
+const MAX_NAMES: usize = 12;
 
 /// A candidate of a note.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,14 +26,14 @@ pub(super) struct FoundCandidate {
 }
 
 /// The candidates of a note that it has no edge to: those that share the rarest names, then the most similar, at
-/// most `most` together. At least one place is for a similar note.
-pub(super) fn find(memory: &Memory, view: &View, ix: Ix, most: usize) -> Result<Vec<FoundCandidate>> {
+/// most `max` together. At least one place is for a similar note.
+pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<Vec<FoundCandidate>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: Ix| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other);
-    let similar = similar(memory, view, (id, most), &|id| view.find(id).is_some_and(fits))?;
+    let similar = similar(memory, view, (id, max), &|id| view.find(id).is_some_and(fits))?;
     let retriever = memory.retriever(view);
     let sharing = retriever.notes_sharing_names(id).into_iter().filter_map(|id| view.find(id));
-    let room = most.saturating_sub(usize::from(!similar.is_empty()));
+    let room = max.saturating_sub(usize::from(!similar.is_empty()));
     let mut found: Vec<FoundCandidate> = sharing
         .filter(|&other| fits(other))
         .take(room)
@@ -48,14 +48,14 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, most: usize) -> Result<
         })
         .collect();
     for (other, cosine) in similar {
-        if found.len() < most && found.iter().all(|candidate| candidate.ix != other) {
+        if found.len() < max && found.iter().all(|candidate| candidate.ix != other) {
             found.push(FoundCandidate { ix: other, cosine, shared_names: Vec::new() });
         }
     }
     for candidate in &mut found {
         if let Some(other) = view.id(candidate.ix) {
             candidate.shared_names = retriever.names_in_common(id, other, "");
-            candidate.shared_names.truncate(MOST_NAMES);
+            candidate.shared_names.truncate(MAX_NAMES);
         }
     }
     Ok(found)
@@ -65,14 +65,14 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, most: usize) -> Result<
 fn similar(
     memory: &Memory,
     view: &View,
-    (id, most): (NodeId, usize),
+    (id, max): (NodeId, usize),
     fits: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<(Ix, f64)>> {
-    let least = memory.config.cosines()?.candidate;
+    let min = memory.config.cosines()?.candidate;
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
     for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
-        for hit in memory.vectors.search(&vector, most, fits)? {
-            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= least) {
+        for hit in memory.vectors.search(&vector, max, fits)? {
+            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= min) {
                 let cosine = best.entry(other).or_insert(hit.cosine);
                 *cosine = cosine.max(hit.cosine);
             }
@@ -80,6 +80,6 @@ fn similar(
     }
     let mut near: Vec<(Ix, f64)> = best.into_iter().collect();
     near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    near.truncate(most);
+    near.truncate(max);
     Ok(near)
 }

@@ -10,19 +10,16 @@ pub(super) struct NothingFound<'a> {
     pub(super) results: usize,
     pub(super) hidden: usize,
     /// Number of results that the run needs.
-    pub(super) least: usize,
+    pub(super) min: usize,
 }
 
 impl NothingFound<'_> {
     /// The first stage that left too few nodes, with its counts, and what would help.
     pub(super) fn too_few(&self) -> String {
-        let NothingFound { stages, results, hidden, least, .. } = self;
-        let needed = if *least > 1 {
-            format!(", and a run needs {least} (`query.min-results`)")
-        } else {
-            String::new()
-        };
-        if let Some(stage) = stages.stages.iter().find(|stage| stage.output < *least) {
+        let NothingFound { stages, results, hidden, min, .. } = self;
+        let needed =
+            if *min > 1 { format!(", and a run needs {min} (`query.min-results`)") } else { String::new() };
+        if let Some(stage) = stages.stages.iter().find(|stage| stage.output < *min) {
             return format!("{}{needed}; {}", left_by(stage), help(stage));
         }
         let (read, them) = if *hidden == 1 { ("note is", "it") } else { ("notes are", "them") };

@@ -125,16 +125,16 @@ fn fits(bytes: usize, filter: &str) -> TeraResult<()> {
 
 /// How deep the brackets of a tag nest.
 fn bracket_depth(bare: &str) -> usize {
-    let (mut depth, mut most) = (0_usize, 0);
+    let (mut depth, mut max) = (0_usize, 0);
     for char in bare.chars() {
         match char {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        most = most.max(depth);
+        max = max.max(depth);
     }
-    most
+    max
 }
 
 /// A tag without its quoted strings.

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 const LONG: &str = "The note says two things.";
 
 /// An agent that splits notes and either proposes or applies the replacement.
-fn splitter(mode: &str, most: usize) -> Definition {
-    let limits = format!("[limits.supersede]\nmode = \"{mode}\"\nmax = {most}\n[limits.insert]\nmax = 9\n");
+fn splitter(mode: &str, max: usize) -> Definition {
+    let limits = format!("[limits.supersede]\nmode = \"{mode}\"\nmax = {max}\n[limits.insert]\nmax = 9\n");
     agent("\"insert\", \"supersede\"", &limits)
 }
 

@@ -52,7 +52,7 @@ fn world() -> World {
 /// Budget days from one day before to one day after an instant.
 fn days_around(now: Timestamp) -> ledger::BudgetDays {
     let day = now.minus(Span::DAY)..now.plus(Span::DAY);
-    ledger::BudgetDays { own: day.clone(), everyone: day }
+    ledger::BudgetDays { own: day.clone(), all_agents: day }
 }
 
 #[test]
@@ -252,9 +252,9 @@ fn a_dry_run_books_its_cost() {
         let days = days_around(now);
         (
             ledger::state(&world.memory, "tester").unwrap().spent(days.own.start, days.own.end),
-            ledger::account(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
+            ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
                 .unwrap()
-                .everyone,
+                .all_agents,
         )
     };
     assert_eq!(spent(), ((0, 2.0), 2.0), "it does not count as a run of the day, but its cost counts");
@@ -285,8 +285,8 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
         }
         assert!(!child.wait().unwrap().success());
         let days = days_around(world.memory.now());
-        let account = ledger::account(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
-        assert_eq!(account.unwrap().everyone, 0.0, "it had promised nothing");
+        let spending = ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
+        assert_eq!(spending.unwrap().all_agents, 0.0, "it had promised nothing");
     }
 }
 

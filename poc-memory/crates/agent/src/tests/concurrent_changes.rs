@@ -132,10 +132,10 @@ fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
 }
 
 /// Runs two agents in turn until both have nothing to do. Returns the number of runs.
-fn in_turn(world: &World, agents: [(&Definition, &dyn Model); 2], most: usize) -> Vec<Run> {
+fn in_turn(world: &World, agents: [(&Definition, &dyn Model); 2], max: usize) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut rests = 0;
-    for (definition, model) in agents.iter().cycle().take(most) {
+    for (definition, model) in agents.iter().cycle().take(max) {
         world.clock.advance(Span::MINUTE);
         let run = world.run(definition, *model);
         rests = if run.status == Status::Skipped { rests + 1 } else { 0 };

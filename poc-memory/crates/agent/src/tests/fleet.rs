@@ -6,13 +6,13 @@ use crate::CatalogEntry;
 use crate::Context;
 use crate::Definition;
 use crate::EntryState;
+use crate::due_slots::Tick;
 use crate::ledger::{self, Run};
 use crate::model::{
     CallError, CallFailure, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
 };
 use crate::run::RunOptions;
 use crate::scheduler::Scheduler;
-use crate::slot_planner::Tick;
 use chrono_tz::Tz;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
@@ -29,7 +29,7 @@ type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
 struct TestResult {
     plays: Arc<Mutex<Box<Plays>>>,
     /// Maximum cost of a call; `None` when calls are free.
-    most: Option<f64>,
+    max: Option<f64>,
 }
 
 impl Model for TestResult {
@@ -38,7 +38,7 @@ impl Model for TestResult {
     }
 
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
-        self.most
+        self.max
     }
 }
 
@@ -97,7 +97,7 @@ impl Fleet {
     pub(super) fn costing(
         world: World,
         agents: &[(&str, &str)],
-        most: Option<f64>,
+        max: Option<f64>,
         play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
     ) -> Fleet {
         let since = world.memory.now();
@@ -106,7 +106,7 @@ impl Fleet {
             catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
         }
         let plays: Box<Plays> = Box::new(play);
-        let models = ModelRegistry::new(Arc::new(TestResult { plays: Arc::new(Mutex::new(plays)), most }));
+        let models = ModelRegistry::new(Arc::new(TestResult { plays: Arc::new(Mutex::new(plays)), max }));
         let options = RunOptions { models, zone: Some(Tz::UTC), ..RunOptions::default() };
         Fleet { world, catalog: Arc::new(catalog), scheduler: Scheduler::default(), options }
     }

@@ -4,7 +4,7 @@ use super::fleet::{Fleet, nothing};
 use crate::ledger::Reason;
 use crate::model::{CallError, ModelRegistry};
 use crate::run::{Forecast, Trigger, forecast, run};
-use crate::selection::survey;
+use crate::selection::count_freshness;
 use poc_graph::time::Span;
 
 const LINKER: &str = "schedule = \"daily\"\n[freshness]\nwindow = \"1d\"\n[budget]\nmax-runs-per-day = 1\n";
@@ -33,8 +33,8 @@ fn a_forecast_matches_the_run_that_follows() {
     let fleet = Fleet::new(&[("linker", LINKER)], |_| nothing());
     let definition = fleet.definition("linker");
     let counts = |fleet: &Fleet| {
-        let survey = survey(&fleet.world.memory, &definition).unwrap();
-        (survey.results, survey.never, survey.changed, survey.old, survey.fresh)
+        let counts = count_freshness(&fleet.world.memory, &definition).unwrap();
+        (counts.results, counts.never, counts.changed, counts.old, counts.fresh)
     };
     assert_eq!(counts(&fleet), (2, 2, 0, 0, 0));
     let told = looked(&fleet);

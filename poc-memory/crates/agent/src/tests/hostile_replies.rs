@@ -24,8 +24,8 @@ const TURNS: usize = 25;
 pub(super) struct Dice(pub(super) SeededRng);
 
 impl Dice {
-    pub(super) fn below(&self, most: usize) -> usize {
-        (self.0.next_u64() % most as u64) as usize
+    pub(super) fn below(&self, max: usize) -> usize {
+        (self.0.next_u64() % max as u64) as usize
     }
 
     pub(super) fn one_in(&self, count: usize) -> bool {

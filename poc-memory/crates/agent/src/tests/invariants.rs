@@ -257,12 +257,9 @@ impl Rules<'_> {
             }
             if let Some(olds) = successors.get(id) {
                 let known = olds.iter().filter_map(|old| then.activity.get(old));
-                let most = known.map(|activity| activity.weight).fold(was.weight, f64::max);
+                let max = known.map(|activity| activity.weight).fold(was.weight, f64::max);
                 let moved = limits.weight_max_delta;
-                refuse(
-                    now.weight <= most + moved + DECAYED,
-                    format!("`{}` weighs {}", name(id), now.weight),
-                )?;
+                refuse(now.weight <= max + moved + DECAYED, format!("`{}` weighs {}", name(id), now.weight))?;
                 continue;
             }
             let only = Activity { weight: was.weight, touched: was.touched, ..now } == *was;
@@ -276,7 +273,7 @@ impl Rules<'_> {
         refuse(weighed <= applied(ActionKind::Weight), "a weight moved that no row tells of".into())?;
 
         // New nodes.
-        let least = read.nodes.values().filter(|node| shown(&node.id)).map(|node| node.trust).min();
+        let min = read.nodes.values().filter(|node| shown(&node.id)).map(|node| node.trust).min();
         let made: Vec<&Node> =
             after.nodes.values().filter(|node| !then.nodes.contains_key(&node.id)).collect();
         let inserted = if self.may(ActionKind::Insert) { limits.insert_max } else { 0 };
@@ -287,10 +284,10 @@ impl Rules<'_> {
         )?;
         for node in &made {
             refuse(node.provenance == "agent:tester", format!("`{}` is of `{}`", node.key, node.provenance))?;
-            let trusted = node.trust <= Trust::Agent.min(least.unwrap_or(Trust::Agent));
+            let trusted = node.trust <= Trust::Agent.min(min.unwrap_or(Trust::Agent));
             refuse(
                 trusted,
-                format!("`{}` is trusted as {}, what was read as {least:?}", node.key, node.trust),
+                format!("`{}` is trusted as {}, what was read as {min:?}", node.key, node.trust),
             )?;
             let kept = retired.iter().any(|id| then.nodes[id].body == node.body);
             let fits = kept || node.body.chars().count() <= limits.insert_max_chars;

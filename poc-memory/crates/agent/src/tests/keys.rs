@@ -74,20 +74,20 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
         ValueType::Text => (json!(["default"]), json!([5, true, ["x"], {"a": 1}])),
         ValueType::Template => (json!(["linker.md"]), json!([5, "", ["x"]])),
         ValueType::Flag => (json!([true, false]), json!(["true", 1, []])),
-        ValueType::Count(least, most) => (
-            json!([least, least + 1, most.min(1_000_000)]),
-            json!([least as i64 - 1, most.saturating_add(1) as f64, "1", 1.5, true]),
+        ValueType::Count(min, max) => (
+            json!([min, min + 1, max.min(1_000_000)]),
+            json!([min as i64 - 1, max.saturating_add(1) as f64, "1", 1.5, true]),
         ),
-        ValueType::Number(least, _) => (json!([least + 0.25, 3]), json!([least - 1.0, "1", true])),
+        ValueType::Number(min, _) => (json!([min + 0.25, 3]), json!([min - 1.0, "1", true])),
         ValueType::Share => (json!([0.25, 1]), json!([0, 1.01, 7, "1", true])),
         ValueType::Duration(0) => {
             (json!(["0s", "7d", "30m", "5", "300ms"]), json!(["soon", "-1s", 5, "7 d", ""]))
         }
         ValueType::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
         ValueType::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
-        ValueType::Waits(most) => (
-            json!([[], ["15m", "1h"], vec!["1s"; most]]),
-            json!([["soon"], ["0s"], "15m", [15], vec!["1s"; most + 1]]),
+        ValueType::Waits(max) => (
+            json!([[], ["15m", "1h"], vec!["1s"; max]]),
+            json!([["soon"], ["0s"], "15m", [15], vec!["1s"; max + 1]]),
         ),
         ValueType::OneOf(words) => (json!(words()), json!(["nothing of the kind", 5, ""])),
         ValueType::SomeOf(words) => (

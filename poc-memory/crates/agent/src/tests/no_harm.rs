@@ -19,10 +19,11 @@ use std::collections::BTreeSet;
 
 const TOP: usize = 10;
 
-/// The most a measure may fall: half a point.
+/// The maximum that a measure may fall: half a point.
 const HARM: f64 = 0.005;
 
-/// The most a measure may rise. What a hostile model writes is sometimes true by chance, and a set has few questions.
+/// The maximum that a measure may rise. What a hostile model writes is sometimes true by chance, and a set has few
+/// questions.
 const LUCK: f64 = 0.01;
 
 /// A memory with the notes of a shape and questions about them.

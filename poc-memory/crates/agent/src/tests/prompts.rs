@@ -228,9 +228,9 @@ fn a_prompt_is_shortened_to_the_context_of_its_model() {
         let model = ScriptedModel::doing_nothing(&["link-add"]);
         let run = world.run(&definition, &model);
         let prompt = model.prompts.lock().pop().unwrap_or_default();
-        let most = prompt.lines().filter_map(|line| line.strip_prefix("candidates: "));
-        let most = most.map(|line| line.matches("similarity").count()).max();
-        (run, prompt.chars().count() / 4, most)
+        let max = prompt.lines().filter_map(|line| line.strip_prefix("candidates: "));
+        let max = max.map(|line| line.matches("similarity").count()).max();
+        (run, prompt.chars().count() / 4, max)
     };
     let context = |world: &mut World, tokens| {
         world.config().models.get_mut("default").unwrap().context = tokens;

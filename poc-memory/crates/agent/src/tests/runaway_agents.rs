@@ -26,7 +26,7 @@ const CENT: f64 = 1e-9;
 struct Caps {
     per_run: Option<f64>,
     per_day: Option<f64>,
-    everyone: f64,
+    all_agents: f64,
     runs: u32,
     attempts: u32,
     repair: u32,
@@ -42,7 +42,7 @@ fn caps(dice: &Dice) -> Caps {
     Caps {
         per_run: (!dice.one_in(3)).then(|| dollars(300)),
         per_day: (!dice.one_in(3)).then(|| dollars(900)),
-        everyone: dollars(1500),
+        all_agents: dollars(1500),
         runs: dice.below(8) as u32,
         attempts: 1 + dice.below(6) as u32,
         repair: dice.below(4) as u32,
@@ -56,7 +56,7 @@ fn caps(dice: &Dice) -> Caps {
 
 fn definition(caps: &Caps) -> Definition {
     let money =
-        |name: &str, most: Option<f64>| most.map_or(String::new(), |most| format!("{name} = {most:.2}\n"));
+        |name: &str, max: Option<f64>| max.map_or(String::new(), |max| format!("{name} = {max:.2}\n"));
     let text = format!(
         "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
          [freshness]\nwindow = \"1s\"\n\
@@ -84,7 +84,7 @@ fn definition(caps: &Caps) -> Definition {
 struct Greedy<'a> {
     dice: &'a Dice,
     /// Maximum cost of one attempt; `None` when unknown.
-    most: Option<f64>,
+    max: Option<f64>,
     /// The allowed and the actual cost of every call.
     calls: Mutex<Vec<Taken>>,
 }
@@ -104,7 +104,7 @@ impl Model for Greedy<'_> {
         let bill = |_| CallCost {
             tokens_in: Some(1000),
             tokens_out: Some(1000),
-            cost: self.most.map(|most| if self.dice.one_in(2) { most } else { most / 2.0 }),
+            cost: self.max.map(|max| if self.dice.one_in(2) { max } else { max / 2.0 }),
             estimated: self.dice.one_in(2),
         };
         let spent: Vec<CallCost> = (0..attempts).map(bill).collect();
@@ -126,7 +126,7 @@ impl Model for Greedy<'_> {
     }
 
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
-        self.most
+        self.max
     }
 }
 
@@ -162,7 +162,7 @@ fn scenario(seed: u64) -> [usize; 3] {
     let dice = Dice(SeededRng::new(seed));
     let caps = caps(&dice);
     let mut world = world();
-    world.config().budget.max_usd_per_day = caps.everyone;
+    world.config().budget.max_usd_per_day = caps.all_agents;
     let mut definition = definition(&caps);
     let options = RunOptions { zone: Some(Tz::UTC), force: true, ..RunOptions::default() };
     let (mut of_agent, mut of_all, mut begun) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -173,7 +173,7 @@ fn scenario(seed: u64) -> [usize; 3] {
         let models: Vec<Greedy<'_>> = (0..2)
             .map(|_| Greedy {
                 dice: &dice,
-                most: (!dice.one_in(8)).then(|| dice.below(120) as f64 / 100.0),
+                max: (!dice.one_in(8)).then(|| dice.below(120) as f64 / 100.0),
                 calls: Mutex::default(),
             })
             .collect();
@@ -189,14 +189,14 @@ fn scenario(seed: u64) -> [usize; 3] {
         assert!(calls.iter().all(|call| call.timeout == definition.execution.timeout), "{told}");
         assert!(calls.iter().all(|call| call.tokens <= caps.tokens), "{told}");
         assert!((row.cost.unwrap_or(0.0) - dollars).abs() < CENT, "{told}");
-        assert!(caps.per_run.is_none_or(|most| dollars <= most + CENT), "{told}");
+        assert!(caps.per_run.is_none_or(|max| dollars <= max + CENT), "{told}");
         let own = (definition.name.clone(), day(at, Tz::Europe__Vienna));
         let today: &mut f64 = of_agent.entry(own.clone()).or_default();
         *today += dollars;
-        assert!(dollars == 0.0 || caps.per_day.is_none_or(|most| *today <= most + CENT), "{told}");
+        assert!(dollars == 0.0 || caps.per_day.is_none_or(|max| *today <= max + CENT), "{told}");
         let all: &mut f64 = of_all.entry(day(at, Tz::UTC)).or_default();
         *all += dollars;
-        assert!(dollars == 0.0 || *all <= caps.everyone + CENT, "{told}");
+        assert!(dollars == 0.0 || *all <= caps.all_agents + CENT, "{told}");
         let runs: &mut u32 = begun.entry(own).or_default();
         *runs += u32::from(row.status != Status::Skipped);
         assert!(caps.runs == 0 || *runs <= caps.runs, "{told}");

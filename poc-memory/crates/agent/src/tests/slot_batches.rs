@@ -3,11 +3,11 @@
 use super::world::{ScriptedModel, World, agent};
 use crate::Catalog;
 use crate::batches::SlotBatches;
+use crate::due_slots::Tick;
 use crate::ledger::{Pause, Run, Status, TriggerKind};
 use crate::pause::pause;
 use crate::run::{RunOptions, Trigger, run};
 use crate::scheduler::Scheduler;
-use crate::slot_planner::Tick;
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
 use serde_json::json;

@@ -122,10 +122,10 @@ fn sources_of_new_notes_obey_the_targets_and_limits() {
     check("targets = \"neighborhood\"", &sources, &["applied"; 3]);
     // A note that is named twice counts once.
     let sources: [&[&str]; 3] = [&["result", "result"], &["result", "hub"], &["hub"]];
-    let most = "targets = \"any\"\n[limits.insert]\nmax-sources = 1";
-    check(most, &sources, &["applied", "over-limit", "applied"]);
-    let most = "targets = \"any\"\n[limits.insert]\nmax-per-source = 1";
-    check(most, &sources, &["applied", "over-limit", "applied"]);
+    let max = "targets = \"any\"\n[limits.insert]\nmax-sources = 1";
+    check(max, &sources, &["applied", "over-limit", "applied"]);
+    let max = "targets = \"any\"\n[limits.insert]\nmax-per-source = 1";
+    check(max, &sources, &["applied", "over-limit", "applied"]);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Tru
 
 #[test]
 fn written_notes_have_at_most_the_lowest_trust_read() {
-    let least = (Trust::External, Trust::External);
+    let min = (Trust::External, Trust::External);
     for (template, place) in [
         ("{{ NODES }}", "result"),
         ("{{ HUBS }}{{ NODES }}", "hub"),
@@ -265,7 +265,7 @@ fn written_notes_have_at_most_the_lowest_trust_read() {
         ("{{ node(key=\"hub\") }}{{ NODES }}", "hub"),
         ("candidates", "spoke-1"),
     ] {
-        assert_eq!(written(template, place, None), least, "{template}");
+        assert_eq!(written(template, place, None), min, "{template}");
     }
     // Notes outside the prompt do not lower the trust.
     for (template, place) in [("{{ NODES }}", "hub"), ("{{ SIBLINGS }}{{ NODES }}", "spoke-1")] {
@@ -312,8 +312,8 @@ proptest! {
             prompt.contains(&format!("key-of-{number}")) || prompt.contains(&format!("key of {number}"))
         };
         let read = (0..6).filter(shows);
-        let least = read.map(|number| levels[trusts[number]]).min().unwrap();
-        prop_assert_eq!(world.memory.find("new").unwrap().trust, least.min(Trust::Agent), "{}", prompt);
+        let min = read.map(|number| levels[trusts[number]]).min().unwrap();
+        prop_assert_eq!(world.memory.find("new").unwrap().trust, min.min(Trust::Agent), "{}", prompt);
     }
 }
 

@@ -5,13 +5,13 @@
 use super::fleet::{Answer, Fleet, fails, nothing};
 use super::hostile_replies::asked_for;
 use super::world::World;
+use crate::due_slots::Tick;
 use crate::ledger::{self, AgentState, Pause, Run, Status, TriggerKind};
 use crate::model::{CallCost, CallError, Reply};
 use crate::pause::{pause, resume};
 use crate::run::{Trigger, run};
 use crate::schedule::day;
 use crate::scheduler::Scheduler;
-use crate::slot_planner::Tick;
 use chrono::{Datelike, Days, MappedLocalTime, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
 use poc_graph::rng::SeededRng;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum cost of a call in dollars.
-const MOST: f64 = 0.02;
+const MAX_COST: f64 = 0.02;
 
 /// Daily budget of all agents.
 const PER_DAY: f64 = 0.5;
@@ -121,7 +121,7 @@ impl Kind {
 fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
     let dice = SeededRng::new(seed);
     move |request| {
-        let spent = |share: f64| vec![CallCost { cost: Some(MOST * share), ..CallCost::default() }];
+        let spent = |share: f64| vec![CallCost { cost: Some(MAX_COST * share), ..CallCost::default() }];
         match request.agent {
             "fails" => fails(),
             "panics" => panic!("a defect"),
@@ -149,7 +149,7 @@ fn live(seed: u64, from: &str) -> Lived {
     world.note("first", "about page splits");
     let texts: Vec<(&str, String)> = kinds().iter().map(|kind| (kind.name, kind.text())).collect();
     let agents: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    let mut fleet = Fleet::costing(world, &agents, Some(MOST), play(seed));
+    let mut fleet = Fleet::costing(world, &agents, Some(MAX_COST), play(seed));
     let since = fleet.world.memory.now();
     let (mut latest, mut set_back, mut notes) = (since, false, 0);
     let end = since.plus(Span(7 * Span::DAY.0));
@@ -309,8 +309,8 @@ fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
         let today = days.entry(day(row.started, kind.zone).unwrap().0).or_default();
         *today = (today.0 + 1, today.1 + row.cost.unwrap_or(0.0));
     }
-    let most = if kind.name == "few" { 3 } else { 24 };
-    assert!(days.values().all(|(runs, _)| *runs <= most), "{}", told("too many runs of a day"));
+    let max = if kind.name == "few" { 3 } else { 24 };
+    assert!(days.values().all(|(runs, _)| *runs <= max), "{}", told("too many runs of a day"));
     if kind.name == "poor" {
         assert!(days.values().all(|(_, spent)| *spent <= 0.03 + 1e-9), "{}", told("too much money"));
     }

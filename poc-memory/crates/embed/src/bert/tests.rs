@@ -371,15 +371,15 @@ fn pairs_are_truncated_like_in_the_tokenizers_library() {
             Default::default(),
         )
     };
-    for most in 1..9 {
+    for max in 1..9 {
         for (one, two) in (0..12).flat_map(|one| (0..12).map(move |two| (one, two))) {
             let params = TruncationParams {
-                max_length: most,
+                max_length: max,
                 strategy: TruncationStrategy::LongestFirst,
                 ..Default::default()
             };
             let (a, b) = truncate_encodings(encoding(one), Some(encoding(two)), &params).unwrap();
-            assert_eq!(fit(one, two, most), (a.len(), b.unwrap().len()), "{one} {two} {most}");
+            assert_eq!(fit(one, two, max), (a.len(), b.unwrap().len()), "{one} {two} {max}");
         }
     }
 }

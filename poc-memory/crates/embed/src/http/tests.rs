@@ -139,7 +139,7 @@ fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
         let mut connection = connections.recv().unwrap();
         let error = embedder.embed_one("abc").unwrap_err();
         assert_eq!(error.code, poc_graph::error::Code::Unavailable);
-        insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` is busy: all of the 1 permitted requests are running, and none succeeded in time; try again later; `embedder.concurrency` is the number of requests at a time");
+        insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` is busy: all of the 1 permitted requests are running, and none succeeded in time; try again later, or raise `embedder.concurrency`");
         answer_request(&mut connection, &lengths);
         first.join().unwrap().unwrap();
         // The permit is free again.

@@ -24,15 +24,14 @@ pub(super) struct Adjacency {
 
 impl Adjacency {
     /// The merged edges between live nodes with at least this strength and above 0, by index.
-    pub(super) fn of(view: &View, least: f64) -> Self {
+    pub(super) fn of(view: &View, min: f64) -> Self {
         let slots = view.slots();
         let mut starts = Vec::with_capacity(slots as usize + 1);
         let mut ends = Vec::with_capacity(2 * view.edge_count());
         for ix in 0..slots {
             starts.push(ends.len());
             if view.is_live(ix) {
-                let strong =
-                    view.merged_edges(ix).filter(|edge| edge.strength >= least && edge.strength > 0.0);
+                let strong = view.merged_edges(ix).filter(|edge| edge.strength >= min && edge.strength > 0.0);
                 ends.extend(strong.map(|edge| HalfEdge { ix: edge.ix, strength: edge.strength as f32 }));
             }
         }

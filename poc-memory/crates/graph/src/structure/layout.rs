@@ -280,12 +280,12 @@ mod tests {
             places.sort_by(f64::total_cmp);
             let range = places[places.len() - 1] - places[0];
             // A hundredth of the axis has few of the nodes, wherever it lies.
-            let most = places
+            let max = places
                 .iter()
                 .enumerate()
                 .map(|(at, x)| places[at..].partition_point(|other| *other < x + range / 100.0));
-            let most = most.max().unwrap();
-            assert!(most < 50, "{most} of {count} nodes in a hundredth of axis {axis}");
+            let max = max.max().unwrap();
+            assert!(max < 50, "{max} of {count} nodes in a hundredth of axis {axis}");
         }
     }
 

@@ -19,8 +19,8 @@ use crate::rng::SeededRng;
 use local_moving::move_nodes;
 use refinement::refine;
 
-/// The least increase in modularity that a pass must bring for another one to follow.
-const LEAST_GAIN: f64 = 1e-4;
+/// The minimum increase in modularity that a pass must bring for another one to follow.
+const MIN_GAIN: f64 = 1e-4;
 
 /// The greatest number of passes. Most graphs need two or three; more gain less than a hundredth.
 const MAX_PASSES: usize = 4;
@@ -37,7 +37,7 @@ pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
     for _ in 0..MAX_PASSES {
         pass(network, &mut communities, &random);
         let before = std::mem::replace(&mut modularity, network.modularity(&communities));
-        if modularity - before < LEAST_GAIN || cancellation::is_requested() {
+        if modularity - before < MIN_GAIN || cancellation::is_requested() {
             break;
         }
     }

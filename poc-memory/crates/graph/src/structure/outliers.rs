@@ -12,7 +12,7 @@ use super::communities::Communities;
 use super::embedding::{Embedding, distance};
 use crate::Ix;
 
-/// The least number of members of a community with scores.
+/// The minimum number of members of a community with scores.
 const MIN_MEMBERS: usize = 3;
 
 /// The scores of all nodes.

@@ -42,15 +42,15 @@ impl Partition {
             let first = queue.len();
             let mut next = first;
             enter(&mut numbers, seed, part, &mut queue);
-            let mut least = view.id(seed);
+            let mut min = view.id(seed);
             while let Some(&ix) = queue.get(next) {
                 next += 1;
-                least = least.min(view.id(ix));
+                min = min.min(view.id(ix));
                 for end in adjacency.row(ix).iter().filter(|end| joined(ix, end.ix)) {
                     enter(&mut numbers, end.ix, part, &mut queue);
                 }
             }
-            found.push((Reverse(next - first), least, part));
+            found.push((Reverse(next - first), min, part));
         }
         found.sort_unstable();
         let mut places = vec![NONE; found.len()];

@@ -149,7 +149,7 @@ impl GraphFingerprint {
         GraphFingerprint { nodes, ties }
     }
 
-    /// The least number of changes between two graphs: nodes added or removed, and edges added, removed or
+    /// The minimum number of changes between two graphs: nodes added or removed, and edges added, removed or
     /// changed in strength. 0 only for equal graphs.
     fn changes_since(&self, before: &GraphFingerprint) -> u64 {
         let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());

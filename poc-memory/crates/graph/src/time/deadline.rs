@@ -29,7 +29,7 @@ impl Deadline {
     }
 
     /// The instant relative to `now`, at most [`Timestamp::LATEST`].
-    pub fn from(self, now: Timestamp) -> Timestamp {
+    pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Deadline::At(at) => at,
             Deadline::In(span) => now.plus(span).min(Timestamp::LATEST),
@@ -88,10 +88,10 @@ mod tests {
             ("90m", "2026-11-21T09:30:00.000Z"),
         ] {
             let deadline = Deadline::parse(text).unwrap();
-            assert_eq!(deadline.from(now).to_string(), instant, "{text}");
+            assert_eq!(deadline.resolve(now).to_string(), instant, "{text}");
             assert_eq!(Deadline::parse(&deadline.to_string()).unwrap(), deadline, "{text}");
         }
-        assert_eq!(Deadline::In(Span(i64::MAX)).from(now), Timestamp::LATEST);
+        assert_eq!(Deadline::In(Span(i64::MAX)).resolve(now), Timestamp::LATEST);
         for text in ["", "7", "tomorrow", "2026-11-31"] {
             assert!(Deadline::parse(text).is_err(), "{text}");
         }

@@ -27,7 +27,7 @@ impl Moment {
     }
 
     /// The instant relative to `now`, clamped to the earliest timestamp if it is a duration.
-    pub fn from(self, now: Timestamp) -> Timestamp {
+    pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Moment::At(at) => at,
             Moment::Ago(span) => now.minus(span).max(Timestamp::EARLIEST),
@@ -88,10 +88,10 @@ mod tests {
             ("9999-12-31", "9999-12-31T00:00:00.000Z"),
         ] {
             let moment = Moment::parse(text).unwrap();
-            assert_eq!(moment.from(now).to_string(), instant);
+            assert_eq!(moment.resolve(now).to_string(), instant);
             assert_eq!(Moment::parse(&moment.to_string()).unwrap(), moment);
         }
-        assert_eq!(Moment::parse("880039w").unwrap().from(now).to_string(), "0001-01-01T00:00:00.000Z");
+        assert_eq!(Moment::parse("880039w").unwrap().resolve(now).to_string(), "0001-01-01T00:00:00.000Z");
         for wrong in [
             "0000-12-31",
             "10000-01-01",

@@ -72,7 +72,7 @@ impl Builder {
     }
 }
 
-/// Both ends of every edge, by node and within a node in the order added: those of node `ix` are
+/// Both half-edges of every edge, grouped by node and in insertion order within a node: those of node `ix` are
 /// `halves[starts[ix]..starts[ix + 1]]`.
 fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
     let ends = || edges.iter().flat_map(|&(a, half)| [(a, half), (half.target(), half.mirrored(a))]);

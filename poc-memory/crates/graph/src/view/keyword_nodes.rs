@@ -7,7 +7,7 @@ use super::{Ix, View};
 use crate::Column;
 use crate::lists::Lists;
 
-/// Most nodes in a block.
+/// Maximum number of nodes in a block.
 const BLOCK: usize = 32;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;

@@ -71,18 +71,18 @@ impl MentionIndex {
     /// A name is a word with at least three letters or digits, except stop words, days and months. At least
     /// three times as many bodies must have it with a capital or as an identifier as have it only without.
     /// Capitals in headings and at the start of a sentence do not count, and neither do parts of identifiers.
-    /// Names that occur in more than `most` bodies, in any spelling, or in `text` are ignored.
-    pub fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
+    /// Names that occur in more than `max` bodies, in any spelling, or in `text` are ignored.
+    pub fn sharing_names(&self, ids: &[NodeId], max: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&FoldedWords::of(text));
-        ids.iter().map(|id| postings.sharing_names(*id, most, &excluded)).collect()
+        ids.iter().map(|id| postings.sharing_names(*id, max, &excluded)).collect()
     }
 
     /// The names that two notes share in the sense of [`MentionIndex::sharing_names`], folded, rarest first.
-    pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
+    pub fn names_between(&self, notes: [NodeId; 2], max: usize, text: &str) -> Vec<String> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&FoldedWords::of(text));
-        postings.names_between(notes, most, &excluded).into_iter().map(str::to_owned).collect()
+        postings.names_between(notes, max, &excluded).into_iter().map(str::to_owned).collect()
     }
 
     /// The words of a text that are names judging by their capital, folded.

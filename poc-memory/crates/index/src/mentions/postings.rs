@@ -193,13 +193,13 @@ impl MentionPostings {
     pub(super) fn sharing_names(
         &self,
         id: NodeId,
-        most: usize,
+        max: usize,
         excluded: &FxHashSet<u32>,
     ) -> Vec<(NodeId, usize)> {
         let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
         let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
         seen.insert(own);
-        for (count, name) in self.linking_names(own, most, excluded) {
+        for (count, name) in self.linking_names(own, max, excluded) {
             let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
             found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
         }
@@ -210,23 +210,23 @@ impl MentionPostings {
     pub(super) fn names_between(
         &self,
         [one, other]: [NodeId; 2],
-        most: usize,
+        max: usize,
         excluded: &FxHashSet<u32>,
     ) -> Vec<&str> {
         let (Some(&one), Some(&other)) = (self.by_id.get(&one), self.by_id.get(&other)) else {
             return Vec::new();
         };
-        let mut names = self.linking_names(one, most, excluded);
+        let mut names = self.linking_names(one, max, excluded);
         names.retain(|(_, name)| self.vocabulary.bodies(&[*name]).binary_search(&other).is_ok());
         names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
     }
 
     /// The names in a body that link it to others, with the number of bodies that contain them, rarest first. They
-    /// are distinctive, occur in at most `most` bodies and are not `excluded`.
-    fn linking_names(&self, slot: u32, most: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
+    /// are distinctive, occur in at most `max` bodies and are not `excluded`.
+    fn linking_names(&self, slot: u32, max: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(Note::body);
         let links = |&(count, number): &(usize, u32)| {
-            (2..=most.min(COMMON)).contains(&count)
+            (2..=max.min(COMMON)).contains(&count)
                 && self.vocabulary.is_name(number)
                 && is_distinctive(self.vocabulary.word(number))
                 && !excluded.contains(&number)

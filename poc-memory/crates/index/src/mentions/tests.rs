@@ -70,7 +70,7 @@ fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2
 }
 
 /// The pairs of notes that share a name, with the number of notes that contain the rarest, by comparing all texts.
-fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
+fn naive_sharing(notes: &BTreeMap<u64, Node>, max: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
     let words = |text: &str| -> Vec<(String, Spelling)> {
         FoldedWords::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
     };
@@ -88,13 +88,12 @@ fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeM
             let names = with.iter().filter(|b| within(b, true)).count();
             let plain = with.iter().filter(|b| within(b, false) && !within(b, true)).count();
             let long = name.chars().filter(|c| c.is_alphanumeric()).count() > 2;
-            if !long || name == "the" || name == "may" || with.len() > most || names < 1 || names < 3 * plain
-            {
+            if !long || name == "the" || name == "may" || with.len() > max || names < 1 || names < 3 * plain {
                 continue;
             }
             for b in with.iter().filter(|b| *b != a) {
-                let least = sharing_names.entry((*a, *b)).or_insert(with.len());
-                *least = with.len().min(*least);
+                let min = sharing_names.entry((*a, *b)).or_insert(with.len());
+                *min = with.len().min(*min);
             }
         }
     }
@@ -104,11 +103,11 @@ fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeM
 fn sharing_names(
     index: &MentionIndex,
     notes: &BTreeMap<u64, Node>,
-    most: usize,
+    max: usize,
     text: &str,
 ) -> BTreeMap<(u64, u64), usize> {
     let ids: Vec<NodeId> = notes.values().map(|note| note.id).collect();
-    let found = notes.keys().zip(index.sharing_names(&ids, most, text));
+    let found = notes.keys().zip(index.sharing_names(&ids, max, text));
     let mut sharing_names = BTreeMap::new();
     for (a, b, count) in
         found.flat_map(|(a, found)| found.into_iter().map(|(b, count)| (*a, numbers(&[b])[0], count)))
@@ -136,8 +135,8 @@ const WORDS: [&str; 15] = [
     "May",
 ];
 
-fn text(most: usize) -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(&WORDS[..]), 0..most).prop_map(|words| words.join(" "))
+fn text(max: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(&WORDS[..]), 0..max).prop_map(|words| words.join(" "))
 }
 
 proptest! {
@@ -160,8 +159,8 @@ proptest! {
             .map(|(number, _)| *number)
             .collect();
         prop_assert_eq!(numbers(&index.in_text(&excluded)), named);
-        for most in [2, 3, 20] {
-            prop_assert_eq!(sharing_names(&index, &notes, most, &excluded), naive_sharing(&notes, most, &excluded));
+        for max in [2, 3, 20] {
+            prop_assert_eq!(sharing_names(&index, &notes, max, &excluded), naive_sharing(&notes, max, &excluded));
         }
     }
 }
@@ -179,8 +178,8 @@ fn shared_names_are_rare_and_have_a_capital() {
         note(4, "Zimbabwe", "Rivers, in Zimbabwe, and the rest: store_open, rivers"),
     ];
     let index = filled(&notes);
-    let with = |excluded: &str, most| {
-        let [found]: [_; 1] = index.sharing_names(&[notes[0].id], most, excluded).try_into().unwrap();
+    let with = |excluded: &str, max| {
+        let [found]: [_; 1] = index.sharing_names(&[notes[0].id], max, excluded).try_into().unwrap();
         let mut found: Vec<_> = found.into_iter().map(|(id, count)| (numbers(&[id])[0], count)).collect();
         found.sort_unstable();
         found
@@ -327,9 +326,9 @@ fn cost() {
         std::env::var("POC_MEMORY_NOTES").ok().and_then(|text| text.parse().ok()).unwrap_or(9_000);
     // Words follow Zipf's law: ninety in a body, three in a title.
     let mut state = 7u64;
-    let mut below = |most: f64| {
+    let mut below = |max: f64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 11) as f64 / (1u64 << 53) as f64 * most.ln()).exp() as u64
+        ((state >> 11) as f64 / (1u64 << 53) as f64 * max.ln()).exp() as u64
     };
     let mut word = |first: bool| {
         let number = below(400_000.0);

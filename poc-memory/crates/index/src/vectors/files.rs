@@ -101,7 +101,7 @@ impl Files {
         };
         let manifest = encode(&Manifest { rows, graph })?;
         atomic_file::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
-        self.sweep(image.applied);
+        self.delete_stale_files(image.applied);
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl Files {
     }
 
     /// Deletes the files of earlier checkpoints.
-    fn sweep(&self, applied: u64) {
+    fn delete_stale_files(&self, applied: u64) {
         let keep = ["manifest".to_owned(), format!("rows-{applied}"), format!("graph-{applied}")];
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if !keep.iter().any(|name| entry.file_name() == name.as_str()) {

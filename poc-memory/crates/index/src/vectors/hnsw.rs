@@ -16,14 +16,14 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 /// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
 
-/// After a change, twice as many rows as it affected are added, plus `MORE`. At most `MOST` affected rows count.
+/// After a change, twice as many rows as it affected are added, plus `MORE`. At most `MAX_AFFECTED` affected rows count.
 /// The graph catches up without delaying the writer for long.
 const MORE: usize = 64;
-const MOST: usize = 512;
+const MAX_AFFECTED: usize = 512;
 
 /// The number of steps after a change that affected this many rows.
 pub(super) fn steps(changed_rows: usize) -> usize {
-    (changed_rows.min(MOST) * 2 + MORE).div_ceil(STEP)
+    (changed_rows.min(MAX_AFFECTED) * 2 + MORE).div_ceil(STEP)
 }
 
 /// If more than one in this many rows is pending, the exact scan is faster: a pending row compared on its own

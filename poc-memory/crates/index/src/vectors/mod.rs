@@ -211,16 +211,16 @@ impl VectorIndex {
 }
 
 fn check(config: &poc_config::VectorsConfig) -> Result<()> {
-    let least = [
+    let min = [
         ("connectivity", config.connectivity, 2),
         ("expansion-add", config.expansion_add, 1),
         ("expansion-search", config.expansion_search, 1),
         ("passage-words", config.passage_words, 1),
         ("passage-stride", config.passage_stride, 1),
     ];
-    for (name, value, least) in least {
-        if value < least {
-            let (problem, hint) = (format!("`{name}` cannot be {value}"), format!("{least} is the least"));
+    for (name, value, min) in min {
+        if value < min {
+            let (problem, hint) = (format!("`{name}` cannot be {value}"), format!("the minimum is {min}"));
             return Err(IndexError::InvalidSetting { field: format!("vectors.{name}"), problem, hint }.into());
         }
     }

@@ -7,7 +7,7 @@ use poc_graph::NodeId;
 use poc_rank::top::{Ranked, Top};
 
 impl CosineScores<'_> {
-    /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `least`: their positions
+    /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions
     /// in `from` with the cosines, best first, ties by id. A note of `from` is represented by its passage that
     /// is nearest to the query, and compared with all passages of the note of `to`. A note without passages is
     /// represented by its title.
@@ -18,7 +18,7 @@ impl CosineScores<'_> {
         to: &[NodeId],
         from: &[NodeId],
         k: usize,
-        least: f64,
+        min: f64,
     ) -> Vec<Vec<(usize, f64)>> {
         let rows = &self.state.rows;
         let (mut codes, mut owners) = (Vec::new(), Vec::new());
@@ -45,7 +45,7 @@ impl CosineScores<'_> {
                 }
             }
             for ((&other, &cosine), top) in to.iter().zip(&cosines).zip(&mut nearest) {
-                if cosine > least && other != id {
+                if cosine > min && other != id {
                     top.offer(Ranked { score: cosine, id, with: place });
                 }
             }
@@ -84,7 +84,7 @@ mod tests {
         /// Agrees with a comparison of all passages. Notes have a title and up to three passages, or no vector.
         #[test]
         fn nearest_among_agrees_with_its_definition(
-            shapes in proptest::collection::vec(0u16..6, 1..14), seed in any::<u64>(), k in 1usize..4, least in -0.5f64..0.6,
+            shapes in proptest::collection::vec(0u16..6, 1..14), seed in any::<u64>(), k in 1usize..4, min in -0.5f64..0.6,
         ) {
             let rng = SeededRng::new(seed);
             let random = || -> Vec<f32> { (0..8).map(|_| (rng.next_u64() % 2001) as f32 / 1000.0 - 0.8).collect() };
@@ -113,7 +113,7 @@ mod tests {
                 // If two passages are equally near, rounding decides which one represents the note.
                 prop_assume!(near.len() < 2 || near[0] - near[1] > 0.02);
             }
-            let found = index.cosine_scores(&query).unwrap().nearest_among(&ids, &from, k, least);
+            let found = index.cosine_scores(&query).unwrap().nearest_among(&ids, &from, k, min);
             prop_assert_eq!(found.len(), ids.len());
             for (&to, found) in ids.iter().zip(found) {
                 let mut expected: Vec<(usize, f64)> = Vec::new();
@@ -122,7 +122,7 @@ mod tests {
                     let best = representative.and_then(|one| {
                         texts(to).iter().map(|other| cosine(&one, other)).max_by(f64::total_cmp)
                     });
-                    expected.extend(best.filter(|best| *best > least).map(|best| (place, best)));
+                    expected.extend(best.filter(|best| *best > min).map(|best| (place, best)));
                 }
                 expected.sort_by(|a, b| b.1.total_cmp(&a.1));
                 expected.truncate(k);

@@ -363,7 +363,7 @@ fn settings_out_of_range_are_errors() {
     let bad = poc_config::VectorsConfig { connectivity: 1, ..config(10) };
     let error = VectorIndex::open(Path::new("/nonexistent"), &bad, "test-1", 2).err().unwrap();
     insta::assert_snapshot!(error, @"`vectors.connectivity`: `connectivity` cannot be 1");
-    insta::assert_snapshot!(error.hint.unwrap(), @"2 is the least");
+    insta::assert_snapshot!(error.hint.unwrap(), @"the minimum is 2");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde_json::Value;
 
-/// The most steps a template may take. Real ones take some hundred per turn.
+/// Maximum number of steps a template may take. Real ones take some hundred per turn.
 const FUEL: u64 = 1_000_000;
 
 /// The turns as one text up to the start of the reply. When the template rejects system messages, the system prompt is

@@ -24,7 +24,7 @@ pub(super) struct GenerationJob<'a> {
     pub(super) schema: &'a Value,
     /// Tokens that are enough to complete the reply from any point.
     pub(super) closing_tokens: usize,
-    /// The most tokens that the reply may have.
+    /// Maximum number of tokens that the reply may have.
     pub(super) max_tokens: usize,
     pub(super) temperature: f64,
     pub(super) rng: &'a dyn Rng,

@@ -16,8 +16,8 @@ pub(super) fn schema(request: &Request<'_>) -> Value {
     schema
 }
 
-/// The most bytes that complete a reply from any point of it. A token writes at least one byte, so as many tokens are
-/// enough.
+/// Maximum number of bytes that complete a reply from any point of it. A token writes at least one byte, so as many
+/// tokens are enough.
 pub(super) fn closing_tokens(schema: &Value) -> usize {
     let longest = properties(schema).filter_map(|(_, list)| list.get("items")).map(min_bytes).max();
     // An unfinished character or escape.

@@ -14,12 +14,12 @@ pub(super) fn sample(logits: &[f32], allowed: &SimpleVob, temperature: f64, rng:
         }
     }
     // The first of equal tokens wins.
-    let (best, most) = tokens.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let (best, max) = tokens.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
     if temperature <= 0.0 {
         return Some(best);
     }
     for token in &mut tokens {
-        token.1 = ((token.1 - most) / temperature).exp();
+        token.1 = ((token.1 - max) / temperature).exp();
     }
     let all: f64 = tokens.iter().map(|(_, weight)| weight).sum();
     let mut left = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * all;

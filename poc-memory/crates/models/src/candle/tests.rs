@@ -16,9 +16,9 @@ use std::path::Path;
 const CHATML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
 
 fn config(path: &Path, more: &str) -> Config {
-    let most = if more.contains("max-tokens") { "" } else { "max-tokens = 1000" };
+    let max = if more.contains("max-tokens") { "" } else { "max-tokens = 1000" };
     let text = format!(
-        "[models.local]\nprovider = \"candle\"\nid = \"{}\"\n[providers.candle]\nthreads = 1\n{most}\n{more}\n",
+        "[models.local]\nprovider = \"candle\"\nid = \"{}\"\n[providers.candle]\nthreads = 1\n{max}\n{more}\n",
         path.display()
     );
     Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap()
@@ -288,7 +288,7 @@ fn a_damaged_file_is_an_error_not_a_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.gguf");
     let rng = SeededRng::new(5);
-    let below = |most: usize| (poc_graph::rng::Rng::next_u64(&rng) % most as u64) as usize;
+    let below = |max: usize| (poc_graph::rng::Rng::next_u64(&rng) % max as u64) as usize;
     let turn = turn(&[], 0, 1);
     let mut refused = 0;
     for round in 0..240 {

@@ -82,10 +82,10 @@ mod tests {
         for reported in ["-100", "-1e-9", "1e300"] {
             assert_eq!(spent(&format!("{{\"result\": \"{{}}\", \"total_cost_usd\": {reported}}}")), None);
         }
-        let most = u64::MAX;
-        let usage = json!({"input_tokens": most, "cache_read_input_tokens": most, "output_tokens": most});
+        let max = u64::MAX;
+        let usage = json!({"input_tokens": max, "cache_read_input_tokens": max, "output_tokens": max});
         let took = spent(&json!({"result": "{}", "usage": usage}).to_string()).unwrap();
-        assert_eq!((took.tokens_in, took.tokens_out), (Some(most), Some(most)));
+        assert_eq!((took.tokens_in, took.tokens_out), (Some(max), Some(max)));
     }
 
     #[test]

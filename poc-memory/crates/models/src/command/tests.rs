@@ -158,10 +158,10 @@ fn the_cost_is_the_reported_one_or_the_upper_bound() {
     assert_eq!(dollars(reported, &turn), (0.25, false));
     assert_eq!(dollars(&format!("{reported}; exit 1"), &turn), (0.25, false));
     assert_eq!(dollars("exit 1", &turn), (0.0, false));
-    let (most, estimated) = dollars("echo {}", &turn);
-    assert!(most > 0.1 && estimated, "{most}");
+    let (max_cost, estimated) = dollars("echo {}", &turn);
+    assert!(max_cost > 0.1 && estimated, "{max_cost}");
     let hasty = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
-    assert_eq!(dollars("sleep 60", &hasty), (most, true));
+    assert_eq!(dollars("sleep 60", &hasty), (max_cost, true));
 }
 
 #[test]

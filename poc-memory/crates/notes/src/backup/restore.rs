@@ -51,7 +51,7 @@ pub struct RestoreReport {
     pub skipped: Vec<String>,
 }
 
-/// Restores the newest sound generation of a folder that has a state into the directories of a profile, which have no
+/// Restores the newest intact generation of a folder that has a state into the directories of a profile, which have no
 /// store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where there
 /// are none.
 ///
@@ -79,16 +79,16 @@ pub fn restore(
     }
     match skipped.first() {
         Some(first) => {
-            let sound = older_sound(&all, callbacks)?;
-            let hint = match sound {
-                Some(sound) => format!(
-                    "`poc-memory restore {} --to {}` restores the newest sound generation, of {}",
+            let intact = older_intact(&all, callbacks)?;
+            let hint = match intact {
+                Some(intact) => format!(
+                    "`poc-memory restore {} --to {}` restores the newest intact generation, of {}",
                     quoted(&folder.display().to_string()),
-                    sound.seq,
-                    sound.at
+                    intact.seq,
+                    intact.at
                 ),
                 None => {
-                    "no generation is sound: `poc-memory backup FOLDER --verify` lists the damage".to_owned()
+                    "no generation is intact: `poc-memory backup FOLDER --verify` lists the damage".to_owned()
                 }
             };
             Err(Error::internal(format!("the backup is damaged and was not restored: {first}")).hint(hint))
@@ -108,8 +108,8 @@ fn require_no_store(target: &Paths) -> Result<()> {
     if is_empty {
         return Ok(());
     }
-    Err(Error::conflict(format!("there is a store already: `{}`", store.display()))
-        .hint("`poc-memory restore FOLDER --into PLACE` restores elsewhere; or stop the daemon and move the store away"))
+    Err(Error::conflict(format!("`{}` already contains a store", store.display()))
+        .hint("`poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away"))
 }
 
 /// The generations that may have a state, newest first.
@@ -152,8 +152,8 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
         .field("to")
 }
 
-/// The first generation, newest first, that is completely sound.
-fn older_sound<'a>(
+/// The first generation, newest first, that is completely intact.
+fn older_intact<'a>(
     all: &'a [BackupGeneration],
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<Option<&'a BackupGeneration>> {
@@ -170,7 +170,7 @@ fn older_sound<'a>(
 
 /// Whether a generation has a state.
 enum Selection {
-    /// It ends with this transaction, and everything needed for it is sound.
+    /// It ends with this transaction, and everything needed for it is intact.
     State(u64),
     /// It may, but it is damaged.
     Damaged(String),
@@ -201,7 +201,7 @@ fn select(
     })
 }
 
-/// The last transaction of a sound generation that was made at or before a time.
+/// The last transaction of an intact generation that was made at or before a time.
 fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timestamp) -> Result<Option<u64>> {
     for segment in manifest.log.iter().rev() {
         let path = generation.path.join(&segment.file.path);
@@ -212,7 +212,7 @@ fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timest
     Ok(None)
 }
 
-/// Copies a sound generation up to a transaction, opens the store once, and moves everything to its place.
+/// Copies an intact generation up to a transaction, opens the store once, and moves everything to its place.
 fn place(
     generation: &BackupGeneration,
     seq: u64,
@@ -283,7 +283,7 @@ fn copy(
     files::sync_tree(staging).map_err(|error| unusable(staging, "written", &error))
 }
 
-/// The error for a file that was sound a moment ago.
+/// The error for a file that was intact a moment ago.
 fn changed(path: &Path) -> Error {
     Error::internal(format!("`{}` changed while it was copied", path.display()))
         .hint("`poc-memory backup FOLDER --verify` checks the backup")

@@ -271,7 +271,7 @@ fn an_occupied_place_is_left_as_it_is() {
     let (_, paths, _home) = profile.restore(RestorePoint::Newest).unwrap();
     let error = restore(&profile.folder(), RestorePoint::Newest, &paths, &quiet()).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
-    assert!(error.message.starts_with("there is a store already"), "{error}");
+    assert!(error.message.ends_with("` already contains a store"), "{error}");
     // Settings and agents that exist are kept.
     fs::remove_dir_all(paths.store()).unwrap();
     fs::write(paths.config_file(), "[list]\nlimit = 9\n").unwrap();
@@ -284,7 +284,7 @@ fn an_occupied_place_is_left_as_it_is() {
 }
 
 #[test]
-fn without_a_sound_newest_generation_an_older_one_is_recommended() {
+fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     let profile = Profile::new();
     profile.put(1..30);
     profile.back_up(100, 9).unwrap();

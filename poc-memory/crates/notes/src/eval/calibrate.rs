@@ -162,10 +162,10 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
         |answer| if answer.open { answer.certainty } else { f64::NEG_INFINITY };
     let [missed, unseen] = MISS_RATES;
     let weak = at(|answers| &answers.known, certainty, unseen).unwrap_or_default();
-    let most = at(|answers| &answers.known, strength, missed).unwrap_or_default().max(weak);
-    let least = at(|answers| &answers.elsewhere, strength, 1.0 - FALSE_STRONG_RATE);
-    let between = |least: f64| f64::midpoint(least.max(weak), most);
-    let strong = least.filter(|least| *least < most).map_or(most, between);
+    let max = at(|answers| &answers.known, strength, missed).unwrap_or_default().max(weak);
+    let min = at(|answers| &answers.elsewhere, strength, 1.0 - FALSE_STRONG_RATE);
+    let between = |min: f64| f64::midpoint(min.max(weak), max);
+    let strong = min.filter(|min| *min < max).map_or(max, between);
     // Rounded down, so that no fewer answers pass than intended.
     let down = |value: f64| (value * RESOLUTION).floor() / RESOLUTION;
     Ok(GateConfig { strong: down(strong), weak: down(weak) })

@@ -191,15 +191,15 @@ fn starts_block(text: &str) -> bool {
 
 /// A message with its id.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SaidMessage {
+pub(super) struct IdentifiedMessage {
     pub id: String,
     pub message: Message,
 }
 
 /// The turns of messages: each begins with a message of the person behind an answer, and has its id.
-pub(super) fn turns(messages: impl IntoIterator<Item = SaidMessage>) -> Vec<Turn> {
+pub(super) fn turns(messages: impl IntoIterator<Item = IdentifiedMessage>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    for SaidMessage { id, message } in messages {
+    for IdentifiedMessage { id, message } in messages {
         let continues = |turn: &Turn| message.answer || turn.messages.last().is_some_and(|last| !last.answer);
         match turns.last_mut().filter(|turn| continues(turn)) {
             Some(turn) => turn.messages.push(message),

@@ -23,7 +23,7 @@ pub(super) struct Document {
 }
 
 impl Import<'_> {
-    /// Most bytes of a document.
+    /// Maximum number of bytes of a document.
     pub(super) fn longest_document(&self) -> u64 {
         DOCUMENT_BYTES
     }
@@ -58,9 +58,9 @@ impl Import<'_> {
     }
 }
 
-/// The text in parts of at most `most` bytes, which begin at headings or paragraphs where possible. The parts together
+/// The text in parts of at most `max` bytes, which begin at headings or paragraphs where possible. The parts together
 /// contain every character of the text except blank lines and spaces between them.
-fn parts(text: &str, most: usize) -> Vec<String> {
+fn parts(text: &str, max: usize) -> Vec<String> {
     let text = text.replace("\r\n", "\n").replace('\0', "");
     let mut parts: Vec<String> = Vec::new();
     let mut part = String::new();
@@ -70,13 +70,13 @@ fn parts(text: &str, most: usize) -> Vec<String> {
             continue;
         }
         // A section that begins in the second half of a part begins a part of its own.
-        let begins_section = paragraph.starts_with('#') && part.len() > most / 2;
-        if !part.is_empty() && (part.len() + 2 + paragraph.len() > most || begins_section) {
+        let begins_section = paragraph.starts_with('#') && part.len() > max / 2;
+        if !part.is_empty() && (part.len() + 2 + paragraph.len() > max || begins_section) {
             parts.push(std::mem::take(&mut part));
         }
         let mut rest = paragraph;
-        while rest.len() > most {
-            let (piece, behind) = split_before(rest, most);
+        while rest.len() > max {
+            let (piece, behind) = split_before(rest, max);
             if !piece.trim().is_empty() {
                 parts.push(piece.to_owned());
             }
@@ -96,9 +96,9 @@ fn parts(text: &str, most: usize) -> Vec<String> {
     parts
 }
 
-/// A text cut at the last line end, sentence or space before `most` bytes.
-fn split_before(text: &str, most: usize) -> (&str, &str) {
-    let mut end = most;
+/// A text cut at the last line end, sentence or space before `max` bytes.
+fn split_before(text: &str, max: usize) -> (&str, &str) {
+    let mut end = max;
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -118,11 +118,11 @@ mod tests {
     proptest! {
         /// No word is lost, and no part is too long.
         #[test]
-        fn parts_contain_every_word(text in "([a-zé#. ]{0,30}\n{0,3}){0,20}", most in 20usize..80) {
-            let parts = parts(&text, most);
+        fn parts_contain_every_word(text in "([a-zé#. ]{0,30}\n{0,3}){0,20}", max in 20usize..80) {
+            let parts = parts(&text, max);
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             prop_assert_eq!(letters(&parts.concat()), letters(&text));
-            prop_assert!(parts.iter().all(|part| part.len() <= most && !part.trim().is_empty()), "{:?}", parts);
+            prop_assert!(parts.iter().all(|part| part.len() <= max && !part.trim().is_empty()), "{:?}", parts);
         }
     }
 }

@@ -198,8 +198,8 @@ impl<'a> Import<'a> {
         Ok(self.report)
     }
 
-    /// Most bytes of a note in its source: JSON needs up to six bytes for one byte of text; edges and visits are
-    /// added to that.
+    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text; edges and visits
+    /// are added to that.
     pub(super) fn longest(&self) -> u64 {
         self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
     }
@@ -289,7 +289,7 @@ impl<'a> Import<'a> {
                         None => {}
                     }
                     if outdated::is_outdated(self.memory, &foreign.draft, &self.cause.op)? {
-                        let error = Error::conflict("the note was changed since it was imported, and its source was not")
+                        let error = Error::conflict("the note has changed since it was imported, but its source has not")
                             .hint("the note stays as it is; change the source, or delete the note, to import it again");
                         self.report.warnings.push((location.clone(), error));
                         let Draft { key, provenance, trust, .. } = foreign.draft;

@@ -154,7 +154,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     insta::assert_snapshot!(failures(&report), @r"
     `empty.md`: the note has no text (give it a title, a body or both)
     `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
-    `list.md`: the front matter is not a list of `name: value` (write one property a line, for example `title: Journal`)
+    `list.md`: the front matter is not a list of `name: value` (write one property per line, for example `title: Journal`)
     `yaml.md`: 3:1: `title`: the front matter is wrong: did not find expected ',' or ']'
     ");
     let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
@@ -332,9 +332,9 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
     assert_eq!(counts(&report), [6, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r#"
     line 2: it is not JSON: EOF while parsing a string at column 13
-    line 3: it is JSON but not an object (write one note a line: {"title": …, "body": …})
+    line 3: it is JSON but not an object (write one note per line: {"title": …, "body": …})
     line 4: `body`: it is an object (give a text)
-    line 8: `schema_version`: the note has the form 9, this release reads 1 (import it with the release that wrote it, or a newer one)
+    line 8: `schema_version`: the note has schema version 9; this release reads 1 (import it with the release that wrote it, or a newer one)
     line 9: `id`: `x` is not an id
     line 11: the key `k` was given at line 10 already (give each note a key of its own)
     line 12: the note has no text (give it a title, a body or both)

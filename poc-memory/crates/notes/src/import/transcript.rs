@@ -40,7 +40,7 @@ pub(super) struct Position {
     /// Bytes of all complete lines read.
     pub read: u64,
     /// Where the last turn begins.
-    pub turn: Place,
+    pub turn: LinePosition,
     /// What is known about the session.
     pub conversation: Conversation,
     /// The id of the turn before the last one.
@@ -49,15 +49,15 @@ pub(super) struct Position {
 
 /// The place of a line: the bytes before it, and its number from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct LinePosition {
     pub offset: u64,
     pub line: u64,
 }
 
 /// A turn and where it begins.
 #[derive(Debug)]
-pub(super) struct PlacedTurn {
-    pub place: Place,
+pub(super) struct TurnAtPosition {
+    pub place: LinePosition,
     pub turn: Turn,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct PlacedTurn {
 pub(super) struct Transcript {
     pub conversation: Conversation,
     /// The turns that led to the last one, in order.
-    pub turns: Vec<PlacedTurn>,
+    pub turns: Vec<TurnAtPosition>,
     /// The ids of turns on abandoned branches: the person went back and asked something else.
     pub abandoned: Vec<String>,
     pub skipped: SkippedCounts,
@@ -79,7 +79,7 @@ pub(super) struct Transcript {
 /// What the lines of a transcript contain. Lines are given in order.
 pub(super) trait TranscriptLines {
     /// Takes a line.
-    fn line(&mut self, place: Place, line: &[u8]) -> Result<()>;
+    fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()>;
 
     /// The content of all lines; `None` if a line refers to one before the first, so that the whole transcript is
     /// needed.
@@ -90,7 +90,7 @@ pub(super) trait TranscriptLines {
 #[derive(Default)]
 pub(super) struct Content {
     pub conversation: Conversation,
-    pub turns: Vec<PlacedTurn>,
+    pub turns: Vec<TurnAtPosition>,
     pub abandoned: Vec<String>,
     pub skipped: SkippedCounts,
 }
@@ -103,7 +103,7 @@ pub(super) fn read_from(
     from: Option<&Position>,
     mut input: impl BufRead,
 ) -> Result<Option<Transcript>> {
-    let mut place = from.map_or(Place { offset: 0, line: 1 }, |position| position.turn);
+    let mut place = from.map_or(LinePosition { offset: 0, line: 1 }, |position| position.turn);
     let mut failed = Vec::new();
     let mut skipped = SkippedCounts::default();
     let mut line = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn read_from(
         {
             failed.push((place.line, error));
         }
-        place = Place { offset: place.offset + bytes, line: place.line + 1 };
+        place = LinePosition { offset: place.offset + bytes, line: place.line + 1 };
     }
     let Some(content) = lines.finish() else { return Ok(None) };
     skipped.merge(&content.skipped);

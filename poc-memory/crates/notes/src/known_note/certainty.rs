@@ -101,7 +101,7 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
         words.coverage(hit.id, if hit.by_key { &spelling } else { "" }, exclusions.except)
     };
     let covered: Vec<(&RetrievalHit, f64)> = pool.map(|hit| (hit, covered_by(hit))).collect();
-    let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
+    let coverage = covered.iter().fold(0.0, |max: f64, (_, coverage)| max.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
     let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
     let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
@@ -122,10 +122,10 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     // coverage.
     let agrees =
         |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_CERTAINTY_SHARE * coverage;
-    let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
+    let max = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
     let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelling);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
-    let by_words = || first.filter(|first| agrees(first)).or_else(most).map(|(hit, _)| *hit);
+    let by_words = || first.filter(|first| agrees(first)).or_else(max).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     // A key with spaces may contain words that look like unknown names.

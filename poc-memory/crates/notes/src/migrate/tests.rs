@@ -146,7 +146,7 @@ fn missing_vectors_are_reported_and_computed_later() {
     let memory = open(&folder, 128);
     assert!(memory.store.vectors(ids[0], "hash-128-1").unwrap().is_empty());
     let degraded = || crate::freshness::of(&memory, &memory.store.view()).degraded.join("");
-    insta::assert_snapshot!(degraded(), @"vectors: notes have no vectors of `hash-128-1` yet (257 notes have none); `poc-memory embed migrate` computes them");
+    insta::assert_snapshot!(degraded(), @"vectors: notes have no vectors of `hash-128-1` yet (257 notes have no vectors); `poc-memory embed migrate` computes them");
     let done = run(&memory).unwrap();
     assert_eq!((done.from, done.to, done.notes), ("hash-128-1".into(), "hash-128-1".into(), many as u64));
     assert_eq!((degraded(), nearest(&memory, "tree7 lake7")), (String::new(), vec![ids[7]]));

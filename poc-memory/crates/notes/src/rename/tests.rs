@@ -77,7 +77,7 @@ fn a_name_belongs_to_one_note() {
     named(&memory, "soup", "lentil soup").unwrap();
     insta::assert_snapshot!(describe(&named(&memory, "bread", "soup").unwrap_err()), @"
     conflict: `key`: `soup` is a former key of `lentil soup`
-    choose another key, or free it: `poc-memory rename 'lentil soup' --forget soup`
+    choose another key, or release this one: `poc-memory rename 'lentil soup' --forget soup`
     ");
     let fresh = Draft { key: Some("soup".into()), ..draft("Another soup.") };
     insta::assert_snapshot!(describe(&memory.insert(fresh.clone()).unwrap_err()), @"

@@ -23,7 +23,7 @@ const KEYS: &[&str] = &[
     "masterkey",
     "sharedaccesskey",
 ];
-/// Least entropy of a key, in bits per byte.
+/// Minimum entropy of a key, in bits per byte.
 const KEY_ENTROPY: f64 = 3.5;
 const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;

@@ -12,7 +12,7 @@ struct TokenForm {
     prefixes: &'static [&'static str],
     /// The characters after the prefix.
     alphabet: Alphabet,
-    /// The least number of them.
+    /// The minimum number of them.
     min: usize,
     /// The greatest number of them; a longer run of such characters is something else.
     max: usize,
@@ -300,7 +300,7 @@ const FORMS: &[TokenForm] = &[
     form("adobe-secret", &["p8e-"], Alphabet::Letters, (32, 32), "gitleaks adobe-client-secret"),
 ];
 
-/// Least entropy of what follows a prefix, in bits per character: `ghp_xxxxxxxxxxxx` is a placeholder. A random
+/// Minimum entropy of what follows a prefix, in bits per character: `ghp_xxxxxxxxxxxx` is a placeholder. A random
 /// token of 16 characters of `0-9a-f` has 3.1 on average; of a million, none was below 1.9.
 const MIN_ENTROPY: f64 = 1.9;
 

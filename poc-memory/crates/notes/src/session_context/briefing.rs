@@ -14,13 +14,13 @@ const OPEN: [&str; 5] = ["open", "question", "task", "todo", "thread"];
 const DECISIONS: [&str; 3] = ["adr", "decision", "decisions"];
 
 /// Notes of each part.
-const MOST_NOTES: usize = 6;
+const MAX_NOTES: usize = 6;
 
 /// Characters of a note's text.
-const MOST_CHARS: usize = 240;
+const MAX_CHARS: usize = 240;
 
 /// Characters of the end of the last session.
-const MOST_LAST: usize = 600;
+const MAX_LAST_CHARS: usize = 600;
 
 /// The parts of a briefing, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Candidates<'_> {
             BriefingPart::Open => view.category(ix) == Category::Task || has(ix, &OPEN),
             BriefingPart::Decisions => has(ix, &DECISIONS),
             BriefingPart::Found => provenance::is_agent(view.provenance_name(ix)) && view.created(ix) > since,
-            BriefingPart::Recent => !NodeType::is_occasion(view.type_name(ix)),
+            BriefingPart::Recent => !NodeType::is_episodic_kind(view.type_name(ix)),
             BriefingPart::Standing => false,
         };
         latest(view, self.own.extract_if(.., |ix| is_in(*ix)).collect())
@@ -143,7 +143,7 @@ impl Candidates<'_> {
 /// The notes that changed last, the latest first.
 fn latest(view: &View, mut notes: Vec<Ix>) -> Vec<Ix> {
     notes.sort_by_key(|&ix| std::cmp::Reverse((view.modified(ix), view.id(ix))));
-    notes.truncate(MOST_NOTES);
+    notes.truncate(MAX_NOTES);
     notes
 }
 
@@ -152,13 +152,13 @@ fn start_of(node: &Node) -> String {
     let line = one_line(&node.body);
     let rest = line.trim_start_matches(['#', ' ']);
     let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest);
-    super::relevant::cut(rest.trim(), MOST_CHARS)
+    super::relevant::cut(rest.trim(), MAX_CHARS)
 }
 
 /// The end of a note on one line.
 fn end_of(node: &Node) -> String {
     let line = one_line(&node.body);
-    let left_out = line.chars().count().saturating_sub(MOST_LAST);
+    let left_out = line.chars().count().saturating_sub(MAX_LAST_CHARS);
     match left_out {
         0 => line,
         _ => format!("… {}", line.chars().skip(left_out).collect::<String>()),

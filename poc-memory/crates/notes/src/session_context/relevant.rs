@@ -15,7 +15,7 @@ const MIN_SCORE_SHARE: f64 = 0.5;
 
 /// Characters of a prompt that are searched for. Longer prompts contain pasted text, and their beginning and end say
 /// what is wanted.
-const MOST_ASKED: usize = 2000;
+const MAX_PROMPT_CHARS: usize = 2000;
 
 /// What there is on a prompt.
 #[derive(Clone, Debug)]
@@ -54,12 +54,12 @@ pub fn relevant(
     };
     let known = known_note::judge(memory, &query, gate)?;
     let GateResult { verdict, best, found, .. } = known;
-    let least = match config.gate {
+    let min = match config.gate {
         HookGate::Strong => Verdict::Strong,
         HookGate::Weak => Verdict::Weak,
     };
     let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
-    let passes = |best: &Node| verdict >= least || is_named(memory, &text, best);
+    let passes = |best: &Node| verdict >= min || is_named(memory, &text, best);
     let Some(best) = best.filter(passes) else { return Ok(relevant) };
     if repeats(&best, prompt) {
         relevant.is_repeated = true;
@@ -114,32 +114,32 @@ fn repeats(note: &Node, prompt: &str) -> bool {
 /// The part of a prompt that is looked up.
 fn asked(prompt: &str) -> String {
     let count = prompt.chars().count();
-    if count <= MOST_ASKED {
+    if count <= MAX_PROMPT_CHARS {
         return prompt.to_owned();
     }
-    let half = MOST_ASKED / 2;
+    let half = MAX_PROMPT_CHARS / 2;
     let start: String = prompt.chars().take(half).collect();
     let end: String = prompt.chars().skip(count - half).collect();
     format!("{start}\n{end}")
 }
 
-/// The text of a note or, if it is longer than `most` characters, the passage that was found.
-fn shown(memory: &Memory, node: &Node, part: Option<u16>, most: usize) -> String {
-    if node.body.chars().count() <= most {
+/// The text of a note or, if it is longer than `max` characters, the passage that was found.
+fn shown(memory: &Memory, node: &Node, part: Option<u16>, max: usize) -> String {
+    if node.body.chars().count() <= max {
         return node.body.clone();
     }
     // Part 0 is the title.
     let passage =
         part.filter(|part| *part > 0).and_then(|part| parts::text(node, part, &memory.config.vectors));
     match passage {
-        Some(passage) if !node.body.starts_with(passage) => format!("… {}", cut(passage, most)),
-        _ => cut(&node.body, most),
+        Some(passage) if !node.body.starts_with(passage) => format!("… {}", cut(passage, max)),
+        _ => cut(&node.body, max),
     }
 }
 
-/// The beginning of a text, at most `most` characters and a mark.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// The beginning of a text, at most `max` characters and a mark.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default().trim_end()),
         None => text.to_owned(),
     }

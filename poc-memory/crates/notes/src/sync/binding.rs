@@ -35,15 +35,15 @@ impl RemoteLocation {
         let word = word.trim();
         if word.is_empty() {
             return Err(Error::invalid("the remote is empty")
-                .hint("name a profile, or a folder with its whole path")
+                .hint("name a profile, or give the absolute path of a folder")
                 .field("remote"));
         }
         if word.starts_with('/') {
             return Ok(RemoteLocation::Folder(word.into()));
         }
         if word.contains('/') || word == "." || word == ".." {
-            return Err(Error::invalid(format!("`{word}` is not a whole path"))
-                .hint("give the path of the folder from `/` on")
+            return Err(Error::invalid(format!("`{word}` is not an absolute path"))
+                .hint("give an absolute path, which begins with `/`")
                 .field("remote"));
         }
         Ok(RemoteLocation::Profile(word.to_owned()))

@@ -46,7 +46,7 @@ pub(super) fn create(memory: &Memory, place: &RemoteLocation) -> Result<RemoteSt
 fn locate(memory: &Memory, place: &RemoteLocation) -> Result<Paths> {
     match place {
         RemoteLocation::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
-        // The folder may be the store itself, or the home folder of a memory.
+        // The folder may be the store itself, or the root folder of a memory.
         RemoteLocation::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
         RemoteLocation::Folder(folder) => Ok(Paths::in_folder(folder)),
     }

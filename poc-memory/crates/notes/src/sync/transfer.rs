@@ -157,29 +157,29 @@ impl CopyJob<'_> {
 }
 
 fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyResult> {
-    let SyncPayload { copy, node: given, .. } = payload;
-    let missed = CopyResult { copy: *copy, id: None, renamed: None };
+    let SyncPayload { copy, node: source, .. } = payload;
+    let conflict = CopyResult { copy: *copy, id: None, renamed: None };
     let mut renamed = None;
     let node = match copy.target {
         CopyTarget::New(id) => {
             // The same text or the id was written meanwhile.
-            let written = given.state.is_live() && tx.find_hash(&given.content_hash)?.is_some();
+            let written = source.state.is_live() && tx.find_hash(&source.content_hash)?.is_some();
             if written || tx.node(id)?.is_some() {
-                return Ok(missed);
+                return Ok(conflict);
             }
-            let key = key::unique(&given.key, |key| Ok(tx.find_key(key)?.is_some()))?;
-            if key != given.key {
-                renamed = Some((given.key.clone(), key.clone()));
+            let key = key::unique(&source.key, |key| Ok(tx.find_key(key)?.is_some()))?;
+            if key != source.key {
+                renamed = Some((source.key.clone(), key.clone()));
             }
-            let mut node = Node { id, key, ..given.clone() };
+            let mut node = Node { id, key, ..source.clone() };
             rename::drop_taken_aliases(tx, &mut node)?;
             node
         }
         CopyTarget::NextVersion(id, hash) => {
             let Some(stored) = tx.node(id)?.filter(|stored| stored.content_hash == hash) else {
-                return Ok(missed);
+                return Ok(conflict);
             };
-            next(&stored, given)
+            next(&stored, source)
         }
     };
     tx.put_node(&node)?;
@@ -197,7 +197,7 @@ fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Resul
     Ok(CopyResult { copy: *copy, id: Some(node.id), renamed })
 }
 
-/// Copies the message of a chunk, or if it exists, registers the chunk there under its new `id`.
+/// Copies the message of a chunk. If the message already exists, adds the chunk to it under its new `id`.
 fn put_message(tx: &mut Transaction<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
     let stored = tx.message(message.id)?;
     if stored.as_ref().is_some_and(|stored| stored.chunks.contains(&id)) {
@@ -211,7 +211,7 @@ fn put_message(tx: &mut Transaction<'_>, message: &Message, from: NodeId, id: No
     tx.put_message(&message)
 }
 
-/// Deletes a local message that the remote has deleted, once its last chunk is gone.
+/// Deletes a local message that the remote has deleted, once its last chunk has been deleted.
 pub(super) fn forget_emptied(tx: &mut Transaction<'_>, message: &Message, remote: &Store) -> Result<()> {
     if remote.message(message.id)?.is_some() {
         return Ok(());

@@ -48,7 +48,7 @@ pub(super) struct VaultFile {
     /// The note.
     pub(super) node: NodeId,
     /// The name that the file is to give to the note.
-    pub(super) wanted: String,
+    pub(super) desired_name: String,
     /// The name that it gives: another one if a note outside of the vault has the first.
     pub(super) name: String,
     /// What the file says.

@@ -167,7 +167,7 @@ impl VaultSync<'_> {
                 draft.keywords.get_or_insert_default().extend(added);
             }
             None => {
-                draft.key = self.names.get(path).or_else(|| self.wanted.get(path)).cloned();
+                draft.key = self.names.get(path).or_else(|| self.desired_names.get(path)).cloned();
                 draft.update = false;
             }
         }
@@ -209,7 +209,8 @@ impl VaultSync<'_> {
             }
         }
         for (place, path) in group.paths.iter().enumerate() {
-            let (Some(digest), Some(wanted)) = (self.files.get(path), self.wanted.get(path)) else {
+            let (Some(digest), Some(desired_name)) = (self.files.get(path), self.desired_names.get(path))
+            else {
                 continue;
             };
             let before = self.before_sync(path);
@@ -223,8 +224,8 @@ impl VaultSync<'_> {
             }
             let record = VaultFile {
                 node: id,
-                wanted: wanted.clone(),
-                name: self.names.get(path).unwrap_or(wanted).clone(),
+                desired_name: desired_name.clone(),
+                name: self.names.get(path).unwrap_or(desired_name).clone(),
                 digest: FileDigest::clone(digest),
                 is_own,
                 is_source: place == 0,
@@ -242,7 +243,7 @@ impl VaultSync<'_> {
         let Some(mut node) = tx.node(id)? else { return Ok(()) };
         let before = node.aliases.len();
         for path in paths {
-            let name = self.names.get(path).or_else(|| self.wanted.get(path));
+            let name = self.names.get(path).or_else(|| self.desired_names.get(path));
             let Some(name) = name.filter(|name| !node.names().any(|own| own == name.as_str())) else {
                 continue;
             };
@@ -332,7 +333,7 @@ fn merge(
 ) -> Result<()> {
     let retired = supersede::check(tx, old)?;
     if names.contains(&retired.key) {
-        super::names::put_aside(tx, retired)?;
+        super::names::free_key(tx, retired)?;
     }
     supersede::apply(tx, old, new, provenance, "its file has the same text", config, now)?;
     let Some(mut node) = tx.node(new)? else { return Ok(()) };

@@ -12,7 +12,7 @@ use poc_graph::{Node, NodeId, State};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Most notes of one transaction.
+/// Maximum number of notes of one transaction.
 const CHUNK: usize = 1000;
 
 /// What the second step of an exchange of names did.
@@ -90,7 +90,7 @@ impl VaultSync<'_> {
         if changes.is_empty() {
             return Ok(());
         }
-        let wanted: HashSet<&str> = self.wanted.values().map(String::as_str).collect();
+        let desired_names: HashSet<&str> = self.desired_names.values().map(String::as_str).collect();
         let own: HashSet<NodeId> = self.records.values().map(|record| record.node).collect();
         let merged: HashSet<NodeId> = self.plan.merged.keys().copied().collect();
         let provenance = self.vault.provenance();
@@ -99,7 +99,7 @@ impl VaultSync<'_> {
             provenance: &provenance,
             own: &own,
             merged: &merged,
-            wanted: &wanted,
+            desired_names: &desired_names,
         };
         let mut moving = Vec::new();
         let mut given: Vec<(String, String)> = Vec::new();
@@ -178,10 +178,10 @@ impl VaultSync<'_> {
         let mut digest = self.files.get(path)?.clone();
         // The next sync reads the file if this one ends before it has.
         digest.bytes = [0; 32];
-        let wanted = self.wanted.get(path)?.clone();
+        let desired_name = self.desired_names.get(path)?.clone();
         let name = name.to_owned();
         let write_back = self.before_sync(path).map(|before| before.write_back.clone()).unwrap_or_default();
-        Some(VaultFile { node, wanted, name, digest, is_own, is_source: false, gone: None, write_back })
+        Some(VaultFile { node, desired_name, name, digest, is_own, is_source: false, gone: None, write_back })
     }
 
     /// The record of a file before this sync, from where it was; `None` if it is new.
@@ -238,10 +238,12 @@ impl VaultSync<'_> {
             };
             let before = group.node.and_then(|node| by_node.remove(&node)).unwrap_or_default();
             for path in &group.paths {
-                let Some(wanted) = self.wanted.get(path) else { continue };
+                let Some(desired_name) = self.desired_names.get(path) else { continue };
                 match before.iter().find(|(before, _)| *before == path) {
-                    Some((_, record)) if record.wanted == *wanted => change.kept.push(record.name.clone()),
-                    _ => change.gained.push((path.clone(), wanted.clone())),
+                    Some((_, record)) if record.desired_name == *desired_name => {
+                        change.kept.push(record.name.clone())
+                    }
+                    _ => change.gained.push((path.clone(), desired_name.clone())),
                 }
             }
             let is_kept = |name: &String| {

@@ -12,12 +12,12 @@ use poc_graph::{MAX_ALIASES, Node, NodeId};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a key begins with while names are exchanged between notes.
+/// Prefix of temporary keys while notes exchange names.
 const MOVING: &str = "vault-moving/";
 
 /// The name that each file is to give to its note, by path: the key of its front matter, its path, or its path with the
 /// extension. Each name belongs to one text; the first file counts.
-pub(super) fn wanted(
+pub(super) fn desired_names(
     files: &Digests,
     groups: &[FileGroup],
     warnings: &mut Vec<FileProblem>,
@@ -63,7 +63,7 @@ pub(super) fn wanted(
 pub(super) struct NameChange {
     /// The note.
     pub(super) node: Option<NodeId>,
-    /// Whether the note is the files' own.
+    /// Whether the note was created from the files.
     pub(super) is_own: bool,
     /// Whether it was retired and is to be in use again.
     pub(super) is_revived: bool,
@@ -71,18 +71,18 @@ pub(super) struct NameChange {
     pub(super) lost: Vec<String>,
     /// Names of files that it keeps.
     pub(super) kept: Vec<String>,
-    /// Names of files that it is to have, with their paths.
+    /// Names of files to assign to it, with their paths.
     pub(super) gained: Vec<(String, String)>,
 }
 
-/// A note between the two steps of an exchange of names.
+/// A note between [`release`] and [`assign`].
 pub(super) struct MovingNote {
-    /// Whether the key was that of a file that is gone.
+    /// Whether the note needs a new key, because its file was removed or moved.
     takes_key: bool,
     former: Option<String>,
 }
 
-/// Whether a key is that of a note between the two steps.
+/// Whether a key is a temporary one, between [`release`] and [`assign`].
 pub(super) fn is_moving(key: &str) -> bool {
     key.starts_with(MOVING)
 }
@@ -97,11 +97,11 @@ pub(super) struct NameOwners<'a> {
     pub(super) own: &'a HashSet<NodeId>,
     /// Notes that will be replaced.
     pub(super) merged: &'a HashSet<NodeId>,
-    /// Every name that a file is to give.
-    pub(super) wanted: &'a HashSet<&'a str>,
+    /// The names that the files give.
+    pub(super) desired_names: &'a HashSet<&'a str>,
 }
 
-/// The first step: takes the lost names away, so that each is free for another note.
+/// Removes the lost names from the note, so that other notes can have them.
 pub(super) fn release(tx: &mut Transaction<'_>, change: &NameChange) -> Result<Option<MovingNote>> {
     let Some(id) = change.node else { return Ok(Some(MovingNote { takes_key: false, former: None })) };
     let Some(mut node) = tx.node(id)? else { return Ok(None) };
@@ -124,7 +124,7 @@ pub(super) fn release(tx: &mut Transaction<'_>, change: &NameChange) -> Result<O
     Ok(Some(MovingNote { takes_key, former }))
 }
 
-/// The second step: gives the note its names. Returns them by path.
+/// Gives the note its names after [`release`]. Returns them by path.
 pub(super) fn assign(
     tx: &mut Transaction<'_>,
     change: &NameChange,
@@ -136,8 +136,9 @@ pub(super) fn assign(
     for (path, name) in &change.gained {
         let free = claim(tx, name, change.node, owners)?;
         if free != *name {
-            let error =
-                Error::conflict(format!("the key `{name}` is that of another note, so the file is `{free}`"));
+            let error = Error::conflict(format!(
+                "the key `{name}` belongs to another note, so the note of this file has the key `{free}`"
+            ));
             warnings.push(FileProblem { file: path.clone(), error: error.hint("rename one of them") });
         }
         given.push((path.clone(), free));
@@ -153,7 +154,8 @@ pub(super) fn assign(
     }
     let mut aliases = node.aliases.clone();
     aliases.extend(names.iter().filter(|name| !node.aliases.contains(name)).map(|name| (*name).clone()));
-    if let Some(former) = moving.former.clone().filter(|former| !owners.wanted.contains(former.as_str()))
+    if let Some(former) =
+        moving.former.clone().filter(|former| !owners.desired_names.contains(former.as_str()))
         && rename::other_owner(tx, &former, id)?.is_none()
     {
         aliases.push(former);
@@ -176,7 +178,7 @@ pub(super) fn assign(
     Ok(given)
 }
 
-/// Makes a name free for a note, or finds another one that is.
+/// Frees a name for a note, or returns another free name.
 fn claim(
     tx: &mut Transaction<'_>,
     name: &str,
@@ -195,7 +197,7 @@ fn claim(
         return Ok(name.to_owned());
     }
     if is_own && (!other.state.is_live() || owners.merged.contains(&owner)) {
-        put_aside(tx, other)?;
+        free_key(tx, other)?;
         return Ok(name.to_owned());
     }
     key::unique(&format!("{}/{name}", owners.vault), |key| {
@@ -204,7 +206,7 @@ fn claim(
 }
 
 /// Gives a retired note another key, so that its own is free.
-pub(super) fn put_aside(tx: &mut Transaction<'_>, mut node: Node) -> Result<()> {
+pub(super) fn free_key(tx: &mut Transaction<'_>, mut node: Node) -> Result<()> {
     node.key = key::unique(&format!("{}-old", node.key), |key| Ok(tx.find_key(key)?.is_some()))?;
     tx.put_node(&node)
 }

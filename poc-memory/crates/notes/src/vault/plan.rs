@@ -10,7 +10,7 @@ use super::sketch;
 use poc_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Least similarity of a file that was moved and edited.
+/// Minimum similarity of a file that was moved and edited.
 const SIMILAR: f64 = 0.5;
 /// The same for a file that kept its name in another folder.
 const SIMILAR_WITH_NAME: f64 = 0.25;
@@ -249,8 +249,8 @@ impl Matching<'_> {
                 digest.sketch.iter().filter_map(|hash| by_hash.get(hash)).flatten().copied().collect();
             for (from, record, node) in candidates.into_iter().filter_map(|place| lost.get(place)) {
                 let similarity = sketch::similarity(&digest.sketch, &record.digest.sketch);
-                let least = if file_name(from) == file_name(path) { SIMILAR_WITH_NAME } else { SIMILAR };
-                if similarity >= least {
+                let min = if file_name(from) == file_name(path) { SIMILAR_WITH_NAME } else { SIMILAR };
+                if similarity >= min {
                     pairs.push((similarity, at, from, *node));
                 }
             }

@@ -45,7 +45,7 @@ pub(super) struct VaultSync<'a> {
     pub(super) files: Digests,
     pub(super) plan: SyncPlan,
     /// The name that each file is to give, by path.
-    pub(super) wanted: BTreeMap<String, String>,
+    pub(super) desired_names: BTreeMap<String, String>,
     /// The names that files gave in this sync, by path.
     pub(super) names: HashMap<String, String>,
     /// What the files that give the properties of notes said before.
@@ -100,7 +100,7 @@ pub fn sync(
         records,
         files: read.files,
         plan: SyncPlan::default(),
-        wanted: BTreeMap::new(),
+        desired_names: BTreeMap::new(),
         names: HashMap::new(),
         before: HashMap::new(),
         others: HashSet::new(),
@@ -263,7 +263,7 @@ impl VaultSync<'_> {
         }
         self.plan =
             plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
-        self.wanted = names::wanted(&self.files, &self.plan.groups, &mut self.report.warnings);
+        self.desired_names = names::desired_names(&self.files, &self.plan.groups, &mut self.report.warnings);
         self.adopt()?;
         let moved = self.plan.moved.iter();
         self.report.renamed =
@@ -284,7 +284,8 @@ impl VaultSync<'_> {
             let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
             for group in groups.iter_mut().filter(|group| group.node.is_none()) {
                 for path in &group.paths {
-                    let name = self.wanted.get(path).map(|name| tx.find_key(name)).transpose()?.flatten();
+                    let name =
+                        self.desired_names.get(path).map(|name| tx.find_key(name)).transpose()?.flatten();
                     let Some(id) = name.filter(|id| !taken.contains(id)) else { continue };
                     let is_live = tx.node(id)?.is_some_and(|node| node.state.is_live());
                     if is_live && self.may_adopt(tx, id, &group.paths)? {

@@ -392,7 +392,7 @@ fn a_folder_is_bound_once() {
     put(&bound, "a.md", "Another first.\n");
     world.sync();
     let report = sync(&world.memory, &other, &SyncOptions::default(), &|_, _| {}).unwrap();
-    assert!(problems(&report).contains("the file is `notes/a`"), "{}", problems(&report));
+    assert!(problems(&report).contains("has the key `notes/a`"), "{}", problems(&report));
     assert_eq!(world.note("a").body, "The first.");
     assert_eq!(world.note("notes/a").body, "Another first.");
     assert_eq!(remove(&world.memory, &other).unwrap(), 2);

@@ -155,9 +155,9 @@ impl VaultSync<'_> {
             && written_properties::remove(&next) == written_properties::remove(text);
         if !is_same_note {
             return Err(Error::invalid(
-                "its front matter takes no more properties without changing the note",
+                "no property can be added to its front matter without changing the note",
             )
-            .hint("write one property a line between two lines `---`"));
+            .hint("write one property per line between two lines `---`"));
         }
         self.back_up(path, text)?;
         let folder = at.parent().unwrap_or(Path::new("."));

@@ -174,7 +174,7 @@ fn an_invalid_message_is_refused_without_changes() {
     invalid_argument: `text`: the message is blank; give a text
     invalid_argument: `text`: the message is blank; give a text
     invalid_argument: `text`: the message has 102 bytes, a message may have 100; split it into several
-    invalid_argument: `metadata`: the metadata have 36 bytes as JSON, they may have 30; put what is long into the message
+    invalid_argument: `metadata`: the metadata has 36 bytes as JSON, the limit is 30; move long values into the message
     ");
     assert_eq!(memory.store.view().seq, 0);
 }
@@ -192,7 +192,7 @@ fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
     ];
     insta::assert_snapshot!(reported.join("\n"), @r"
     invalid_argument: `text`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
-    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, a note may have 120; end its sentences sooner: a chunk has a few whole ones
+    invalid_argument: `text`: chunk 1 of the message: the note has 286 bytes of text, a note may have 120; use shorter sentences: a chunk contains a few complete sentences
     ");
     assert_eq!(memory.store.view().seq, seq);
 }

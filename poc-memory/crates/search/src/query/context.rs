@@ -70,7 +70,7 @@ impl<'a> QueryContext<'a> {
             }
             several => {
                 let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
-                Err(Error::invalid(format!("`{stage}` names `{name}`, which several notes may be"))
+                Err(Error::invalid(format!("`{stage}` names `{name}`, which is ambiguous"))
                     .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
             }
         }

@@ -135,11 +135,11 @@ pub(super) fn signed(duration: &str, comparison: bool) -> String {
 pub(super) fn nearest_number(value_type: ParamType, text: &str) -> Option<String> {
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
     match value_type {
-        ParamType::Count(least, most) => {
+        ParamType::Count(min, max) => {
             // A conversion from a float saturates.
-            Some((number as usize).clamp(least, most).to_string())
+            Some((number as usize).clamp(min, max).to_string())
         }
-        ParamType::Number(least, most) => Some(number.clamp(least, most).to_string()),
+        ParamType::Number(min, max) => Some(number.clamp(min, max).to_string()),
         _ => None,
     }
 }

@@ -48,7 +48,7 @@ impl SourceDiagnostics {
 }
 
 /// The number of diagnostics shown for one text. The rest is only counted.
-const MOST: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// The maximum length of a shown line in characters. Of a longer line only the part around the diagnostic
 /// is shown.
@@ -99,7 +99,7 @@ fn several(texts: &[SourceDiagnostics]) -> Error {
             let _ = write!(message, "\n  in {name}:");
         }
         let mut shown: Option<Line<'_>> = None;
-        for problem in text.problems.iter().take(MOST) {
+        for problem in text.problems.iter().take(MAX_SHOWN) {
             let line = Line::of(&text.text, problem.span.start).around(&problem.span);
             if shown.as_ref() != Some(&line) {
                 let _ = write!(message, "\n  {}", line.shown());
@@ -110,8 +110,8 @@ fn several(texts: &[SourceDiagnostics]) -> Error {
             }
             shown = Some(line);
         }
-        if text.problems.len() > MOST {
-            let _ = write!(message, "\n  … and {} more", text.problems.len() - MOST);
+        if text.problems.len() > MAX_SHOWN {
+            let _ = write!(message, "\n  … and {} more", text.problems.len() - MAX_SHOWN);
         }
     }
     Error::invalid(message)

@@ -155,7 +155,7 @@ pub const FIELDS: &[Field] = &[
         word: "degree",
         unit: Unit::Neighbors,
         doc: "The number of live notes that the note has edges to",
-        more: "All edges between two notes count once. Notes out of use have a degree too. A note past its `expires` counts until consolidation has \
+        more: "Several edges between the same two notes count as one. Inactive notes have a degree, too. A note past its `expires` counts until consolidation has \
                recorded that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", output: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),

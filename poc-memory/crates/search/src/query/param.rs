@@ -108,9 +108,9 @@ impl ParamType {
                 "a state: {}",
                 State::ALL.iter().map(|state| format!("`{state}`")).collect::<Vec<_>>().join(", ")
             ),
-            ParamType::Count(least, usize::MAX) => format!("a whole number from {least}"),
-            ParamType::Count(least, most) => format!("a whole number from {least} to {most}"),
-            ParamType::Number(least, most) => format!("a number from {least} to {most}"),
+            ParamType::Count(min, usize::MAX) => format!("a whole number from {min}"),
+            ParamType::Count(min, max) => format!("a whole number from {min} to {max}"),
+            ParamType::Number(min, max) => format!("a number from {min} to {max}"),
             ParamType::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
             ParamType::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
             ParamType::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
@@ -138,12 +138,12 @@ impl ParamType {
                 similar::closest(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))
             }),
-            ParamType::Count(least, most) => {
-                let count = text.parse::<usize>().ok().filter(|count| (least..=most).contains(count));
+            ParamType::Count(min, max) => {
+                let count = text.parse::<usize>().ok().filter(|count| (min..=max).contains(count));
                 plain(count.filter(|_| !text.starts_with('+')).map(Value::Count))
             }
-            ParamType::Number(least, most) => {
-                plain(number(text).filter(|number| (least..=most).contains(number)).map(Value::Number))
+            ParamType::Number(min, max) => {
+                plain(number(text).filter(|number| (min..=max).contains(number)).map(Value::Number))
             }
             ParamType::Duration => plain(Span::parse(text).ok().map(Value::Span)),
             ParamType::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),

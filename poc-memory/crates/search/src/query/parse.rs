@@ -35,11 +35,11 @@ enum SizeError {
 
 impl From<SizeError> for Error {
     fn from(error: SizeError) -> Error {
-        let most = match error {
+        let max = match error {
             SizeError::Stages(_) => format!("at most {MAX_STAGES} stages are allowed"),
             SizeError::Bytes(_) => format!("at most {MAX_BYTES} bytes are allowed"),
         };
-        Error::invalid(error.to_string()).hint(most)
+        Error::invalid(error.to_string()).hint(max)
     }
 }
 

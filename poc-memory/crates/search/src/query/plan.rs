@@ -38,7 +38,7 @@ impl Pipeline {
         let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         cancellation::check()?;
-        let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
+        let PrefixResult { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         cancellation::check()?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let stages = self.calls.get(at + 1..).unwrap_or(&[]);
@@ -76,7 +76,7 @@ impl Pipeline {
 }
 
 /// The result of the first stages of a pipeline, which run together.
-struct Front {
+struct PrefixResult {
     set: ResultSet,
     /// The length of the set as the language defines it.
     len: usize,
@@ -86,10 +86,10 @@ struct Front {
 
 /// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a
 /// sort after those if cuts keep only its first items.
-fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<Front> {
+fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<PrefixResult> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
-        return Ok(Front { set: ResultSet::default(), len: 0, done: 0 });
+        return Ok(PrefixResult { set: ResultSet::default(), len: 0, done: 0 });
     };
     let started = Instant::now();
     match call.def.work {
@@ -98,7 +98,7 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
             meter.output = set.items.len();
             meter.note = ctx.take_note();
             meter.elapsed = started.elapsed();
-            Ok(Front { len: set.items.len(), set, done: 1 })
+            Ok(PrefixResult { len: set.items.len(), set, done: 1 })
         }
         Work::Scan(scan) => {
             let mut pass = Pass::new(scan(ctx), ctx.sources.view);
@@ -123,7 +123,7 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
             let done = 1 + pass.joined();
             let items = pass.run(meter, meters);
             let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).output;
-            Ok(Front { set: ResultSet { items, pairs: Vec::new() }, len, done })
+            Ok(PrefixResult { set: ResultSet { items, pairs: Vec::new() }, len, done })
         }
         _ => Err(StageError::CannotStart(call.def.word.to_string()).into()),
     }

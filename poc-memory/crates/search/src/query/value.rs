@@ -80,12 +80,12 @@ pub(super) struct Compare {
 }
 
 impl Compare {
-    /// Whether the comparison can be true for some value up to `most`.
-    pub(super) fn can_hold_up_to(self, most: f64) -> bool {
-        let least = self.quantity.amount();
+    /// Whether the comparison can be true for some value up to `max`.
+    pub(super) fn can_hold_up_to(self, max: f64) -> bool {
+        let min = self.quantity.amount();
         match self.relation {
-            Relation::Greater => most > least,
-            Relation::GreaterEqual | Relation::Equal => most >= least,
+            Relation::Greater => max > min,
+            Relation::GreaterEqual | Relation::Equal => max >= min,
             Relation::Less | Relation::LessEqual => true,
         }
     }

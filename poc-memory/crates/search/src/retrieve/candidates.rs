@@ -156,10 +156,10 @@ impl<'a> Question<'a> {
         }
         if self.cosines.is_exact() {
             both.narrow();
-            let least = both.floor().map(|least| least.score);
+            let min = both.floor().map(|min| min.score);
             // No other note is nearer than this. A note without a vector has cosine 0.
-            let most = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
-            let can_enter = |bm25| least.is_none_or(|least| self.score(self.base_score(bm25, most)) >= least);
+            let max = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
+            let can_enter = |bm25| min.is_none_or(|min| self.score(self.base_score(bm25, max)) >= min);
             for hit in self.words.hits_where(can_enter) {
                 if keep(hit.id) && !scored_ids.contains(&hit.id) {
                     both.offer(found(hit.id, hit.score, self.cosines.of(hit.id)));

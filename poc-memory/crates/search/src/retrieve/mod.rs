@@ -20,4 +20,4 @@ pub use hit::{Retrieval, RetrievalHit};
 pub use retriever::Retriever;
 
 /// The maximum number of nodes that a retrieval returns.
-pub const MOST: usize = 256;
+pub const MAX_HITS: usize = 256;

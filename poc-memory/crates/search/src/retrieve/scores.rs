@@ -81,11 +81,11 @@ pub(super) fn find(
     }
     // A note named by its key must come before all others. Notes that merely contain its key may have more
     // words of the query and a share of its score. If no score is high, the distance is one deviation.
-    let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
+    let max = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
     let scores =
         by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
-    let least = scores.fold(most, f64::min);
-    let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
+    let min = scores.fold(max, f64::min);
+    let ahead = max - min + lift(weights.identifier_weight, max.max(1.0));
     for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             // One key may contain another, so the key that is the whole query comes first.

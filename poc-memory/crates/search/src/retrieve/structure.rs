@@ -55,12 +55,12 @@ pub(super) fn propagate(
     let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
     let from = if weights.sharing > 0.0 { config.shared_from.min(best.len()) } else { 0 };
     let shared = mentions.sharing_names(best.get(..from).unwrap_or_default(), weights.shared_by, text);
-    let least = candidates.nth_best(wanted, weights);
+    let min = candidates.nth_best(wanted, weights);
     for ((from, &(.., score)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
             let share = weights.of_shared_name(count, score);
             // A note that is not a candidate by now gets no other share.
-            let can_enter = |base: f64| base + share >= least;
+            let can_enter = |base: f64| base + share >= min;
             if let Some(candidate) = candidates.at_if(question, other, can_enter) {
                 candidate.propagated.add_shared_name(share, from);
             }

@@ -179,21 +179,21 @@ fn an_excluded_note_does_not_affect_ranks_or_means() {
     let expired = |note: &Node| Node { expires: hidden(note).then_some(Timestamp(0)), ..note.clone() };
     let some: Vec<Node> = all.iter().filter(|note| !hidden(note)).cloned().collect();
     let model = Visibility::of_model(Timestamp(0));
-    let alone = World::of(&some, &[]).seen("harbour 7", MOST, model);
+    let alone = World::of(&some, &[]).seen("harbour 7", MAX_HITS, model);
     for half in [all.iter().map(quarantined).collect::<Vec<_>>(), all.iter().map(expired).collect()] {
         let world = World::of(&half, &[]);
-        let found = world.seen("harbour 7", MOST, model);
+        let found = world.seen("harbour 7", MAX_HITS, model);
         assert_eq!((numbers(&found), &found.named), (numbers(&alone), &alone.named));
         // The index includes the excluded note in document frequencies and lengths, so BM25 itself differs.
         assert!((share(&found.hits[0], "meaning") - share(&alone.hits[0], "meaning")).abs() < 1e-6);
         assert_eq!(
-            world.by_ranks().seen("harbour", MOST, model).named,
+            world.by_ranks().seen("harbour", MAX_HITS, model).named,
             [("meaning", 30), ("title", 30), ("text", 30)]
         );
     }
     let world = World::of(&all, &[]);
     assert_eq!(
-        world.find("harbour", MOST).named,
+        world.find("harbour", MAX_HITS).named,
         [("meaning", 60); 1].into_iter().chain([("words", 60)]).collect::<Vec<_>>()
     );
     assert_eq!(world.find("harbour", 7).named, [("meaning", DEPTH), ("words", DEPTH)]);
@@ -254,12 +254,12 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     best_ten.truncate(10);
     let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
     // In a small store a rare name may occur in a tenth of the notes.
-    let most = (live.len() / 10).clamp(2, 20);
-    let sharing = world.mentions.sharing_names(&five, most, text);
+    let max = (live.len() / 10).clamp(2, 20);
+    let sharing = world.mentions.sharing_names(&five, max, text);
     let by_name = |at: u64| {
         let paths = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
             let with = sharing.iter().filter(|(id, _)| number(*id) == at);
-            with.map(move |(_, count)| 0.35 * own * (most + 2 - count) as f64 / most as f64)
+            with.map(move |(_, count)| 0.35 * own * (max + 2 - count) as f64 / max as f64)
         });
         paths.fold(0.0, f64::max)
     };

@@ -26,7 +26,7 @@ pub(crate) trait EngineSource: Send + Sync {
     fn substitute(&self, why: &str) -> Result<CurrentEngine>;
 
     /// Deletes the files of an engine that did not close and holds their lock, so that [`EngineSource::open`] makes new
-    /// ones from the log. Fails if the log is not whole or the disk has no room for them.
+    /// ones from the log. Fails if the log is not whole or the disk has no space for them.
     fn discard(&self) -> Result<()>;
 }
 
@@ -89,7 +89,7 @@ impl OpenedEngine {
             self.is_abandoned.store(true, Ordering::SeqCst);
         }
         let opened = match self.is_abandoned.load(Ordering::SeqCst) {
-            true => Err(Error::unavailable("the engine that the disk has failed does not close")),
+            true => Err(Error::unavailable("the engine did not close after a disk failure")),
             false => watchdog::catch_panic(|| source.open()),
         };
         let (engine, result) = match opened {
@@ -384,7 +384,7 @@ mod tests {
         assert!(engine.0.set(Ok(opened)).is_ok());
         let read = || engine.get(b"key").unwrap().map(|value| String::from_utf8(value).unwrap());
         assert_eq!(read().as_deref(), Some("copy"));
-        assert!(engine.substituted().is_some_and(|why| why.contains("does not close")));
+        assert!(engine.substituted().is_some_and(|why| why.contains("did not close")));
         engine.restore().unwrap();
         assert_eq!((read().as_deref(), engine.substituted()), (Some("rebuilt"), None));
         open_gate.send(()).unwrap();

@@ -44,7 +44,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// Bytes of blocks that were read lately, not compressed.
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
 
-/// Room that a write of records needs besides the records. sled writes in segments of 512 KiB.
+/// Space that a write of records needs besides the records. sled writes in segments of 512 KiB.
 const ROOM_BYTES: u64 = 2 << 20;
 
 /// sled's file in a directory.
@@ -243,7 +243,7 @@ impl SledEngine {
         mark: Mark,
         write: &mut dyn FnMut(Put) -> Result<()>,
     ) -> Result<()> {
-        self.check_room(changes)?;
+        self.check_space(changes)?;
         if self.last.load(Ordering::SeqCst) < mark.seq {
             if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
                 last_mark::write(&self.directory, mark.seq)?;
@@ -266,12 +266,12 @@ impl SledEngine {
         })
     }
 
-    /// Fails when the disk has no room for changes: sled does not recover from a write that fails.
-    fn check_room(&self, changes: &[Put]) -> Result<()> {
+    /// Fails when the disk has no space for changes: sled does not recover from a write that fails.
+    fn check_space(&self, changes: &[Put]) -> Result<()> {
         let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
         let bytes = changes.iter().map(length).sum::<u64>() + ROOM_BYTES;
         let longest = file_length(&self.directory);
-        Ok(disk::check_room(&self.directory, bytes, longest).map_err(EngineError::NoRoom)?)
+        Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The writing side of the log.
 
-use super::inspect::Cut;
+use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};
 use super::{Log, RecordPosition, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk};
@@ -49,7 +49,7 @@ struct PendingCleanup {
     /// The log is not open for writing yet.
     is_closed: bool,
     /// The end of an interrupted write that is to be moved to the quarantine first.
-    tail: Option<(Cut, Arc<Quarantine>)>,
+    tail: Option<(PrefixEnd, Arc<Quarantine>)>,
     /// Bytes may follow the last durable record.
     is_torn: bool,
     /// A sync of the open segment has failed.
@@ -65,7 +65,7 @@ impl Appender {
         log: Arc<Log>,
         disk: Arc<dyn Disk>,
         limits: Limits,
-        tail: Option<(Cut, Arc<Quarantine>)>,
+        tail: Option<(PrefixEnd, Arc<Quarantine>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
         Appender { log, disk, limits, open: None, cleanup }
@@ -75,8 +75,8 @@ impl Appender {
     /// what was moved to the quarantine, as a message for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
-        if let Some((cut, quarantine)) = &self.cleanup.tail {
-            moved = Some(cut.move_tail(quarantine, self.disk.as_ref())?);
+        if let Some((end, quarantine)) = &self.cleanup.tail {
+            moved = Some(end.move_tail(quarantine, self.disk.as_ref())?);
             self.cleanup.tail = None;
         }
         if self.cleanup.is_closed {

@@ -27,7 +27,7 @@ impl From<LogError> for Error {
             LogError::NewerFormat(_) => Error::conflict(message)
                 .hint("use the release that wrote it, or a newer one; nothing was changed"),
             LogError::Damaged { .. } => Error::internal(message)
-                .hint("open the store again: it is then read from what is whole, and `poc-memory repair` repairs it"),
+                .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
             _ => Error::internal(message),
         }
     }

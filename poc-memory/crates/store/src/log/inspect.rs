@@ -1,11 +1,11 @@
 //! Opens the log. Every record is checked, except in segments that an earlier open has checked. An end that
-//! is not valid is moved to the quarantine. Damage before sound records is left as it is: see [`salvage`].
+//! is not valid is moved to the quarantine. Damage before intact records is left as it is: see [`salvage`].
 //!
 //! [`salvage`]: super::salvage
 
 use super::checked_segments::{self, CheckedSegment};
 use super::segment::{
-    COMPACTED, FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, sound_records,
+    COMPACTED, FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, intact_records,
 };
 use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
 use crate::disk::Disk;
@@ -30,7 +30,7 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
 
 /// Reads the log of a directory: its longest valid prefix, and where that ends if something follows it. `all`
 /// checks every record, otherwise only those that no earlier open has checked. Changes nothing.
-pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)> {
+pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<PrefixEnd>)> {
     let mut numbers = segments(directory)?;
     let is_compacted = |number: &u64| {
         let header = Header::read(&segment_path(directory, *number)).ok().flatten();
@@ -40,7 +40,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)>
     let mut obsolete: Vec<u64> = numbers.drain(..start).collect();
     let mut checked = if all { Default::default() } else { checked_segments::read(directory) };
     let mut index = LogIndex::default();
-    let mut cut = None;
+    let mut prefix_end = None;
     for (at, &number) in numbers.iter().enumerate() {
         if number <= index.last && index.base.is_some() && index.segments.len() == 1 {
             // The compacted segment has replaced it.
@@ -59,14 +59,15 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Cut>)>
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default().to_vec();
-            cut = Some(Cut { directory: directory.to_owned(), number, offset, later, last: index.last });
+            prefix_end =
+                Some(PrefixEnd { directory: directory.to_owned(), number, offset, later, last: index.last });
             break;
         }
         if !is_last {
             index.complete_segment(changed);
         }
     }
-    Ok((Log::new(directory, index, obsolete), cut))
+    Ok((Log::new(directory, index, obsolete), prefix_end))
 }
 
 /// The first sequence numbers of the segments, from the names of their files, sorted.
@@ -120,8 +121,8 @@ fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64
     }
 }
 
-/// Where the valid prefix of a log ends that has more bytes.
-pub(crate) struct Cut {
+/// The end of the valid prefix of a log, if further bytes follow it.
+pub(crate) struct PrefixEnd {
     pub(super) directory: PathBuf,
     /// The segment it ends in.
     pub(super) number: u64,
@@ -133,27 +134,27 @@ pub(crate) struct Cut {
     last: u64,
 }
 
-impl std::fmt::Display for Cut {
+impl std::fmt::Display for PrefixEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "log segment `{:020}.log` is damaged at byte {}", self.number, self.offset)
     }
 }
 
-impl Cut {
-    /// Whether records follow the cut that are whole and newer.
-    pub(crate) fn precedes_sound_records(&self) -> io::Result<bool> {
-        if !sound_records(&self.tail()?, self.last).is_empty() {
+impl PrefixEnd {
+    /// Whether intact, newer records follow.
+    pub(crate) fn precedes_intact_records(&self) -> io::Result<bool> {
+        if !intact_records(&self.tail()?, self.last).is_empty() {
             return Ok(true);
         }
         for &segment in &self.later {
-            if !sound_records(&fs::read(segment_path(&self.directory, segment))?, self.last).is_empty() {
+            if !intact_records(&fs::read(segment_path(&self.directory, segment))?, self.last).is_empty() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The bytes of the segment from the cut on.
+    /// The bytes of the segment after the prefix.
     pub(super) fn tail(&self) -> io::Result<Vec<u8>> {
         let mut tail = Vec::new();
         let mut file = File::open(segment_path(&self.directory, self.number))?;
@@ -162,7 +163,7 @@ impl Cut {
         Ok(tail)
     }
 
-    /// Moves everything after the cut to the quarantine and returns a message about it. The damaged segment
+    /// Moves everything after the prefix to the quarantine and returns a message about it. The damaged segment
     /// is cut last, so that after an interruption the next call, or the next open, continues.
     pub(crate) fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(&self.directory, self.number);

@@ -1,39 +1,39 @@
-//! Finds the sound records of a damaged log, those after the damage included. Nothing on disk changes.
+//! Finds the intact records of a damaged log, those after the damage included. Nothing on disk changes.
 
-use super::inspect::Cut;
-use super::segment::sound_records;
+use super::inspect::PrefixEnd;
+use super::segment::intact_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
 use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::fs;
 
-/// The valid prefix of a log, and the sound records after the place where it ends.
-pub(crate) fn salvage(prefix: Log, cut: Option<&Cut>) -> Result<Log> {
+/// The valid prefix of a log, and the intact records after the place where it ends.
+pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log> {
     let mut index = prefix.index.into_inner();
     let first = index.positions.first().map(|position| position.seq);
-    let mut sound: Vec<(u64, u64)> = first.map(|first| (first, index.last)).into_iter().collect();
-    if let Some(cut) = cut {
-        let path = segment_path(&cut.directory, cut.number);
-        let tail = cut.tail().map_err(|error| unreadable(&path, error))?;
-        add(&mut index, &mut sound, (cut.number, cut.offset), &tail);
-        for &number in &cut.later {
-            let path = segment_path(&cut.directory, number);
+    let mut intact: Vec<(u64, u64)> = first.map(|first| (first, index.last)).into_iter().collect();
+    if let Some(end) = prefix_end {
+        let path = segment_path(&end.directory, end.number);
+        let tail = end.tail().map_err(|error| unreadable(&path, error))?;
+        add(&mut index, &mut intact, (end.number, end.offset), &tail);
+        for &number in &end.later {
+            let path = segment_path(&end.directory, number);
             let bytes = fs::read(&path).map_err(|error| unreadable(&path, error))?;
-            add(&mut index, &mut sound, (number, 0), &bytes);
+            add(&mut index, &mut intact, (number, 0), &bytes);
         }
     }
-    index.sound = Some(sound);
+    index.intact = Some(intact);
     Ok(Log { read_only: true, ..Log::new(&prefix.directory, index, Vec::new()) })
 }
 
-/// Adds the sound records among the bytes of a segment, given by its number, from a byte on.
-fn add(index: &mut LogIndex, sound: &mut Vec<(u64, u64)>, (number, from): (u64, u64), bytes: &[u8]) {
+/// Adds the intact records among the bytes of a segment, given by its number, from a byte on.
+fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64, u64), bytes: &[u8]) {
     let mut end = None;
     if index.segments.last().is_none_or(|last| last.first != number) {
         index.segments.push(Segment { first: number, bytes: from, changed: None });
     }
-    for record in sound_records(bytes, index.last) {
+    for record in intact_records(bytes, index.last) {
         // The numbers must ascend, also if a segment was copied.
         let fits = record.seq > index.last
             && LoggedTransaction::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
@@ -41,10 +41,10 @@ fn add(index: &mut LogIndex, sound: &mut Vec<(u64, u64)>, (number, from): (u64, 
             continue;
         }
         let position = RecordPosition { seq: record.seq, segment: number, offset: from + record.offset };
-        match sound.last_mut() {
+        match intact.last_mut() {
             Some((_, last)) if end == Some(record.offset) && *last + 1 == record.seq => *last = record.seq,
             _ => {
-                sound.push((record.seq, record.seq));
+                intact.push((record.seq, record.seq));
                 index.positions.push(position);
             }
         }
@@ -63,15 +63,15 @@ impl Log {
         index.last = index.last.max(seq);
     }
 
-    /// The sound parts of a damaged log up to a transaction: their first and last numbers, ascending.
-    pub(crate) fn sound_parts(&self, last: u64) -> Vec<(u64, u64)> {
+    /// The intact parts of a damaged log up to a transaction: their first and last numbers, ascending.
+    pub(crate) fn intact_parts(&self, last: u64) -> Vec<(u64, u64)> {
         let index = self.index.read();
-        if index.sound.is_none() { Vec::new() } else { index.parts(0, last) }
+        if index.intact.is_none() { Vec::new() } else { index.parts(0, last) }
     }
 
     /// The last transaction up to `last` that the log holds; 0 when there is none.
     pub(crate) fn last_held(&self, last: u64) -> u64 {
-        self.sound_parts(last).last().map_or(0, |(_, to)| *to)
+        self.intact_parts(last).last().map_or(0, |(_, to)| *to)
     }
 
     /// When the last transaction up to `last` was made that the log holds.

@@ -174,11 +174,11 @@ impl SegmentReader {
 
 /// The number of intact records anywhere in damaged bytes.
 pub(super) fn count_records(bytes: &[u8]) -> usize {
-    sound_records(bytes, 0).len()
+    intact_records(bytes, 0).len()
 }
 
 /// An intact record among damaged bytes.
-pub(crate) struct SoundRecord<'a> {
+pub(crate) struct IntactRecord<'a> {
     pub(super) seq: u64,
     /// Of its first byte.
     pub(super) offset: u64,
@@ -188,9 +188,9 @@ pub(crate) struct SoundRecord<'a> {
 }
 
 /// The intact records anywhere in damaged bytes whose sequence numbers are greater than `after`.
-pub(crate) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
+pub(crate) fn intact_records(bytes: &[u8], after: u64) -> Vec<IntactRecord<'_>> {
     /// No log has as many. Without the bound, checksums of random bytes would be computed.
-    const MOST_RECORDS: u64 = 1 << 40;
+    const MAX_RECORDS: u64 = 1 << 40;
     let mut found = Vec::new();
     let mut offset = 0;
     while let Some((frame, rest)) = bytes.get(offset..).and_then(Frame::split) {
@@ -198,12 +198,12 @@ pub(crate) fn sound_records(bytes: &[u8], after: u64) -> Vec<SoundRecord<'_>> {
         let payload = rest.get(..frame.length()).filter(|payload| {
             frame.is_plausible(rest.len() as u64)
                 && seq > after
-                && seq - after < MOST_RECORDS
+                && seq - after < MAX_RECORDS
                 && payload.first().is_some_and(|&first| LoggedTransaction::may_begin_with(first))
                 && checksum(frame.length, frame.seq, payload) == frame.checksum
         });
         let length = payload.map_or(1, |payload| FRAME + payload.len());
-        found.extend(payload.map(|payload| SoundRecord {
+        found.extend(payload.map(|payload| IntactRecord {
             seq,
             offset: offset as u64,
             length: length as u64,
@@ -248,9 +248,9 @@ mod tests {
                 bytes.extend(frame(seq as u64 + 1, &payload).0);
             }
             prop_assert_eq!(count_records(&bytes), payloads.len());
-            let found = sound_records(&bytes, 0);
+            let found = intact_records(&bytes, 0);
             prop_assert_eq!(found.iter().map(|record| record.offset).collect::<Vec<_>>(), offsets);
-            prop_assert_eq!(sound_records(&bytes, 1).len(), payloads.len() - 1);
+            prop_assert_eq!(intact_records(&bytes, 1).len(), payloads.len() - 1);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Opens a store whose log is damaged. Nothing on disk changes, apart from the lock: a person decides with
 //! `poc-memory repair`.
 //!
-//! The state is put together from everything that is sound: the records or the log's prefix, whichever is newer, and
-//! then every sound transaction of the log after it. The records are read from a copy, because sled changes its files
+//! The state is put together from everything that is intact: the records or the log's prefix, whichever is newer, and
+//! then every intact transaction of the log after it. The records are read from a copy, because sled changes its files
 //! when it opens them.
 
 use super::OpenError;
@@ -16,7 +16,7 @@ use crate::engine::{Engine, EngineError, Mark, changes};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
-use crate::log::{self, Cut, Log};
+use crate::log::{self, Log, PrefixEnd};
 use crate::read_only::ReadOnlyCause;
 use crate::shared::{Shared, WriterState};
 use crate::view_file::{self, SavedViews};
@@ -32,18 +32,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A log whose valid prefix ends with transaction `last`, and what else may know of later ones.
-pub(crate) struct Suspect<'a> {
+/// A possibly damaged log whose valid prefix ends with transaction `last`.
+pub(crate) struct SuspectLog<'a> {
     pub(crate) directory: &'a Path,
-    /// Where the prefix ends, if bytes follow it.
-    pub(crate) cut: Option<&'a Cut>,
+    /// The end of the prefix, if further bytes follow it.
+    pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
     /// How long sled may go without an answer.
     pub(crate) patience: Duration,
 }
 
-impl Suspect<'_> {
-    /// Whether something sound is newer than the prefix. Otherwise the bytes after it are the end of a write that was
+impl SuspectLog<'_> {
+    /// Whether something intact is newer than the prefix. Otherwise the bytes after it are the end of a write that was
     /// interrupted.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         if view_file::claimed_seq(self.directory) > self.last {
@@ -53,7 +53,8 @@ impl Suspect<'_> {
             }
         }
         let newest = newest_of_records(&self.directory.join("records"), self.patience);
-        Ok(newest > self.last || self.cut.is_some_and(|cut| cut.precedes_sound_records().unwrap_or(true)))
+        Ok(newest > self.last
+            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
     }
 }
 
@@ -89,9 +90,9 @@ impl DamagedStore<'_> {
         let DamagedStore { directory, embedder, patience, saved, lock } = self;
         let log_directory = directory.join("log");
         // All of it, also what an earlier open has checked.
-        let (prefix, cut) = log::inspect(&log_directory, true)?;
+        let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let prefix_last = prefix.last();
-        let log = Arc::new(log::salvage(prefix, cut.as_ref())?);
+        let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let last_record = log.last();
         let records = directory.join("records");
         log.raise_last(newest_of_records(&records, patience));
@@ -105,7 +106,7 @@ impl DamagedStore<'_> {
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
         let seq = log.last();
         let state = SalvagedState {
-            cut: cut.map(|cut| cut.to_string()),
+            prefix_end: prefix_end.map(|end| end.to_string()),
             prefix: prefix_last,
             last_record,
             base,
@@ -158,7 +159,7 @@ impl DamagedStore<'_> {
     }
 }
 
-/// Records that contain everything sound, in a folder of their own.
+/// Records that contain everything intact, in a folder of their own.
 pub(crate) struct SalvagedRecords {
     pub(crate) engine: Arc<dyn Engine>,
     /// The last transaction in the store's records; 0 when they could not be used.
@@ -168,7 +169,7 @@ pub(crate) struct SalvagedRecords {
 }
 
 impl SalvagedRecords {
-    /// A copy of the records in a folder, with every sound transaction of the log after them.
+    /// A copy of the records in a folder, with every intact transaction of the log after them.
     pub(crate) fn of(folder: &Path, log: Arc<Log>, patience: Duration) -> Result<SalvagedRecords> {
         if !sled::is_trusted(folder) {
             return Err(EngineError::NotTrusted.into());
@@ -264,10 +265,10 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
 /// What is damaged, and which state is shown instead.
 struct SalvagedState {
     /// Where the valid prefix of the log ends in a segment.
-    cut: Option<String>,
+    prefix_end: Option<String>,
     /// The last transaction of the valid prefix.
     prefix: u64,
-    /// The last sound record of the log.
+    /// The last intact record of the log.
     last_record: u64,
     /// The last transaction in the records.
     base: u64,
@@ -281,8 +282,8 @@ struct SalvagedState {
 
 impl std::fmt::Display for SalvagedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.cut {
-            Some(cut) => f.write_str(cut)?,
+        match &self.prefix_end {
+            Some(end) => f.write_str(end)?,
             None if self.prefix == 0 => f.write_str("the log is lost")?,
             None => {
                 write!(f, "the log ends at change {}, before the records or the saved view do", self.prefix)?
@@ -295,9 +296,9 @@ impl std::fmt::Display for SalvagedState {
             write!(f, " and lacks {}", ranges(&self.missing))?;
         }
         if lost == self.missing && !lost.is_empty() {
-            f.write_str(", which no other sound part of the store has")?;
+            f.write_str(", which no other intact part of the store has")?;
         } else if !lost.is_empty() {
-            write!(f, "; no other sound part of the store has {}", ranges(&lost))?;
+            write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
         }
         f.write_str("; answers show ")?;
         match (self.view, self.base > self.prefix) {

@@ -113,7 +113,7 @@ impl EngineSource for RecordFolder {
         self.log.verify()?;
         // About as much as the new files take, without what the old ones give back.
         let bytes = self.log.bytes().saturating_sub(sled::file_length(&self.folder));
-        disk::check_room(&self.folder, bytes, 0).map_err(EngineError::NoRoom)?;
+        disk::check_space(&self.folder, bytes, 0).map_err(EngineError::NoSpace)?;
         Ok(sled::delete_open(&self.folder).map_err(failed)?)
     }
 }

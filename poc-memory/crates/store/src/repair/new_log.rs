@@ -1,6 +1,6 @@
 //! Writes a log without gaps from a damaged one.
 //!
-//! Sound records are copied byte for byte, so that their numbers and checksums stay. The transactions of a gap are
+//! Intact records are copied byte for byte, so that their numbers and checksums stay. The transactions of a gap are
 //! replaced by as many others. The last of them write what the gap must have changed: records whose before-image in a
 //! later transaction differs from what precedes the gap, and whatever else the repaired state needs. The history of
 //! what is in between is lost.
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// The op of the transactions that stand for lost ones.
+/// The op of placeholder transactions for lost ones.
 const OP: &str = "repair";
 /// Bytes of records that are written with one sync.
 const BATCH_BYTES: usize = 4 << 20;
@@ -52,7 +52,7 @@ impl NewLog<'_> {
         };
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = Writer::new(self.folder)?;
-        for (first, last) in self.log.sound_parts(self.last) {
+        for (first, last) in self.log.intact_parts(self.last) {
             self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
                 let txn = LoggedTransaction::decode(&payload)?;

@@ -42,8 +42,8 @@ fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
 
 /// Reads the log and returns the last transaction of its valid prefix and what is said about the damage after it.
 fn recover(folder: &TempDir) -> (u64, Vec<String>) {
-    let (log, cut) = log::inspect(&folder.path().join("log"), false).unwrap();
-    (log.last(), cut.iter().map(ToString::to_string).collect())
+    let (log, prefix_end) = log::inspect(&folder.path().join("log"), false).unwrap();
+    (log.last(), prefix_end.iter().map(ToString::to_string).collect())
 }
 
 const REPORTED: &str = "log segment `00000000000000000001.log` is damaged at byte 24";
@@ -119,7 +119,7 @@ fn damage_found_while_reading_makes_the_next_open_read_only() {
     assert_eq!(store.transaction(1).unwrap().unwrap().seq, 1);
     let error = store.transaction(5).unwrap_err();
     assert!(error.message.ends_with("00000000000000000005.log` is damaged at byte 24"), "{error}");
-    insta::assert_snapshot!(error.hint.unwrap(), @"open the store again: it is then read from what is whole, and `poc-memory repair` repairs it");
+    insta::assert_snapshot!(error.hint.unwrap(), @"open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it");
     drop(store);
     let store = open_in(&folder, Parts::default()).unwrap();
     assert_eq!(numbers(&store).len(), 9);

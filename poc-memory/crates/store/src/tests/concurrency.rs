@@ -124,6 +124,6 @@ fn a_transaction_too_large_for_a_record_is_refused() {
     let body = "x".repeat(65 << 20);
     let error =
         store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(1) })).unwrap_err();
-    insta::assert_snapshot!(error, @"one transaction would write 65 MiB, at most 64 MiB are possible");
+    insta::assert_snapshot!(error, @"the transaction has 65 MiB, the limit is 64 MiB");
     assert_eq!(put(&store, 2).seq, 1);
 }

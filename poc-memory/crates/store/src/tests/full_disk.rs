@@ -143,7 +143,7 @@ impl FragileEngine {
 
 fn is_full(folder: &Path) -> Result<()> {
     let is_full = FULL.lock().contains(folder);
-    if is_full { Err(EngineError::NoRoom(Errno::NOSPC.into()).into()) } else { Ok(()) }
+    if is_full { Err(EngineError::NoSpace(Errno::NOSPC.into()).into()) } else { Ok(()) }
 }
 
 impl Engine for FragileEngine {
@@ -190,7 +190,7 @@ fn parts(disk: &FailingDisk) -> Parts {
 enum Event {
     /// Writers write at once while the disk fails some operations.
     Write(Vec<Option<usize>>, u64),
-    /// The disk of the records is full from now on, or has room again.
+    /// The disk of the records is full from now on, or has space again.
     Full(bool),
     Checkpoint,
     /// The process ends and opens the store again, perhaps after a power cut.
@@ -263,7 +263,7 @@ proptest! {
                 prop_assert!(store.node(node(*number).id).unwrap().is_some());
             }
         }
-        // The disk has room again.
+        // The disk has space again.
         disk.0.faults.lock().clear();
         FULL.lock().remove(&records);
         let write = || store.transact(cause(), |tx| tx.put_node(&node(next)));

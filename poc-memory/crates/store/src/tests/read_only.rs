@@ -1,4 +1,4 @@
-//! A store with random damage loses no note that any sound part of it has, and no file of a store that is opened
+//! A store with random damage loses no note that any intact part of it has, and no file of a store that is opened
 //! read-only changes.
 
 use super::changes::op;
@@ -81,12 +81,12 @@ fn harm() -> impl Strategy<Value = Harm> {
 }
 
 /// What is left untouched.
-struct Sound {
+struct Intact {
     records: bool,
     view: bool,
 }
 
-fn apply(harm: &Harm, made: &Made, sound: &mut Sound) {
+fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
     let folder = made.folder.path();
     let flip = |path: &Path, at: &prop::sample::Index, used: fn(&[u8]) -> usize| {
         let Ok(mut bytes) = fs::read(path) else { return };
@@ -117,22 +117,22 @@ fn apply(harm: &Harm, made: &Made, sound: &mut Sound) {
         Harm::DeleteLog => drop(fs::remove_dir_all(folder.join("log"))),
         Harm::FlipView(at) => {
             flip(&folder.join("view"), at, <[u8]>::len);
-            sound.view = false;
+            intact.view = false;
         }
         Harm::DeleteView => {
             fs::remove_file(folder.join("view")).ok();
-            sound.view = false;
+            intact.view = false;
         }
         Harm::FlipRecords(at) => {
             // Most of the file is zeros.
             flip(&folder.join("records/db"), at, |bytes| {
                 bytes.iter().rposition(|&byte| byte != 0).unwrap_or(0)
             });
-            sound.records = false;
+            intact.records = false;
         }
         Harm::DeleteRecords => {
             fs::remove_dir_all(folder.join("records")).ok();
-            sound.records = false;
+            intact.records = false;
         }
     }
 }
@@ -141,14 +141,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_note_that_a_sound_copy_has_is_missing_and_nothing_changes_on_disk(
+    fn no_note_that_an_intact_copy_has_is_missing_and_nothing_changes_on_disk(
         checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
     ) {
         let made = made(checkpoint);
         let original = files(made.folder.path());
-        let mut sound = Sound { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        let mut intact = Intact { records: made.checkpoint > 0, view: made.checkpoint > 0 };
         for harm in &harms {
-            apply(harm, &made, &mut sound);
+            apply(harm, &made, &mut intact);
         }
         let before = files(made.folder.path());
         // A record of the log whose bytes are as they were, wherever the damage is.
@@ -158,8 +158,8 @@ proptest! {
             before.get(path).and_then(part) == part(&original[path])
         };
         let logged: Vec<u64> = (1..=COUNT).filter(|&number| is_logged(number)).collect();
-        let in_records = |number: u64| sound.records && number <= made.checkpoint;
-        let in_view = |number: u64| sound.view && number <= made.checkpoint;
+        let in_records = |number: u64| intact.records && number <= made.checkpoint;
+        let in_view = |number: u64| intact.view && number <= made.checkpoint;
         let mut shown = Vec::new();
         for _ in 0..2 {
             let parts = Parts { patience: std::time::Duration::from_secs(5), ..Parts::default() };
@@ -232,9 +232,9 @@ proptest! {
         checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
     ) {
         let made = made(checkpoint);
-        let mut sound = Sound { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        let mut intact = Intact { records: made.checkpoint > 0, view: made.checkpoint > 0 };
         for harm in &harms {
-            apply(harm, &made, &mut sound);
+            apply(harm, &made, &mut intact);
         }
         let shown = {
             let store = open_in(&made.folder, Parts::default()).unwrap();
@@ -395,7 +395,7 @@ fn a_whole_store_is_not_repaired() {
 fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
-    assert_eq!(put_aside(folder.path()).unwrap(), []);
+    assert_eq!(quarantine_items(folder.path()).unwrap(), []);
     let other = poc_graph::Tuple::new([("who", "other")]).unwrap();
     let tenant = store.for_tenant(&other);
     put(&store, 1);
@@ -409,10 +409,10 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     fs::create_dir(folder.path().join("quarantine")).unwrap();
     fs::write(folder.path().join("quarantine/x.log-24"), &fs::read(segment).unwrap()[24..]).unwrap();
     fs::create_dir(folder.path().join("quarantine/records")).unwrap();
-    let [records, piece] = &put_aside(folder.path()).unwrap()[..] else { panic!() };
+    let [records, piece] = &quarantine_items(folder.path()).unwrap()[..] else { panic!() };
     assert_eq!((records.name.as_str(), records.changes), ("records", 0));
     assert_eq!((piece.changes, piece.range), (4, Some((1, 4))));
-    let found = contents_put_aside(folder.path(), "x.log-24").unwrap();
+    let found = quarantine_contents(folder.path(), "x.log-24").unwrap();
     let notes = |tuple: &Tuple| -> Vec<(String, bool)> {
         found[&tuple.id()].notes.iter().map(|note| (note.node.body.clone(), note.deleted)).collect()
     };
@@ -420,8 +420,8 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     assert_eq!(notes(&Tuple::default()), [(node(1).body, true), (long.body, false)]);
     assert_eq!(notes(&other), [(node(2).body, false)]);
     assert_eq!(found[&other.id()].tuple, Some(other));
-    assert!(contents_put_aside(folder.path(), "records").unwrap().is_empty());
+    assert!(quarantine_contents(folder.path(), "records").unwrap().is_empty());
     for name in ["nothing", "../view", ".", ""] {
-        assert_eq!(contents_put_aside(folder.path(), name).unwrap_err().code, Code::NotFound);
+        assert_eq!(quarantine_contents(folder.path(), name).unwrap_err().code, Code::NotFound);
     }
 }

@@ -1,4 +1,4 @@
-//! A verification finds any damage of any file, and nothing in a sound store, whatever its history and whatever is
+//! A verification finds any damage of any file, and nothing in an intact store, whatever its history and whatever is
 //! written meanwhile.
 
 use super::changes::{apply_for, op};
@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_sound_store_gives_no_finding(
+    fn an_intact_store_gives_no_finding(
         events in proptest::collection::vec((0u8..3, proptest::collection::vec(op(), 1..6), 0u8..12), 1..25),
     ) {
         let folder = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Notes that are indexed together.
 const BATCH: usize = 200;
-/// Most notes that are looked at again.
+/// Maximum number of notes that are looked at again.
 const MAX_SUSPECTS: usize = 1000;
 
 impl Verifier<'_> {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 const FOLDER: &str = "records";
 /// About how many records a part has: 16 bytes each, and what the table wastes.
 const PART: u64 = 1 << 19;
-/// Most records that are looked at again.
+/// Maximum number of records that are looked at again.
 const MAX_SUSPECTS: usize = 10_000;
 
 /// The hash of the value of each record that the log gives, by the hash of its key.

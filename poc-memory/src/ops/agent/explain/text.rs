@@ -103,29 +103,29 @@ impl CostEstimate {
         };
         let models: Vec<String> = self.models.iter().map(describe).collect();
         let _ = writeln!(text, "model      {}", models.join(", else "));
-        let most = self.most_usd.filter(|most| *most > 0.0);
-        let most = most
-            .map_or_else(|| "price unknown or zero".to_owned(), |most| format!("at most ${most:.4} a call"));
+        let max = self.most_usd.filter(|max| *max > 0.0);
+        let max =
+            max.map_or_else(|| "price unknown or zero".to_owned(), |max| format!("at most ${max:.4} a call"));
         let cut = if self.cut > 0 { format!(", {} shortened", self.cut) } else { String::new() };
         let _ = match self.notes {
             0 => writeln!(text, "next run   no notes to work on"),
             notes => writeln!(
                 text,
-                "next run   {}{cut}, about {} tokens; {most}",
+                "next run   {}{cut}, about {} tokens; {max}",
                 plural(notes as u64, "note"),
                 self.tokens
             ),
         };
         let runs = match self.max_runs_per_day {
             0 => self.runs_today.to_string(),
-            most => format!("{} of {most}", self.runs_today),
+            max => format!("{} of {max}", self.runs_today),
         };
         let mut money = format!("${:.4}", self.usd_today);
-        if let Some(most) = self.max_usd_per_day {
-            let _ = write!(money, " of ${most:.4}");
+        if let Some(max) = self.max_usd_per_day {
+            let _ = write!(money, " of ${max:.4}");
         }
-        if let Some(most) = self.max_usd_per_run {
-            let _ = write!(money, ", ${most:.4} a run");
+        if let Some(max) = self.max_usd_per_run {
+            let _ = write!(money, ", ${max:.4} a run");
         }
         let _ = writeln!(
             text,

@@ -2,7 +2,7 @@
 //! names of which one is rare.
 
 use super::Nodes;
-use super::anchors::{self, Anchor};
+use super::shared_names::{self, SharedName};
 use crate::selection::Handle;
 use poc_index::TextIndex;
 use poc_rank::lookalike::are_lookalikes;
@@ -15,13 +15,13 @@ const NAMED: usize = 3;
 pub(super) struct Link<'a> {
     pub(super) from: &'a Handle,
     pub(super) to: &'a Handle,
-    anchors: Vec<Anchor>,
+    names: Vec<SharedName>,
 }
 
 impl Link<'_> {
     pub(super) fn reason(&self) -> String {
         let names: Vec<String> =
-            self.anchors.iter().take(NAMED).map(|anchor| format!("`{}`", anchor.name)).collect();
+            self.names.iter().take(NAMED).map(|name| format!("`{}`", name.name)).collect();
         format!("both mention {}", names.join(", "))
     }
 }
@@ -66,19 +66,19 @@ fn with_candidates<'a>(
     nodes: &Nodes<'a>,
     text: &TextIndex,
 ) -> Vec<Link<'a>> {
-    let rare = anchors::rare(nodes.selection.view.live_count());
-    let relates = |anchors: &[Anchor]| {
-        let is_rare = |anchor: &&Anchor| anchor.notes <= rare;
-        anchors.iter().filter(is_rare).any(|anchor| anchor.is_specific)
-            || anchors.len() >= settings.link_names && anchors.iter().any(|anchor| is_rare(&anchor))
+    let rare = shared_names::rare(nodes.selection.view.live_count());
+    let relates = |names: &[SharedName]| {
+        let is_rare = |name: &&SharedName| name.notes <= rare;
+        names.iter().filter(is_rare).any(|name| name.is_specific)
+            || names.len() >= settings.link_names && names.iter().any(|name| is_rare(&name))
     };
     let mut links = Vec::new();
     for from in nodes.selection.chosen() {
         for candidate in &from.candidates {
             let Some(to) = nodes.get(&candidate.handle) else { continue };
-            let anchors = anchors::between(text, &from.node, &to.node, &candidate.shared_names);
-            if relates(&anchors) {
-                links.push(Link { from, to, anchors });
+            let names = shared_names::between(text, &from.node, &to.node, &candidate.shared_names);
+            if relates(&names) {
+                links.push(Link { from, to, names });
             }
         }
     }

@@ -20,13 +20,13 @@ const LONG: usize = 60;
 /// Minimum characters of the last part of a long key: a key that is long because of its folders cannot be shortened.
 const LONG_NAME: usize = 40;
 /// Minimum number of words of a new key.
-const FEWEST: usize = 3;
+const MIN_WORDS: usize = 3;
 /// Minimum number of words beside a date, a number or other words that stay.
-const FEWEST_MORE: usize = 2;
+const MIN_MORE_WORDS: usize = 2;
 /// Maximum number of words of a new key. Of several numbers, only the first counts.
-const MOST: usize = 5;
+const MAX_WORDS: usize = 5;
 /// A note with more numbers in its title has no short name.
-const MOST_NUMBERS: usize = 3;
+const MAX_NUMBERS: usize = 3;
 /// A word in at least this share of the notes does not tell them apart.
 const COMMON_SHARE: f64 = 0.2;
 /// A word in fewer notes is not common, however small the memory is.
@@ -66,7 +66,7 @@ pub(super) fn find<'a>(nodes: &Nodes<'a>, text: &TextIndex) -> Vec<Rename<'a>> {
 /// Whether a note is what somebody said: a chunk of a message, or an occasion with an author.
 fn is_speech(node: &Node) -> bool {
     let is_chunk = ChunkRef::from_source(node.source.as_deref()).is_some();
-    is_chunk || node.author.is_some() && NodeType::is_occasion(&node.node_type.0)
+    is_chunk || node.author.is_some() && NodeType::is_episodic_kind(&node.node_type.0)
 }
 
 fn key_of(node: &Node, text: &TextIndex, common: usize) -> Option<String> {
@@ -76,16 +76,16 @@ fn key_of(node: &Node, text: &TextIndex, common: usize) -> Option<String> {
     words.retain(|word| !word.spelled.split('-').all(|part| known.contains(part)));
     // Numbers tell notes apart, so all of them stay.
     let needed = words.iter().filter(|word| word.is_needed).count();
-    if needed > MOST_NUMBERS {
+    if needed > MAX_NUMBERS {
         return None;
     }
-    let mut room = MOST - needed.min(1);
+    let mut room = MAX_WORDS - needed.min(1);
     words.retain(|word| {
         let stays = word.is_needed || room > 0;
         room -= usize::from(stays && !word.is_needed);
         stays
     });
-    let fewest = if needed > 0 || !known.is_empty() { FEWEST_MORE } else { FEWEST };
+    let fewest = if needed > 0 || !known.is_empty() { MIN_MORE_WORDS } else { MIN_WORDS };
     if words.len() < fewest {
         return None;
     }

@@ -27,21 +27,21 @@ pub(super) struct Part {
 }
 
 /// Splits of chosen notes with headings, in their order, within the limit on the number of parts. Episodes and
-/// notes that may not be replaced are not split. Parts and overviews have at most `most` characters.
+/// notes that may not be replaced are not split. Parts and overviews have at most `max` characters.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
-    most: usize,
+    max: usize,
 ) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
     let mut found = Vec::new();
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
-        let is_episode = NodeType::is_occasion(&node.node_type.0);
+        let is_episode = NodeType::is_episodic_kind(&node.node_type.0);
         if is_episode || ChunkRef::from_source(node.source.as_deref()).is_some() {
             continue;
         }
-        let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, most)) else {
+        let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, max)) else {
             continue;
         };
         for part in &mut parts {
@@ -63,9 +63,9 @@ struct Section<'a> {
     lines: Vec<&'a str>,
 }
 
-/// The overview and the parts of a text, each with at least `least` and at most `most` characters; `None` when
+/// The overview and the parts of a text, each with at least `min` and at most `max` characters; `None` when
 /// the text has no clear sections. Every line of the text is kept.
-pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String, Vec<Part>)> {
+pub(super) fn split(body: &str, (min, max): (usize, usize)) -> Option<(String, Vec<Part>)> {
     let level = level(body)?;
     let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<Section<'_>>::new(), false);
     for line in body.lines() {
@@ -90,14 +90,14 @@ pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String
         if !overview.is_empty() {
             overview.push('\n');
         }
-        if text.trim().chars().count() < least {
+        if text.trim().chars().count() < min {
             overview.push_str(&format!("\n{}\n{}", section.line, text.trim_end()));
         } else {
             overview.push_str(&format!("- {}", section.heading));
             parts.push(Part { title: section.heading.to_owned(), body: text });
         }
     }
-    let fits = |text: &str| text.chars().count() <= most;
+    let fits = |text: &str| text.chars().count() <= max;
     (parts.len() >= 2 && fits(&overview) && parts.iter().all(|part| fits(&part.body)))
         .then_some((overview, parts))
 }

@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use super::own_text::{Segment, distinct, segments};
-use super::words::Rare;
+use super::words::RareTerms;
 use crate::selection::{Handle, LinkCandidate};
 use poc_graph::{Ix, NodeType, View, provenance};
 use poc_index::{MentionIndex, TextIndex};
@@ -39,8 +39,8 @@ pub(super) fn find<'a>(
     agent: &str,
 ) -> Vec<Group<'a>> {
     let view = &nodes.selection.view;
-    let room = room(settings, view, agent).min(settings.transfer_max);
-    let rare = Rare::new(text, view.live_count(), &nodes.selection.handles);
+    let remaining = remaining_notes(settings, view, agent).min(settings.transfer_max);
+    let rare = RareTerms::new(text, view.live_count(), &nodes.selection.handles);
     let mut groups = candidates(settings, cosines, nodes, text, &rare);
     groups.retain(|group| !has_overview(settings, view, group));
     groups.sort_by(|a, b| {
@@ -56,12 +56,12 @@ pub(super) fn find<'a>(
         }
         is_new
     });
-    groups.truncate(room);
+    groups.truncate(remaining);
     groups
 }
 
 /// How many more notes the agent may add within its share of the memory.
-fn room(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usize {
+fn remaining_notes(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usize {
     let own = provenance::of_agent(agent);
     let made = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == own).count();
     let allowed = (view.live_count() as f64 * settings.transfer_share) as usize;
@@ -77,7 +77,7 @@ struct SentenceTerms<'a> {
 /// The rare terms of each sentence of an episode that no other episode of the selection repeats.
 fn sentence_terms<'r>(
     text: &TextIndex,
-    rare: &'r Rare<'_>,
+    rare: &'r RareTerms<'_>,
     handle: &Handle,
     own: Vec<Segment<'_>>,
     others: &[&[Segment<'_>]],
@@ -103,9 +103,10 @@ fn candidates<'a>(
     cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
-    rare: &Rare<'_>,
+    rare: &RareTerms<'_>,
 ) -> Vec<Group<'a>> {
-    let is_episode = |handle: &&Handle| handle.is_chosen() && NodeType::is_occasion(&handle.node.node_type.0);
+    let is_episode =
+        |handle: &&Handle| handle.is_chosen() && NodeType::is_episodic_kind(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
     let all: Vec<Vec<Segment<'_>>> = episodes.iter().map(|handle| segments(&handle.node.body)).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
@@ -180,7 +181,7 @@ fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Gro
         let linked = view.merged_edges(handle.ix).map(|edge| edge.ix);
         let notes: BTreeSet<Ix> = linked.chain(view.derived_notes(handle.ix)).collect();
         for ix in notes {
-            if view.is_live(ix) && !NodeType::is_occasion(view.type_name(ix)) {
+            if view.is_live(ix) && !NodeType::is_episodic_kind(view.type_name(ix)) {
                 *related.entry(ix).or_default() += 1;
             }
         }
@@ -200,14 +201,14 @@ impl Group<'_> {
         format!("{} similar sessions mention {}", self.sessions, words.join(", "))
     }
 
-    /// A quoted sentence of each episode that contains the words; at most `most` characters.
-    pub(super) fn body(&self, text: &TextIndex, most: usize) -> String {
+    /// A quoted sentence of each episode that contains the words; at most `max` characters.
+    pub(super) fn body(&self, text: &TextIndex, max: usize) -> String {
         let mut body = String::from("Quoted from sessions that have these words in common:\n");
         for handle in &self.episodes {
             let node = &handle.node;
             let day = node.created.utc().map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string());
             let line = format!("\n- {day}, `{}`: “{}”", node.key, self.sentence(handle, text));
-            if body.chars().count() + line.chars().count() + REST.chars().count() > most {
+            if body.chars().count() + line.chars().count() + REST.chars().count() > max {
                 body.push_str(REST);
                 break;
             }

@@ -12,28 +12,28 @@ use unicode_segmentation::UnicodeSegmentation;
 const RARE_NOTES: usize = 3;
 
 /// The rare terms of every node of a selection.
-pub(super) struct Rare<'a> {
+pub(super) struct RareTerms<'a> {
     text: &'a TextIndex,
     /// By handle: terms and their inverse document frequency.
     terms: BTreeMap<&'a str, BTreeMap<String, f64>>,
 }
 
-impl<'a> Rare<'a> {
+impl<'a> RareTerms<'a> {
     /// The rare terms in a memory with `notes` live notes. A term is rare when at most the square root of that
     /// number contain it.
     pub(super) fn new(text: &'a TextIndex, notes: usize, handles: &'a [Handle]) -> Self {
-        let most = notes.isqrt().max(RARE_NOTES);
+        let max = notes.isqrt().max(RARE_NOTES);
         let rare = |node: &Node| {
             let terms = text.query_tokens(&format!("{}\n{}", node.title, node.body)).into_iter();
             // A shared number or date does not mean that two notes are related.
             let terms = terms.filter(|term| term.chars().any(char::is_alphabetic));
             // The note may have been removed from the index since the view was taken.
             let counted = terms.map(|term| (text.frequency(&term).max(1), term));
-            let rare = counted.filter(|(count, _)| *count <= most);
+            let rare = counted.filter(|(count, _)| *count <= max);
             rare.map(|(count, term)| (term, bm25::idf(notes.max(count), count))).collect()
         };
         let terms = handles.iter().map(|handle| (handle.name.as_str(), rare(&handle.node))).collect();
-        Rare { text, terms }
+        RareTerms { text, terms }
     }
 
     /// The rare terms of a node with their inverse document frequencies.

@@ -18,9 +18,9 @@ fn the_same_suspension_reason_is_logged_once() {
 
 #[test]
 fn calls_of_one_provider_share_its_concurrency_limit() {
-    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (inside, max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let model = |limit: Option<usize>, provider: &Arc<ProviderState>| GuardedModel {
-        inner: Box::new(Counting(inside.clone(), most.clone())),
+        inner: Box::new(Counting(inside.clone(), max.clone())),
         name: "mock".into(),
         provider: provider.clone(),
         concurrency: limit,
@@ -35,7 +35,7 @@ fn calls_of_one_provider_share_its_concurrency_limit() {
             scope.spawn(move || model.call(&TestRequest::new("linker").request()).unwrap());
         }
     });
-    assert_eq!(most.load(Ordering::SeqCst), 1);
+    assert_eq!(max.load(Ordering::SeqCst), 1);
 }
 
 /// Counts concurrent calls: those now, and the maximum.

@@ -262,7 +262,7 @@ fn a_value_out_of_range_names_the_range() {
       11:11: `limits.targets` cannot be `all`
          → write `results` or `neighborhood` or `any`
     [execution]
-      11:12: `limit:3` is not only a filter
+      11:12: `limit:3` contains a stage that is not a filter
          → use only filters, such as `provenance:manual`
     [execution]
       11:34: unknown stage `tpye`

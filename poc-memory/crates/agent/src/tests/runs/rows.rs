@@ -111,7 +111,7 @@ fn a_run_that_panics_fails_and_does_not_block_its_agent() {
     let broken = ScriptedModel::new(Vec::new()).during_call(|_| panic!("out of range"));
     let error =
         run_with(&world.memory, &definition, &broken, Trigger::Manual, &RunOptions::default()).unwrap_err();
-    assert_eq!(error.message, "a defect ended the run: out of range");
+    assert_eq!(error.message, "the run panicked: out of range");
     let row = ledger::rows(&world.memory, Some("tester"), 1).unwrap().remove(0);
     assert_eq!((row.status, row.message), (Status::Failed, Some(error.line())));
     assert_eq!(

@@ -24,12 +24,12 @@ const PROBE: f64 = 1e-4;
 /// A vector lies in the basis if orthogonalisation leaves less than this share of its length.
 const DEPENDENT: f64 = 1e-12;
 
-/// The least number of vectors in the basis.
-const LEAST_BASIS: usize = 64;
+/// The minimum number of vectors in the basis.
+const MIN_BASIS: usize = 64;
 
-/// The least number of basis vectors for `wanted` eigenvalues; a component must have more nodes.
-pub(super) fn least_basis(wanted: usize) -> usize {
-    LEAST_BASIS.max(2 * wanted)
+/// The minimum number of basis vectors for `wanted` eigenvalues; a component must have more nodes.
+pub(super) fn min_basis(wanted: usize) -> usize {
+    MIN_BASIS.max(2 * wanted)
 }
 
 /// A search in the complement of the first eigenvector and of the pairs already found.
@@ -66,38 +66,38 @@ impl<'a> BlockSearch<'a> {
         self.blocks * BLOCK * self.filter.degree() * self.walk.work()
     }
 
-    /// Finds the `wanted` largest eigenvalues of N, as eigenvalues of the Laplacian, with a basis of at most `most`
+    /// Finds the `wanted` largest eigenvalues of N, as eigenvalues of the Laplacian, with a basis of at most `max`
     /// vectors; fewer when the filter is too weak.
-    pub(super) fn run(&mut self, wanted: usize, most: usize) -> Vec<Eigenpair> {
-        let mut found = self.solve(wanted, most, TOLERANCE);
+    pub(super) fn run(&mut self, wanted: usize, max: usize) -> Vec<Eigenpair> {
+        let mut found = self.solve(wanted, max, TOLERANCE);
         found.retain(|pair| pair.residual <= TOLERANCE);
         found
     }
 
     /// An upper estimate of the smallest remaining eigenvalue of the Laplacian; `None` when the filter is too
     /// weak.
-    pub(super) fn probe(&mut self, most: usize) -> Option<f64> {
-        let found = self.solve(1, most, PROBE);
+    pub(super) fn probe(&mut self, max: usize) -> Option<f64> {
+        let found = self.solve(1, max, PROBE);
         found.first().filter(|pair| pair.residual <= PROBE).map(|pair| pair.value)
     }
 
-    /// The best approximations in a basis that grows until they are as exact as `tolerance`, or has `most` vectors.
-    fn solve(&mut self, wanted: usize, most: usize, tolerance: f64) -> Vec<Eigenpair> {
+    /// The best approximations in a basis that grows until they are as exact as `tolerance`, or has `max` vectors.
+    fn solve(&mut self, wanted: usize, max: usize, tolerance: f64) -> Vec<Eigenpair> {
         let nodes = self.walk.len();
-        let most = most.min(nodes.saturating_sub(self.known.ncols())) / BLOCK * BLOCK;
-        let mut basis = Mat::<f64>::zeros(nodes, most);
-        let mut projected = Mat::<f64>::zeros(most, most);
+        let max = max.min(nodes.saturating_sub(self.known.ncols())) / BLOCK * BLOCK;
+        let mut basis = Mat::<f64>::zeros(nodes, max);
+        let mut projected = Mat::<f64>::zeros(max, max);
         let mut block =
             Mat::from_fn(nodes, BLOCK, |row, at| self.random.get(at).map_or(0.0, |of| entry(of, row)));
         self.orthonormalise(basis.as_ref().subcols(0, 0), &mut block, 0);
         let mut size = 0;
-        while size < most && !cancellation::is_requested() {
+        while size < max && !cancellation::is_requested() {
             basis.as_mut().subcols_mut(size, BLOCK).copy_from(&block);
             size += BLOCK;
             block = self.image(&block);
             let (inner, coupling) = self.orthonormalise(basis.as_ref().subcols(0, size), &mut block, size);
             projected.as_mut().submatrix_mut(0, size - BLOCK, size, BLOCK).copy_from(&inner);
-            let is_due = size >= wanted + BLOCK && size.is_multiple_of(2 * BLOCK) || size == most;
+            let is_due = size >= wanted + BLOCK && size.is_multiple_of(2 * BLOCK) || size == max;
             if !is_due {
                 continue;
             }
@@ -108,7 +108,7 @@ impl<'a> BlockSearch<'a> {
             let best = ritz.U().subcols(size - wanted.min(size), wanted.min(size));
             let off = &coupling * best.subrows(size - BLOCK, BLOCK);
             let exact = off.col_iter().all(|column| column.norm_l2() <= tolerance);
-            if exact || size == most {
+            if exact || size == max {
                 let mut vectors = Mat::<f64>::zeros(nodes, best.ncols());
                 matmul(&mut vectors, Accum::Replace, basis.as_ref().subcols(0, size), best, 1.0, Par::Seq);
                 return self.pairs(vectors.as_ref());

@@ -15,7 +15,7 @@ use faer::{Mat, Side};
 const LANCZOS_STEPS: usize = 80;
 
 /// Bound on the amplification: cosh of this, 33 million.
-const MOST_GROWTH: f64 = 18.0;
+const MAX_GROWTH: f64 = 18.0;
 
 /// A weaker filter has the degree divided by this.
 const WEAKER: usize = 3;
@@ -104,8 +104,8 @@ impl Filter {
         let cut = density.below(wanted as f64 * room).min(density.under(smallest)).max(-0.9);
         let (middle, half) = ((cut - 1.0) / 2.0, (cut + 1.0) / 2.0);
         let rate = |value: f64| ((value - middle) / half).max(1.0).acosh();
-        let most = MOST_GROWTH / rate(1.0);
-        let degree = (growth / rate(smallest).max(1e-9)).min(most).max(1.0);
+        let max = MAX_GROWTH / rate(1.0);
+        let degree = (growth / rate(smallest).max(1e-9)).min(max).max(1.0);
         Filter { middle, half, degree: degree as usize }
     }
 

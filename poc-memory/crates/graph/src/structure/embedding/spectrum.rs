@@ -25,10 +25,10 @@ const SAME: f64 = 1e-6;
 const MISSED: f64 = 1e-4;
 
 /// Bound on the edge ends visited for one component: some minutes for a large one.
-const MOST_WORK: usize = 120_000_000_000;
+const MAX_WORK: usize = 120_000_000_000;
 
 /// Bound on the searches and probes of one component.
-const MOST_TURNS: u64 = 100;
+const MAX_TURNS: u64 = 100;
 
 /// The first filter amplifies the last wanted eigenvalue by cosh of `GROWTH`, and places its cut so that about
 /// `ROOM` times the wanted number of eigenvalues lie above.
@@ -38,16 +38,16 @@ const ROOM: f64 = 2.0;
 /// After a search or probe that did not converge, growth, room and the size of the basis are multiplied by these
 /// factors, up to the bounds.
 const MORE_GROWTH: f64 = 2.0;
-const MOST_GROWTH: f64 = 8.0;
+const MAX_GROWTH: f64 = 8.0;
 const MORE_ROOM: f64 = 1.25;
-const MOST_ROOM: f64 = 5.0;
+const MAX_ROOM: f64 = 5.0;
 const MORE_BASIS: f64 = 1.5;
 
 /// Bound on the vectors in a basis.
-const MOST_BASIS: usize = 512;
+const MAX_BASIS: usize = 512;
 
 /// Bound on the numbers in a basis: almost a gigabyte, which the solver needs twice.
-const MOST_NUMBERS: usize = 100_000_000;
+const MAX_NUMBERS: usize = 100_000_000;
 
 /// Returns a pseudo-random number for every node, for a given turn.
 pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
@@ -64,7 +64,7 @@ pub(super) struct Spectrum {
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
 /// `dimensions`. `random` provides the start vectors.
 pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
-    if walk.len() > WHOLE.max(block::least_basis(dimensions + 1)) {
+    if walk.len() > WHOLE.max(block::min_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
         let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
         let fine = pairs.first().is_some_and(|first| first.value < DISTINCT_FROM_ZERO * TOLERANCE);
@@ -104,13 +104,13 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     let mut search = EigenSearch { walk, random, basis: 0, turn: 0, work: 0 };
     let density = SpectralDensity::at(walk, &random(0));
     let (mut growth, mut room) = (GROWTH, ROOM);
-    let least = block::least_basis(wanted);
-    let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
-    search.basis = most.min(2 * least);
+    let min = block::min_basis(wanted);
+    let max = MAX_BASIS.min(MAX_NUMBERS / walk.len()).min(walk.len() - 1).max(min);
+    search.basis = max.min(2 * min);
     let mut pairs: Vec<Eigenpair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
     let may_continue = |search: &EigenSearch<'_>| {
-        search.work < MOST_WORK && search.turn < MOST_TURNS && !cancellation::is_requested()
+        search.work < MAX_WORK && search.turn < MAX_TURNS && !cancellation::is_requested()
     };
     while !converged && may_continue(&search) {
         let filter = Filter::new(&density, wanted, room, growth);
@@ -125,15 +125,15 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
         if is_first && ended && pairs.chunk_by(same).all(is_rare) {
             converged = true;
         } else if let Some(last) = pairs.get(wanted - 1) {
-            let least = search.probe(filter.weaker(), &pairs);
-            ended &= least.is_some();
-            missed = least.is_some_and(|least| least < last.value * (1.0 - MISSED));
-            converged = least.is_some() && !missed;
+            let min = search.probe(filter.weaker(), &pairs);
+            ended &= min.is_some();
+            missed = min.is_some_and(|min| min < last.value * (1.0 - MISSED));
+            converged = min.is_some() && !missed;
         }
         if !ended {
-            growth = MOST_GROWTH.min(growth * MORE_GROWTH);
-            room = MOST_ROOM.min(room * MORE_ROOM);
-            search.basis = most.min((search.basis as f64 * MORE_BASIS) as usize);
+            growth = MAX_GROWTH.min(growth * MORE_GROWTH);
+            room = MAX_ROOM.min(room * MORE_ROOM);
+            search.basis = max.min((search.basis as f64 * MORE_BASIS) as usize);
         }
     }
     Spectrum { pairs, converged }
@@ -162,9 +162,9 @@ impl EigenSearch<'_> {
 
     fn probe(&mut self, filter: Filter, known: &[Eigenpair]) -> Option<f64> {
         let mut search = BlockSearch::new(self.walk, filter, known, self.start());
-        let least = search.probe(self.basis);
+        let min = search.probe(self.basis);
         self.work += search.work();
-        least
+        min
     }
 
     fn start(&mut self) -> [Vec<f64>; BLOCK] {

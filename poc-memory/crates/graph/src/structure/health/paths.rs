@@ -11,7 +11,7 @@ pub(super) const EXACT: usize = 512;
 const BUDGET: usize = 40_000_000;
 
 /// The minimum number of start nodes for a component of any size.
-const FEWEST: usize = 16;
+const MIN_SOURCES: usize = 16;
 
 /// The connected components of the nodes, each with its members.
 pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
@@ -34,7 +34,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     let ends: usize = component.iter().map(|&ix| view.degree(ix) as usize).sum();
     let sources = match component.len() {
         nodes if nodes <= EXACT => nodes,
-        _ => (BUDGET / ends.max(1)).clamp(FEWEST, EXACT),
+        _ => (BUDGET / ends.max(1)).clamp(MIN_SOURCES, EXACT),
     };
     let mut search = FilteredSolver::new(view);
     let mut sum = 0;

@@ -21,16 +21,16 @@ const CROWD: usize = 200;
 
 const STEPS: usize = 80;
 
-/// A component with more nodes gets fewer steps in proportion, but at least [`FEWEST`]: its start positions are close to
+/// A component with more nodes gets fewer steps in proportion, but at least [`MIN_STEPS`]: its start positions are close to
 /// the final ones at the scale at which so many nodes can be seen.
 const LARGE: usize = 10_000;
-const FEWEST: usize = 16;
+const MIN_STEPS: usize = 16;
 
 /// The maximum move in the first step; it decreases linearly to 0.
 const FIRST_MOVE: f64 = 0.5;
 
 /// The minimum distance used for repulsion. Nodes closer than this repel in a pseudo-random direction.
-const LEAST: f64 = 1e-3;
+const MIN_DISTANCE: f64 = 1e-3;
 
 /// Moves the nodes of a component. `jitter` returns a number from −1 to 1 for a node and an index.
 pub(super) fn relax<const D: usize>(
@@ -39,12 +39,12 @@ pub(super) fn relax<const D: usize>(
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
     let degree = |node: usize| ties.row(node as u32).len() as f64;
-    let steps = (STEPS * LARGE / places.len().max(LARGE)).max(FEWEST);
+    let steps = (STEPS * LARGE / places.len().max(LARGE)).max(MIN_STEPS);
     for step in 0..steps {
         if cancellation::is_requested() {
             break;
         }
-        let most = FIRST_MOVE * (1.0 - step as f64 / steps as f64);
+        let max = FIRST_MOVE * (1.0 - step as f64 / steps as f64);
         let grid = Grid::of(places);
         let moves: Vec<[f64; D]> = places
             .iter()
@@ -67,7 +67,7 @@ pub(super) fn relax<const D: usize>(
                     add(&mut force, &between, f64::from(end.strength) * far / (SPACING * m));
                 }
                 let far = length(&force);
-                if far > most { force.map(|x| x * most / far) } else { force }
+                if far > max { force.map(|x| x * max / far) } else { force }
             })
             .collect();
         for (place, by) in places.iter_mut().zip(&moves) {
@@ -90,11 +90,11 @@ fn push<const D: usize>(
     if far >= REACH {
         return;
     }
-    if far < LEAST {
+    if far < MIN_DISTANCE {
         // The two nodes get opposite directions.
         let sign = if node < other { 1.0 } else { -1.0 };
-        between = std::array::from_fn(|axis| sign * LEAST * jitter(node.min(other), 16 + axis as u64));
-        far = length(&between).max(LEAST);
+        between = std::array::from_fn(|axis| sign * MIN_DISTANCE * jitter(node.min(other), 16 + axis as u64));
+        far = length(&between).max(MIN_DISTANCE);
     }
     add(force, &between, times * SPACING * SPACING / (far * far));
 }

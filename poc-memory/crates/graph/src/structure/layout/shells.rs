@@ -14,7 +14,7 @@ pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     let mut outside = *first;
     while let Some(widest) = rest.first() {
         let radius = outside + GAP + widest;
-        let places = room::<D>(radius, widest + GAP / 2.0);
+        let places = capacity::<D>(radius, widest + GAP / 2.0);
         let (here, outer) = rest.split_at(places.min(rest.len()));
         centres.extend((0..here.len()).map(|place| on_shell::<D>(place, places).map(|x| x * radius)));
         rest = outer;
@@ -24,7 +24,7 @@ pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
 }
 
 /// How many balls of radius `own` fit side by side on a ring, or a sphere, of radius `shell`.
-fn room<const D: usize>(shell: f64, own: f64) -> usize {
+fn capacity<const D: usize>(shell: f64, own: f64) -> usize {
     let fit = match D {
         2 => std::f64::consts::PI / (own / shell).asin(),
         _ => LATTICE * (shell / own).powi(2),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// A move must raise modularity by more than this weight inside communities, so that rounding errors cannot keep
 /// nodes moving back and forth. Weights are far greater.
-pub(super) const LEAST_MOVE: f64 = 1e-9;
+pub(super) const MIN_MOVE: f64 = 1e-9;
 
 /// Nodes from one look at the tokens of its scopes to the next.
 pub(super) const SLICE: u32 = 1024;
@@ -51,17 +51,17 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
         let gain =
             |label: u32, weight: f64| weight - share * degrees.get(label as usize).copied().unwrap_or(0.0);
         let mut best = own;
-        let mut most = gain(own, weights.get(own)) + LEAST_MOVE;
+        let mut max = gain(own, weights.get(own)) + MIN_MOVE;
         for &label in weights.labels() {
             let gain = gain(label, weights.get(label));
-            if gain > most {
-                (best, most) = (label, gain);
+            if gain > max {
+                (best, max) = (label, gain);
             }
         }
         weights.clear();
         // Alone in a community, a node gains nothing and loses nothing.
         let is_alone = sizes.get(own as usize) == Some(&1);
-        if most < 0.0
+        if max < 0.0
             && !is_alone
             && let Some(label) = empty.pop()
         {

@@ -1,6 +1,6 @@
 //! The second step of a level: every community is split into parts that hold together by themselves.
 
-use super::local_moving::{LEAST_MOVE, LabelWeights, shuffled};
+use super::local_moving::{LabelWeights, MIN_MOVE, shuffled};
 use super::network::Network;
 use crate::rng::{Rng, SeededRng};
 
@@ -34,7 +34,7 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
         let (Some(true), Some(&cut)) = (is_alone.get(at).copied(), cuts.get(at)) else { continue };
         let (degree, whole) = (network.degree(node), whole(node));
         let well_connected =
-            |cut: f64, degree: f64| cut + LEAST_MOVE >= degree * (whole - degree) / network.total();
+            |cut: f64, degree: f64| cut + MIN_MOVE >= degree * (whole - degree) / network.total();
         if !well_connected(cut, degree) {
             continue;
         }
@@ -80,8 +80,8 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
 /// alone. Without that, every community of several nodes has a part of several nodes, so that every level shrinks
 /// the network.
 fn chosen(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
-    let most = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
-    let odds = |gain: f64| ((gain - most) / RANDOMNESS).exp();
+    let max = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
+    let odds = |gain: f64| ((gain - max) / RANDOMNESS).exp();
     let all: f64 = choices.iter().map(|(_, gain)| odds(*gain)).sum();
     let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     let mut left = unit * all;

@@ -3,7 +3,7 @@
 
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
-use crate::import::conversation::{Conversation, Message, SaidMessage, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Message, turns};
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
@@ -49,7 +49,7 @@ impl Format for ChatGpt {
     }
 }
 
-fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec<SaidMessage>)> {
+fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec<IdentifiedMessage>)> {
     let Some(mapping) = value.get("mapping").and_then(Value::as_object) else {
         return Err(Error::invalid("the conversation has no `mapping`")
             .hint("a conversation of ChatGPT's export has `title`, `mapping` and `current_node`"));
@@ -81,11 +81,11 @@ fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec
     let is_user = |node: &Value| node.pointer("/message/author/role").and_then(Value::as_str) == Some("user");
     let abandoned = mapping.iter().filter(|(id, node)| is_user(node) && !seen.contains(id.as_str()));
     abandoned.for_each(|_| skipped.add("turns of abandoned branches", 0));
-    Ok((conversation, path.into_iter().filter_map(|node| said(node, skipped)).collect()))
+    Ok((conversation, path.into_iter().filter_map(|node| parse_message(node, skipped)).collect()))
 }
 
 /// What a node of the tree says; `None` if it says nothing to the person.
-fn said(node: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
+fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
     let message = node.get("message").filter(|message| !message.is_null())?;
     let content = message.get("content")?;
     let bytes = text_bytes(content.get("parts").or_else(|| content.get("text")));
@@ -127,5 +127,5 @@ fn said(node: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
     let id = json::text(message, "id").or_else(|| json::text(node, "id"))?.to_owned();
     let at = json::time(message, "create_time");
     let message = Message::new(answer, at, &text, skipped);
-    (!message.text.is_empty()).then_some(SaidMessage { id, message })
+    (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }

@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, Message, SaidMessage, short, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Message, short, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
@@ -65,9 +65,11 @@ impl Format for ClaudeAi {
                 ..Conversation::default()
             };
             let skipped = &mut import.report.skipped;
-            let said: Vec<SaidMessage> =
-                current(messages, skipped).into_iter().filter_map(|message| said(message, skipped)).collect();
-            turns(said).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
+            let messages: Vec<IdentifiedMessage> = current(messages, skipped)
+                .into_iter()
+                .filter_map(|message| parse_message(message, skipped))
+                .collect();
+            turns(messages).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
         })
     }
 }
@@ -98,7 +100,7 @@ fn current<'v>(messages: &'v [Value], skipped: &mut SkippedCounts) -> Vec<&'v Va
     path
 }
 
-fn said(message: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
+fn parse_message(message: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
     let answer = json::text(message, "sender") == Some("assistant");
     let mut texts: Vec<&str> = Vec::new();
     for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
@@ -122,7 +124,7 @@ fn said(message: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
     let at = json::time(message, "created_at");
     let id = json::text(message, "uuid")?.to_owned();
     let message = Message::new(answer, at, &texts.join("\n\n"), skipped);
-    (!message.text.is_empty()).then_some(SaidMessage { id, message })
+    (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }
 
 /// A document of a project.

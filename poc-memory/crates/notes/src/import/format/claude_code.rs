@@ -8,7 +8,7 @@
 
 use crate::import::conversation::{Conversation, Message, Turn};
 use crate::import::skipped::SkippedCounts;
-use crate::import::transcript::{self, Content, Place, PlacedTurn, TranscriptLines};
+use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -92,7 +92,7 @@ struct LineMessage {
 
 /// A turn that is being read.
 struct OpenTurn {
-    place: Place,
+    place: LinePosition,
     turn: Turn,
     /// The turn before it on its branch.
     parent: Option<usize>,
@@ -166,7 +166,7 @@ impl Lines {
         parent.or_else(logical).copied().or_else(|| self.turns.len().checked_sub(1))
     }
 
-    fn begin(&mut self, place: Place, line: &Line<'_>, needs_answer: bool) -> usize {
+    fn begin(&mut self, place: LinePosition, line: &Line<'_>, needs_answer: bool) -> usize {
         // A prompt without a line before it begins the conversation again.
         let is_root = matches!(line.parent_uuid, Parent::None) && line.logical_parent_uuid.is_none();
         let parent = self.parent(line).filter(|_| !is_root);
@@ -190,7 +190,7 @@ impl Lines {
         }
     }
 
-    fn user(&mut self, place: Place, line: &Line<'_>) -> Option<usize> {
+    fn user(&mut self, place: LinePosition, line: &Line<'_>) -> Option<usize> {
         let content = line.message.as_ref().map(|message| &message.content);
         if line.is_compact_summary {
             self.skipped.add("summaries of compactions", text_bytes(content));
@@ -235,7 +235,7 @@ impl Lines {
         texts.join("\n\n")
     }
 
-    fn assistant(&mut self, place: Place, line: &Line<'_>) -> Option<usize> {
+    fn assistant(&mut self, place: LinePosition, line: &Line<'_>) -> Option<usize> {
         let Some(Value::Array(blocks)) = line.message.as_ref().map(|message| &message.content) else {
             return None;
         };
@@ -279,7 +279,7 @@ impl Lines {
 }
 
 impl TranscriptLines for Lines {
-    fn line(&mut self, place: Place, line: &[u8]) -> Result<()> {
+    fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
         let Kind { kind } = transcript::parse(line)?;
         let line: Line<'_> = match transcript::parse(line) {
             // Lines of other kinds are the program's own business and change from release to release.
@@ -339,7 +339,7 @@ impl TranscriptLines for Lines {
                 }
                 turn.messages.clear();
             }
-            content.turns.push(PlacedTurn { place, turn });
+            content.turns.push(TurnAtPosition { place, turn });
         }
         content.skipped = skipped;
         Some(content)

@@ -6,7 +6,7 @@
 use super::claude_code::text_bytes;
 use crate::import::conversation::{Conversation, Message, Turn};
 use crate::import::skipped::SkippedCounts;
-use crate::import::transcript::{self, Content, Place, PlacedTurn, TranscriptLines};
+use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ struct Line<'a> {
 /// The state after some lines.
 pub(in crate::import) struct Lines {
     conversation: Conversation,
-    turns: Vec<PlacedTurn>,
+    turns: Vec<TurnAtPosition>,
     abandoned: Vec<String>,
     skipped: SkippedCounts,
     continues: bool,
@@ -75,7 +75,7 @@ impl Lines {
         }
     }
 
-    fn item(&mut self, place: Place, at: Option<Timestamp>, payload: &Value) {
+    fn item(&mut self, place: LinePosition, at: Option<Timestamp>, payload: &Value) {
         let field = |name: &str| payload.get(name).and_then(Value::as_str);
         let kind = field("type").unwrap_or_default();
         match (kind, field("role")) {
@@ -103,7 +103,7 @@ impl Lines {
         }
     }
 
-    fn user(&mut self, place: Place, at: Option<Timestamp>, payload: &Value) {
+    fn user(&mut self, place: LinePosition, at: Option<Timestamp>, payload: &Value) {
         let text = self.texts(payload);
         let text = text.trim();
         if text.is_empty() {
@@ -137,8 +137,8 @@ impl Lines {
         texts.join("\n\n")
     }
 
-    fn begin(&mut self, place: Place, id: String) {
-        self.turns.push(PlacedTurn { place, turn: Turn { id, messages: Vec::new() } });
+    fn begin(&mut self, place: LinePosition, id: String) {
+        self.turns.push(TurnAtPosition { place, turn: Turn { id, messages: Vec::new() } });
     }
 
     fn say(&mut self, answer: bool, at: Option<Timestamp>, text: &str) {
@@ -165,7 +165,7 @@ impl Lines {
 }
 
 impl TranscriptLines for Lines {
-    fn line(&mut self, place: Place, line: &[u8]) -> Result<()> {
+    fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
         let line: Line<'_> = transcript::parse(line)?;
         let at = transcript::time(line.timestamp);
         let kind = line.payload.get("type").and_then(Value::as_str);

@@ -47,7 +47,7 @@ pub(super) fn each_value<'i>(
                     reason(&error),
                     error.column()
                 ))
-                .hint("write one JSON object a line");
+                .hint("write one JSON object per line");
                 import.take(file.line(number), 0, Err(error))?;
             }
         }

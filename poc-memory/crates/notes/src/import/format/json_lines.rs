@@ -102,7 +102,7 @@ pub(in crate::import) fn read_line(
 fn read_value(value: Value, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
     let Value::Object(fields) = value else {
         return Err(Error::invalid("it is JSON but not an object")
-            .hint("write one note a line: {\"title\": …, \"body\": …}"));
+            .hint("write one note per line: {\"title\": …, \"body\": …}"));
     };
     if is_exported(&fields)? {
         return serde_path_to_error::deserialize(Value::Object(fields))
@@ -123,7 +123,7 @@ pub(super) fn is_exported(fields: &Map<String, Value>) -> Result<bool> {
         None => Ok(false),
         Some(version) if version.as_u64() == Some(u64::from(SCHEMA_VERSION)) => Ok(true),
         Some(version) => Err(Error::invalid(format!(
-            "the note has the form {version}, this release reads {SCHEMA_VERSION}"
+            "the note has schema version {version}; this release reads {SCHEMA_VERSION}"
         ))
         .hint("import it with the release that wrote it, or a newer one")
         .field("schema_version")),

@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, Message, SaidMessage, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, Message, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
 use crate::import::run::Import;
@@ -113,12 +113,14 @@ fn agent(import: &mut Import<'_>, place: &SourceLocation, agent: &Value) -> Resu
         ..Conversation::default()
     };
     let skipped = &mut import.report.skipped;
-    let said: Vec<SaidMessage> =
-        (1..).zip(items("messages")).filter_map(|(number, message)| said(number, message, skipped)).collect();
-    turns(said).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
+    let messages: Vec<IdentifiedMessage> = (1..)
+        .zip(items("messages"))
+        .filter_map(|(number, message)| parse_message(number, message, skipped))
+        .collect();
+    turns(messages).iter().try_for_each(|turn| import.take_turn(place.clone(), &conversation, turn))
 }
 
-fn said(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<SaidMessage> {
+fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
     let answer = match json::text(message, "role") {
         Some("user") => false,
         Some("assistant") => true,
@@ -146,5 +148,5 @@ fn said(number: u64, message: &Value, skipped: &mut SkippedCounts) -> Option<Sai
     }
     let id = json::text(message, "id").map_or_else(|| format!("message-{number}"), str::to_owned);
     let message = Message::new(answer, json::time(message, "created_at"), &text, skipped);
-    (!message.text.is_empty()).then_some(SaidMessage { id, message })
+    (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }

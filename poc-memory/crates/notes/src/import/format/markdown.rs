@@ -49,7 +49,7 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
         Some(Value::Object(fields)) => fields,
         Some(_) => {
             return Err(Error::invalid("the front matter is not a list of `name: value`")
-                .hint("write one property a line, for example `title: Journal`"));
+                .hint("write one property per line, for example `title: Journal`"));
         }
     };
     if super::json_lines::is_exported(&fields)? {

@@ -391,7 +391,7 @@ fn bad_parts_are_named() {
     `memory.jsonl` line 2: the entity has no `name` (relations lead to entities by their names)
     `memory.jsonl` line 3: the relation lacks `from` or `to` (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
     `memory.jsonl` line 4: `thing` is neither an entity nor a relation (write {"type": "entity", "name": …, "entityType": …, "observations": […]} or {"type": "relation", "from": …, "to": …, "relationType": …})
-    `memory.jsonl` line 5: it is not JSON: expected ident at column 2 (write one JSON object a line)
+    `memory.jsonl` line 5: it is not JSON: expected ident at column 2 (write one JSON object per line)
     "#);
     assert_eq!(report.inserted, 7);
 }

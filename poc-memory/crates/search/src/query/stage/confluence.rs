@@ -10,7 +10,7 @@ use crate::query::scan::visible_at;
 use poc_rank::confluence::confluence;
 
 /// The maximum number of source nodes.
-const MOST_SOURCES: usize = 10_000;
+const MAX_SOURCES: usize = 10_000;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "confluence",
@@ -20,7 +20,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "min_sources",
             position: ParamPosition::Named,
-            value_type: ParamType::Count(1, MOST_SOURCES),
+            value_type: ParamType::Count(1, MAX_SOURCES),
             presence: Presence::Default("2"),
             doc: "the number of notes of the set that must reach a note",
         },
@@ -42,16 +42,16 @@ pub(super) const STAGE: StageDef = StageDef {
         output: &["b-tree", "wal", "crash-notes"],
     },
     describe: |call| {
-        let least = call.count("min_sources").unwrap_or_default();
+        let min = call.count("min_sources").unwrap_or_default();
         let hops = call.count("max_hops").unwrap_or_default();
         format!(
-            "spreads activation from each note of the set over {hops} hops and keeps what {least} or more reach"
+            "spreads activation from each note of the set over {hops} hops and keeps what {min} or more reach"
         )
     },
     work: Work::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let min_sources = call.count("min_sources")?;
-        let sources = best(ctx, items, MOST_SOURCES);
+        let sources = best(ctx, items, MAX_SOURCES);
         if sources.len() < min_sources {
             ctx.note(format!("{} in the set, {min_sources} must reach a note", sources.len()));
         }

@@ -13,7 +13,7 @@ use poc_graph::Ix;
 use poc_rank::geodesic::walks;
 
 /// The maximum number of nodes to walk between. It limits the number of walks to 32 · 31 = 992.
-const MOST_ENDS: usize = 32;
+const MAX_ENDS: usize = 32;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "geodesic",
@@ -42,15 +42,15 @@ pub(super) const STAGE: StageDef = StageDef {
            cosine of √½ with the direction of d, and the edge to e one of 0.",
     example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", output: &["wal", "crash-notes"] },
     describe: |call| {
-        let (most, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
+        let (max, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!(
-            "walks between every two notes of the set over at most {most} edges; the {k} notes on most walks"
+            "walks between every two notes of the set over at most {max} edges; the {k} notes on most walks"
         )
     },
     work: Work::Algorithm(|call, ctx, items, _| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
         let placed = placed(ctx, &embedding, items);
-        let ends: Vec<Ix> = best(ctx, &placed, MOST_ENDS).into_iter().map(|(ix, _)| ix).collect();
+        let ends: Vec<Ix> = best(ctx, &placed, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
         let is_live = visible_at(view, ctx.sources.visibility());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
         ctx.note(format!("{} of {} walks arrive", walks.arrived, walks.tried));

@@ -5,7 +5,7 @@ use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
-use crate::retrieve::{MOST, Retriever};
+use crate::retrieve::{MAX_HITS, Retriever};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "hybrid",
@@ -20,7 +20,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "k",
             position: ParamPosition::Named,
-            value_type: ParamType::Count(1, MOST),
+            value_type: ParamType::Count(1, MAX_HITS),
             presence: Presence::Default("50"),
             doc: "the number of notes to return",
         },

@@ -22,7 +22,7 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Number(0.0, 1.0),
             presence: Presence::Optional,
-            doc: "the least cosine of a pair; by default `interference` of the embedder's `[cosines]`",
+            doc: "the minimum cosine of a pair; by default `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
@@ -57,15 +57,15 @@ pub(super) const STAGE: StageDef = StageDef {
            store; their partners are found among all notes.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", output: &["session#1", "session#2"] },
     describe: |call| match call.optional_number("min_sim") {
-        Some(least) => format!("pairs of notes alike by {least} or more in different communities, and twins"),
+        Some(min) => format!("pairs of notes alike by {min} or more in different communities, and twins"),
         None => "pairs of notes alike in different communities, and twins".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
-        let least = match call.optional_number("min_sim") {
-            Some(least) => least,
+        let min = match call.optional_number("min_sim") {
+            Some(min) => min,
             None => ctx.sources.config.cosines()?.interference,
         };
-        pairs(least, call.count("k")?, call.count("probes")?, ctx)
+        pairs(min, call.count("k")?, call.count("probes")?, ctx)
     }),
     hints: Hints::NONE,
 };
@@ -74,9 +74,9 @@ pub(super) const STAGE: StageDef = StageDef {
 /// community are usually nearer.
 const NEIGHBORS_PER_PAIR: usize = 4;
 
-fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
+fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
-    let twin = ctx.sources.config.cosines()?.twin.max(least);
+    let twin = ctx.sources.config.cosines()?.twin.max(min);
     let communities = ctx.communities();
     let mut is_live = visible_at(view, ctx.sources.visibility());
     // One lookup table, because the index calls the filter for every node it visits.
@@ -99,7 +99,7 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            let probe = Probe { view, id, ix, community, vector, least, twin };
+            let probe = Probe { view, id, ix, community, vector, min, twin };
             for (other, cosine) in probe.partners(vectors, &members, k)? {
                 let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };
                 let best = found.entry(pair).or_insert(cosine);
@@ -142,8 +142,8 @@ struct Probe<'a> {
     ix: Ix,
     community: u32,
     vector: &'a [f32],
-    /// The least cosine of a partner in another community (`least`) and in the same one (`twin`).
-    least: f64,
+    /// The minimum cosine of a partner in another community (`min`) and in the same one (`twin`).
+    min: f64,
     twin: f64,
 }
 
@@ -160,12 +160,12 @@ impl Probe<'_> {
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
             let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);
-            let least = if is_elsewhere { self.least } else { self.twin };
-            (hit.cosine >= least).then_some((ix, hit.cosine))
+            let min = if is_elsewhere { self.min } else { self.twin };
+            (hit.cosine >= min).then_some((ix, hit.cosine))
         };
         let count = k * NEIGHBORS_PER_PAIR;
         let near = vectors.search(self.vector, count, &|id| members.contains_key(&id))?;
-        let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= self.least);
+        let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= self.min);
         let mut found: Vec<(Ix, f64)> = near.iter().filter_map(partner).take(k).collect();
         // Nodes of the same community filled the result. Search without them, which is more expensive.
         if cut && found.len() < k {

@@ -16,14 +16,14 @@ pub(super) fn positive(ctx: &QueryContext<'_>, items: &[ScoredNode]) -> Vec<Scor
     seeds
 }
 
-/// The best `most` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
+/// The best `max` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
 /// are left out.
-pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) -> Vec<(Ix, f64)> {
+pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> Vec<(Ix, f64)> {
     let mut seeds = positive(ctx, items);
     best_first(ctx.sources.view, &mut seeds);
-    if seeds.len() > most {
-        ctx.note(format!("from the {most} best of {}", seeds.len()));
-        seeds.truncate(most);
+    if seeds.len() > max {
+        ctx.note(format!("from the {max} best of {}", seeds.len()));
+        seeds.truncate(max);
     }
     seeds.into_iter().map(|item| (item.ix, item.score)).collect()
 }

@@ -8,7 +8,7 @@ use crate::query::set::ScoredNode;
 use poc_rank::spectral::nearest;
 
 /// The maximum number of nodes whose neighbours are searched. Each is compared with all nodes of its component.
-const MOST_SEEDS: usize = 100;
+const MAX_SEEDS: usize = 100;
 
 /// The number of nodes to return.
 pub(super) const K: Param = Param {
@@ -46,7 +46,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let placed = placed(ctx, &embedding, items);
-        let seeds = best(ctx, &placed, MOST_SEEDS);
+        let seeds = best(ctx, &placed, MAX_SEEDS);
         let near = nearest(ctx.sources.view, &embedding, &seeds, call.count("k")?, others(ctx, items));
         Ok(near.into_iter().map(|(ix, distance)| ScoredNode { ix, score: 1.0 / (1.0 + distance) }).collect())
     }),

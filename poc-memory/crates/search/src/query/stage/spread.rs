@@ -39,7 +39,7 @@ pub(super) const MIN_ACTIVATION: Param = Param {
     position: ParamPosition::Named,
     value_type: ParamType::Number(0.0, 1.0),
     presence: Presence::Default("0.005"),
-    doc: "the least activation; smaller amounts are dropped",
+    doc: "the minimum activation; smaller amounts are dropped",
 };
 
 pub(super) const STAGE: StageDef = StageDef {

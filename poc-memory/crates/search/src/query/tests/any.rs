@@ -23,12 +23,12 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
         ParamType::Direction => words(&["asc", "desc"]),
         ParamType::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
         ParamType::State => words(&["active", "stale", "superseded", "expired"]),
-        ParamType::Count(least, most) => {
-            let near = least..=most.min(least + 12);
-            prop_oneof![12 => near, 1 => Just(most)].prop_map(|count| count.to_string()).boxed()
+        ParamType::Count(min, max) => {
+            let near = min..=max.min(min + 12);
+            prop_oneof![12 => near, 1 => Just(max)].prop_map(|count| count.to_string()).boxed()
         }
-        ParamType::Number(least, most) => (0u32..=10)
-            .prop_map(move |tenths| (least + (most - least) * f64::from(tenths) / 10.0).to_string())
+        ParamType::Number(min, max) => (0u32..=10)
+            .prop_map(move |tenths| (min + (max - min) * f64::from(tenths) / 10.0).to_string())
             .boxed(),
         ParamType::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
         ParamType::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),

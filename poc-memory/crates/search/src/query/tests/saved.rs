@@ -364,7 +364,7 @@ fn saved_pipelines_are_bounded() {
 const NAMED: &[&str] = &["@a", "@b", "@c", "@d", "!@a", "@b:x", "@"];
 
 /// A text that may be saved: words of the language, names, and others.
-fn text(names: &'static [&'static str], least: usize) -> impl Strategy<Value = String> {
+fn text(names: &'static [&'static str], min: usize) -> impl Strategy<Value = String> {
     let words: Vec<&'static str> = vocabulary().iter().map(|stage| stage.word).collect();
     let stage = prop_oneof![
         3 => proptest::sample::select(vec!["type:daily", "limit:3", "!key:a*", "spread", "match:x", "sort:created asc"])
@@ -372,7 +372,7 @@ fn text(names: &'static [&'static str], least: usize) -> impl Strategy<Value = S
         3 => proptest::sample::select(names).prop_map(str::to_owned),
         1 => proptest::sample::select(words).prop_map(str::to_owned),
     ];
-    proptest::collection::vec(stage, least..4).prop_map(|stages| stages.join(" | "))
+    proptest::collection::vec(stage, min..4).prop_map(|stages| stages.join(" | "))
 }
 
 proptest! {

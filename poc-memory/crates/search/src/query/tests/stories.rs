@@ -162,11 +162,11 @@ fn near_duplicates_form_pairs_in_any_community() {
     let mut deltas = vec![says(0, same), says(1, same), says(2, other), says(3, "soup for lunch")];
     deltas.extend((1..4).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
     let world = World::new(NOW, deltas);
-    for least in ["", ",min_sim=0.1", ",min_sim=0.99"] {
-        let (set, _) = world.run(&format!("interference-pairs{least}"));
+    for min in ["", ",min_sim=0.1", ",min_sim=0.99"] {
+        let (set, _) = world.run(&format!("interference-pairs{min}"));
         let pairs: Vec<(&str, &str)> =
             set.pairs.iter().map(|pair| (world.view.key(pair.a), world.view.key(pair.b))).collect();
-        assert_eq!(pairs, [("n0", "n1")], "{least}");
+        assert_eq!(pairs, [("n0", "n1")], "{min}");
     }
 }
 

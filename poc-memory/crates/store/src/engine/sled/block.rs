@@ -10,7 +10,7 @@ use crate::engine::{EngineError, Put};
 /// beyond 128 KiB into files of their own.
 const SPLIT_BYTES: usize = 4096;
 
-/// Most bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
+/// Maximum number of bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
 const MAX_BYTES: usize = 65 << 20;
 
 /// The first key of a block, and the block as sled stores it.
@@ -231,7 +231,7 @@ impl Splitter {
 }
 
 /// The length of the next block if so many bytes are left. The last two share what is left for them, so that both have
-/// room for later records.
+/// space for later records.
 fn target(left: usize) -> usize {
     match left {
         0..=SPLIT_BYTES => SPLIT_BYTES,

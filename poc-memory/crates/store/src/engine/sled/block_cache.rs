@@ -17,17 +17,17 @@ pub(super) struct FoundBlock {
 }
 
 /// A cache of blocks of at most a number of bytes. It approximates least recently used: what is used moves to
-/// the newer half, and the older half is dropped when the newer one is full.
+/// the newer generation, and the older one is dropped when the newer one is full.
 pub(super) struct BlockCache {
-    halves: Mutex<Halves>,
+    generations: Mutex<Generations>,
     half: usize,
 }
 
 #[derive(Default)]
-struct Halves {
+struct Generations {
     newer: BTreeMap<Vec<u8>, FoundBlock>,
     older: BTreeMap<Vec<u8>, FoundBlock>,
-    /// Bytes of the newer half.
+    /// Bytes of the newer generation.
     bytes: usize,
     /// Counts the changes of blocks, so that a block that was read before a change is not put in after it.
     changes: u64,
@@ -36,50 +36,50 @@ struct Halves {
 impl BlockCache {
     /// An empty cache.
     pub(super) fn new(bytes: usize) -> BlockCache {
-        BlockCache { halves: Mutex::default(), half: bytes / 2 }
+        BlockCache { generations: Mutex::default(), half: bytes / 2 }
     }
 
     /// The block of a key; or the number of changes so far, for [`BlockCache::put`].
     pub(super) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
-        let mut halves = self.halves.lock();
-        if let Some(found) = find(&halves.newer, key) {
+        let mut generations = self.generations.lock();
+        if let Some(found) = find(&generations.newer, key) {
             return Ok(found.clone());
         }
-        let found = find(&halves.older, key).cloned().ok_or(halves.changes)?;
-        halves.older.remove(&found.lower);
-        self.insert(&mut halves, found.clone());
+        let found = find(&generations.older, key).cloned().ok_or(generations.changes)?;
+        generations.older.remove(&found.lower);
+        self.insert(&mut generations, found.clone());
         Ok(found)
     }
 
     /// Puts in a block that was read after `changes` changes.
     pub(super) fn put(&self, changes: u64, found: &FoundBlock) {
-        let mut halves = self.halves.lock();
-        if halves.changes == changes {
-            self.insert(&mut halves, found.clone());
+        let mut generations = self.generations.lock();
+        if generations.changes == changes {
+            self.insert(&mut generations, found.clone());
         }
     }
 
     /// Forgets all blocks; called before and after blocks change.
     pub(super) fn clear(&self) {
-        let mut halves = self.halves.lock();
-        *halves = Halves { changes: halves.changes + 1, ..Halves::default() };
+        let mut generations = self.generations.lock();
+        *generations = Generations { changes: generations.changes + 1, ..Generations::default() };
     }
 
-    fn insert(&self, halves: &mut Halves, found: FoundBlock) {
+    fn insert(&self, generations: &mut Generations, found: FoundBlock) {
         let bytes = found.block.len();
         if bytes > self.half {
             return;
         }
-        if halves.bytes + bytes > self.half {
-            halves.older = std::mem::take(&mut halves.newer);
-            halves.bytes = 0;
+        if generations.bytes + bytes > self.half {
+            generations.older = std::mem::take(&mut generations.newer);
+            generations.bytes = 0;
         }
-        halves.bytes += bytes;
-        halves.newer.insert(found.lower.clone(), found);
+        generations.bytes += bytes;
+        generations.newer.insert(found.lower.clone(), found);
     }
 }
 
-fn find<'a>(half: &'a BTreeMap<Vec<u8>, FoundBlock>, key: &[u8]) -> Option<&'a FoundBlock> {
-    let (_, found) = half.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
+fn find<'a>(generation: &'a BTreeMap<Vec<u8>, FoundBlock>, key: &[u8]) -> Option<&'a FoundBlock> {
+    let (_, found) = generation.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
     found.upper.as_deref().is_none_or(|upper| key < upper).then_some(found)
 }

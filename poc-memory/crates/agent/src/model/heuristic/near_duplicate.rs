@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const MIN_WORDS: usize = 8;
 
 /// A pair of notes of which one contains all sentences of the other.
-pub(super) struct Twin<'a> {
+pub(super) struct NearDuplicate<'a> {
     /// The note to keep.
     pub(super) kept: &'a Handle,
     /// The note to supersede.
@@ -19,7 +19,7 @@ pub(super) struct Twin<'a> {
     similarity: f64,
 }
 
-impl Twin<'_> {
+impl NearDuplicate<'_> {
     pub(super) fn reason(&self) -> String {
         let same = sentences(&self.kept.node.body) == sentences(&self.repeated.node.body);
         let what = if same { "contains the same" } else { "contains the same and more" };
@@ -27,13 +27,13 @@ impl Twin<'_> {
     }
 }
 
-/// The twins among the pairs of the selection. A node is in at most one of them.
-pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>) -> Vec<Twin<'a>> {
+/// The near-duplicates among the pairs of the selection. A node is in at most one of them.
+pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>) -> Vec<NearDuplicate<'a>> {
     let mut pairs: Vec<&HandlePair> = nodes.selection.pairs.iter().collect();
     pairs.retain(|pair| pair.similarity >= settings.twin_min_similarity);
     pairs.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| (&a.a, &a.b).cmp(&(&b.a, &b.b))));
     let mut used = BTreeSet::new();
-    let mut twins = Vec::new();
+    let mut found = Vec::new();
     for pair in pairs {
         let (Some(a), Some(b)) = (nodes.get(&pair.a), nodes.get(&pair.b)) else { continue };
         if used.contains(&a.node.id) || used.contains(&b.node.id) {
@@ -42,10 +42,10 @@ pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>
         let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
         if repeated.is_replaceable() && repeats(&kept.node, &repeated.node) {
             used.extend([a.node.id, b.node.id]);
-            twins.push(Twin { kept, repeated, similarity: pair.similarity });
+            found.push(NearDuplicate { kept, repeated, similarity: pair.similarity });
         }
     }
-    twins
+    found
 }
 
 /// Sort key of the note to keep: the longer note, then the newer.
@@ -60,7 +60,7 @@ fn repeats(long: &Node, short: &Node) -> bool {
     long.id != short.id
         && long.node_type == short.node_type
         // Two episodes are two events even if their texts are equal.
-        && !NodeType::is_occasion(&long.node_type.0)
+        && !NodeType::is_episodic_kind(&long.node_type.0)
         && long.author == short.author
         && identifiers(&long.text()) == identifiers(&short.text())
         && (words >= MIN_WORDS || sentences(&long.title) == sentences(&short.title))

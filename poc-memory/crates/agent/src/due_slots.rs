@@ -2,11 +2,11 @@
 //!
 //! A slot is due when its time plus the agent's jitter has passed and the agent's state has no outcome for
 //! it. Only the latest such slot runs; earlier ones share one row with their number. Slots are compared by
-//! their scheduled time, never by the time of a run, so that setting the clock back fires nothing again.
+//! their scheduled time, never by the time of a run, so that setting the clock back does not run a slot twice.
 //!
 //! On-change agents have no slots: `scheduler/change_watcher.rs` uses [`obstacle`] to learn what blocks them.
 //!
-//! A failed run is due again after its rerun delay, unless a slot has come by then.
+//! A failed run is due again after its rerun delay, unless its next slot is due first.
 
 mod timing;
 
@@ -251,7 +251,7 @@ impl SlotCheck<'_> {
         let rules = self.agent.rules;
         let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
-        // A slot that was on time may have waited for a free place.
+        // A slot that was on time may have waited for a free run slot.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Obstacle::skipped(Reason::Disabled)

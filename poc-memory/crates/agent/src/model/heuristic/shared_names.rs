@@ -12,14 +12,14 @@ const RARE_NOTES: usize = 3;
 /// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
 const IDENTIFIER_CHARS: usize = 5;
 
-/// The most notes that may contain a name that relates two of them, in a memory with so many notes.
+/// Maximum number of notes that may contain a name that relates two of them, in a memory with so many notes.
 pub(super) fn rare(notes: usize) -> usize {
     (notes.isqrt() / 2).max(RARE_NOTES)
 }
 
 /// An identifier, or a name of one word or several.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Anchor {
+pub(super) struct SharedName {
     /// In lower case without accents.
     pub(super) name: String,
     /// The terms of its words.
@@ -30,8 +30,8 @@ pub(super) struct Anchor {
     pub(super) is_specific: bool,
 }
 
-/// The anchors of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
-pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[String]) -> Vec<Anchor> {
+/// The shared names of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
+pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[String]) -> Vec<SharedName> {
     let (first, second) = (segments(&one.body), segments(&other.body));
     let terms_of = |own: Vec<Segment<'_>>| -> Vec<Vec<String>> {
         own.iter().map(|segment| text.tokens(segment.text)).collect()
@@ -39,49 +39,49 @@ pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[Strin
     let own = terms_of(distinct(first, &[second.as_slice()]));
     let theirs = terms_of(distinct(second, &[segments(&one.body).as_slice()]));
     let contains = |all: &[Vec<String>], term: &String| all.iter().any(|segment| segment.contains(term));
-    let mut anchors: Vec<Anchor> = Vec::new();
+    let mut shared: Vec<SharedName> = Vec::new();
     for name in names {
         let Some(term) = text.tokens(name).into_iter().next() else { continue };
         if !contains(&own, &term) || !contains(&theirs, &term) {
             continue;
         }
         let has_letters = name.chars().any(char::is_alphabetic);
-        anchors.push(Anchor {
+        shared.push(SharedName {
             name: name.clone(),
             notes: text.frequency(&term).max(1),
             is_specific: has_letters && is_identifier(name) && name.chars().count() >= IDENTIFIER_CHARS,
             terms: BTreeSet::from([term]),
         });
     }
-    join_adjacent(&mut anchors, &own, &theirs);
-    anchors
+    join_adjacent(&mut shared, &own, &theirs);
+    shared
 }
 
 /// Joins names that follow each other in both notes, such as first and last name.
-fn join_adjacent(anchors: &mut Vec<Anchor>, own: &[Vec<String>], theirs: &[Vec<String>]) {
+fn join_adjacent(names: &mut Vec<SharedName>, own: &[Vec<String>], theirs: &[Vec<String>]) {
     let follow = |all: &[Vec<String>], a: &str, b: &str| {
         all.iter().any(|segment| segment.windows(2).any(|pair| pair == [a, b]))
     };
-    let mut joined: Vec<Anchor> = Vec::new();
-    for anchor in std::mem::take(anchors) {
-        let precedes = |first: &Anchor, second: &Anchor| {
+    let mut joined: Vec<SharedName> = Vec::new();
+    for name in std::mem::take(names) {
+        let precedes = |first: &SharedName, second: &SharedName| {
             first
                 .terms
                 .iter()
                 .any(|a| second.terms.iter().any(|b| a != b && follow(own, a, b) && follow(theirs, a, b)))
         };
-        let beside = joined.iter_mut().find(|other| precedes(&anchor, other) || precedes(other, &anchor));
+        let beside = joined.iter_mut().find(|other| precedes(&name, other) || precedes(other, &name));
         let Some(other) = beside else {
-            joined.push(anchor);
+            joined.push(name);
             continue;
         };
-        other.name = match precedes(&anchor, other) {
-            true => format!("{} {}", anchor.name, other.name),
-            false => format!("{} {}", other.name, anchor.name),
+        other.name = match precedes(&name, other) {
+            true => format!("{} {}", name.name, other.name),
+            false => format!("{} {}", other.name, name.name),
         };
-        other.terms.extend(anchor.terms);
-        other.notes = other.notes.min(anchor.notes);
+        other.terms.extend(name.terms);
+        other.notes = other.notes.min(name.notes);
         other.is_specific = true;
     }
-    *anchors = joined;
+    *names = joined;
 }

@@ -1,4 +1,4 @@
-//! What the everyday tools ask of the ops, and how much a list of them costs.
+//! What the default tools ask of the ops, and how much a list of them costs.
 
 use super::*;
 use crate::mcp::recent_searches::RecentSearches;

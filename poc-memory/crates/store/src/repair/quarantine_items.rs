@@ -1,7 +1,7 @@
 //! Reads what opens and repairs have moved to the quarantine.
 
 use crate::keys;
-use crate::log::sound_records;
+use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
 use crate::table::Table;
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 /// A file or folder in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PutAside {
+pub struct QuarantineItem {
     /// Its name there.
     pub name: String,
     /// Bytes on disk.
     pub bytes: u64,
     /// Changes of any tenant that can still be read in pieces of a log. Those of a records folder are not counted.
     pub changes: u64,
-    /// The least and the greatest number of these.
+    /// The first and the last number of these.
     pub range: Option<(u64, u64)>,
 }
 
@@ -29,7 +29,7 @@ pub struct PutAside {
 ///
 /// # Errors
 /// `unavailable` when it cannot be read.
-pub fn put_aside(directory: &Path) -> Result<Vec<PutAside>> {
+pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
     let quarantine = directory.join("quarantine");
     if !quarantine.exists() {
         return Ok(Vec::new());
@@ -38,7 +38,7 @@ pub fn put_aside(directory: &Path) -> Result<Vec<PutAside>> {
     for entry in fs::read_dir(&quarantine).map_err(|error| unreadable(&quarantine, &error))? {
         let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let mut part = PutAside { name, bytes: 0, changes: 0, range: None };
+        let mut part = QuarantineItem { name, bytes: 0, changes: 0, range: None };
         for file in files(&path)? {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
@@ -55,18 +55,18 @@ pub fn put_aside(directory: &Path) -> Result<Vec<PutAside>> {
 
 /// What the pieces of a log in the quarantine have of one tenant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TenantPutAside {
+pub struct QuarantinedTenant {
     /// The keys and values that name the tenant; `None` when they are in no piece.
     pub tuple: Option<Tuple>,
     /// The notes, each as its last change there left it. A note that was deleted there has the state before.
-    pub notes: Vec<NotePutAside>,
+    pub notes: Vec<QuarantinedRecord>,
     /// The edges as their last changes left them, without those that were deleted.
     pub edges: Vec<Edge>,
 }
 
-/// A note in the quarantine.
+/// A note in the quarantine folder.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NotePutAside {
+pub struct QuarantinedRecord {
     /// The note.
     pub node: Node,
     /// Whether its last change deleted it.
@@ -77,7 +77,7 @@ pub struct NotePutAside {
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it.
-pub fn contents_put_aside(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, TenantPutAside>> {
+pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantinedTenant>> {
     let quarantine = directory.join("quarantine");
     let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
     let path = quarantine.join(name);
@@ -97,13 +97,13 @@ pub fn contents_put_aside(directory: &Path, name: &str) -> Result<BTreeMap<Tenan
             }
         })?;
     }
-    let mut found: BTreeMap<Tenant, TenantPutAside> = BTreeMap::new();
+    let mut found: BTreeMap<Tenant, QuarantinedTenant> = BTreeMap::new();
     for ((tenant, table, _), (_, write)) in newest {
         let deleted = write.after.is_none();
         let Some(bytes) = write.after.or(write.before) else { continue };
         match table {
             Table::Nodes => {
-                let note = NotePutAside { node: Node::decode(&bytes)?, deleted };
+                let note = QuarantinedRecord { node: Node::decode(&bytes)?, deleted };
                 found.entry(tenant).or_default().notes.push(note);
             }
             Table::Edges if !deleted => found.entry(tenant).or_default().edges.push(Edge::decode(&bytes)?),
@@ -131,14 +131,14 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Calls `each` with the sound changes in a file, if it is a segment of a log or a piece of one.
+/// Calls `each` with the intact changes in a file, if it is a segment of a log or a piece of one.
 fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<()> {
     let is_segment = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
     if !is_segment {
         return Ok(());
     }
     let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
-    for record in sound_records(&bytes, 0) {
+    for record in intact_records(&bytes, 0) {
         if let Ok(txn) = LoggedTransaction::decode(record.payload) {
             each(txn);
         }
