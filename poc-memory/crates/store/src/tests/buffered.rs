@@ -263,7 +263,8 @@ fn records_after_interrupted_writes_equal_a_sorted_map() {
     let mut expected: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for seq in 1..=300 {
         // Ranges of keys, so that whole blocks appear and disappear.
-        let (from, count, removes) = (rng.next_u64() % 400, rng.next_u64() % 60, rng.next_u64() % 2 == 0);
+        let (from, count, removes) =
+            (rng.next_u64() % 400, rng.next_u64() % 60, rng.next_u64().is_multiple_of(2));
         let length = (rng.next_u64() % 400) as usize;
         let put = |number: u64| {
             let key = [&[7u8], number.to_be_bytes().as_slice()].concat();
