@@ -23,12 +23,13 @@ class TestBinary:
         return [name for name in self.tests if any(part in name for part in filters)]
 
     def run(
-        self, names: list[str], environment: dict[str, str], limit: float | None = None
+        self, names: list[str], environment: dict[str, str], ignored: bool = False, limit: float | None = None
     ) -> tuple[dict[str, str], str]:
         """Runs tests, at most for so many seconds. Returns the outcome of each, and what was printed."""
+        options = ["--include-ignored"] if ignored else []
         try:
             ran = subprocess.run(
-                [str(self.path), "--exact", *names],
+                [str(self.path), "--exact", *names, *options],
                 cwd=self.package,
                 env=environment | {"CARGO_MANIFEST_DIR": str(self.package)},
                 capture_output=True,

@@ -14,6 +14,8 @@ class Promise:
     # Environment of the quick and of the full form.
     quick: dict[str, str] = field(default_factory=dict)
     full: dict[str, str] = field(default_factory=dict)
+    # Tests that only the full form runs, because they are ignored by default.
+    ignored: list[str] = field(default_factory=list)
 
 
 PROMISES = [
