@@ -290,8 +290,10 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
             std::thread::sleep(Duration::from_millis(50));
         }
     };
-    let stopped = |count: usize| until(&|| searches(&http, "unavailable") >= count);
-    let started = || until(&|| sum(&http, "poc_memory_op_calls_in_progress{op=\"search\"", "") > 0);
+    let in_progress = || sum(&http, "poc_memory_op_calls_in_progress{op=\"search\"", "");
+    let started = || until(&|| in_progress() > 0);
+    // A call is counted by its outcome before it leaves the calls in progress.
+    let stopped = |count: usize| until(&|| searches(&http, "unavailable") >= count && in_progress() == 0);
     let line = format!("GET /v1/pipeline?pipeline={}", LONG.replace(',', "%2C").replace('=', "%3D"));
     // A client over REST that leaves.
     let mut stream = http.connect();
