@@ -29,6 +29,7 @@ mod hook;
 mod host;
 mod import;
 mod insert;
+mod json_codec;
 mod json_schema;
 mod key_prefix;
 mod link;

@@ -4,6 +4,7 @@
 //! number as a fraction (`5.0`), or one text for a list of texts; what can be meant in one way only is
 //! accepted. An error names the field.
 
+use super::json_codec;
 use super::json_schema::schema;
 use super::serde_message;
 use poc_graph::error::{Error, Result};
@@ -55,11 +56,11 @@ pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
     if let (Some(former), Some(fields)) = (former, request.as_object_mut()) {
         rename_text(former, fields)?;
     }
-    if let Ok(decoded) = T::deserialize(&request) {
+    if let Ok(decoded) = json_codec::decode(&request) {
         return Ok(decoded);
     }
     let schema = schema::<T>().to_value();
-    decode_strictly(lenient(request, &schema))
+    decode_strictly(&lenient(request, &schema))
 }
 
 /// Moves the text from its former name to `text`.
@@ -85,22 +86,25 @@ pub(crate) fn rename_text(former: FormerText, request: &mut Map<String, Value>) 
 }
 
 /// Decodes a request without conversions. An error names the field.
-pub(crate) fn decode_strictly<T: DeserializeOwned>(request: Value) -> Result<T> {
-    serde_path_to_error::deserialize(request).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.into_inner().to_string();
-        let field = match (path.as_str(), quoted_field(&message)) {
-            (".", None) => None,
-            (".", Some(name)) => Some(name.to_owned()),
-            (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
-            (path, _) => Some(path.to_owned()),
-        };
-        let invalid = Error::invalid(serde_message::in_json_terms(&message));
-        match field {
-            Some(field) => invalid.field(field),
-            None => invalid,
-        }
-    })
+pub(crate) fn decode_strictly<T: DeserializeOwned>(request: &Value) -> Result<T> {
+    json_codec::decode(request).map_err(invalid)
+}
+
+/// The error of a request that cannot be decoded.
+fn invalid(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
+    let path = error.path().to_string();
+    let message = error.into_inner().to_string();
+    let field = match (path.as_str(), quoted_field(&message)) {
+        (".", None) => None,
+        (".", Some(name)) => Some(name.to_owned()),
+        (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
+        (path, _) => Some(path.to_owned()),
+    };
+    let invalid = Error::invalid(serde_message::in_json_terms(&message));
+    match field {
+        Some(field) => invalid.field(field),
+        None => invalid,
+    }
 }
 
 /// The unknown or missing field: serde names it in the message, and the path ends above it.

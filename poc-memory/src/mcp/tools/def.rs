@@ -88,7 +88,7 @@ impl DefaultToolDef {
                 }
                 let schema = ops::schema::<T>().to_value();
                 arguments::refuse_unknown(&given, &schema)?;
-                let tool: T = request::decode_strictly(request::lenient(given.into(), &schema))?;
+                let tool: T = request::decode_strictly(&request::lenient(given.into(), &schema))?;
                 tool.run(&OpCalls { caller, tenant, searches })
             },
         }

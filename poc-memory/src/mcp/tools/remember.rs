@@ -58,7 +58,7 @@ fn prepared(note: Map<String, Value>, schema: &Map<String, Value>) -> Result<Map
     let schema = Value::Object(schema.clone());
     arguments::refuse_unknown(&note, &schema)?;
     let note = request::lenient(note.into(), &schema);
-    let checked: MemoryRemember = request::decode_strictly(note)?;
+    let checked: MemoryRemember = request::decode_strictly(&note)?;
     Ok(fields(encode(&checked)?))
 }
 
