@@ -1,6 +1,5 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::json_codec;
 use super::json_schema::schema;
 use super::request::{self, FormerText};
 use super::screen::{Screen, StyledText};
@@ -8,8 +7,8 @@ use super::{Actor, Ctx, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Who may call an op, and what it may change. [`Access::allows_models`] says what models may.
@@ -350,13 +349,13 @@ fn read_only_caller(op: &str) -> Error {
         .hint("call it with the token of a person's programs")
 }
 
-fn encode(value: &dyn erased_serde::Serialize) -> Result<Value> {
-    json_codec::encode(value)
+fn encode<T: Serialize>(value: &T) -> Result<Value> {
+    serde_json::to_value(value)
         .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
 fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
-    match O::Output::deserialize(answer) {
+    match serde_path_to_error::deserialize(answer) {
         Ok(output) => Ok(Box::new(Decoded::<O>(output))),
         Err(error) => Err(Error::internal(format!("the answer of `{}` cannot be decoded: {error}", O::NAME))),
     }
@@ -373,6 +372,6 @@ mod tests {
         let op = find("stats").unwrap();
         let error = (op.decode)(&json!({ "nodes": "many" })).err().unwrap();
         assert_eq!(error.code, Code::Internal);
-        assert!(error.message.contains("`stats`") && error.message.contains("many"), "{error}");
+        assert!(error.message.contains("`stats`") && error.message.contains("nodes"), "{error}");
     }
 }

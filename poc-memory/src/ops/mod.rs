@@ -29,7 +29,6 @@ mod hook;
 mod host;
 mod import;
 mod insert;
-mod json_codec;
 mod json_schema;
 mod key_prefix;
 mod link;

@@ -4,7 +4,6 @@
 //! number as a fraction (`5.0`), or one text for a list of texts; what can be meant in one way only is
 //! accepted. An error names the field.
 
-use super::json_codec;
 use super::json_schema::schema;
 use super::serde_message;
 use poc_graph::error::{Error, Result};
@@ -56,7 +55,7 @@ pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
     if let (Some(former), Some(fields)) = (former, request.as_object_mut()) {
         rename_text(former, fields)?;
     }
-    if let Ok(decoded) = json_codec::decode(&request) {
+    if let Ok(decoded) = decode_strictly(&request) {
         return Ok(decoded);
     }
     let schema = schema::<T>().to_value();
@@ -87,7 +86,7 @@ pub(crate) fn rename_text(former: FormerText, request: &mut Map<String, Value>) 
 
 /// Decodes a request without conversions. An error names the field.
 pub(crate) fn decode_strictly<T: DeserializeOwned>(request: &Value) -> Result<T> {
-    json_codec::decode(request).map_err(invalid)
+    serde_path_to_error::deserialize(request).map_err(invalid)
 }
 
 /// The error of a request that cannot be decoded.

@@ -2,7 +2,7 @@
 
 use poc_graph::cancellation;
 
-/// Chooses candidates one by one. The next is always the one with the max
+/// Chooses candidates one by one. The next is always the one with the highest
 /// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
 /// wins a tie. `similarity` takes positions in `relevance`. It is called at most once for each pair, and only
 /// for as many candidates as are taken from the iterator.
@@ -51,7 +51,7 @@ pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 struct Candidate {
     at: usize,
     relevance: f64,
-    // The max similarity to a candidate already chosen.
+    // The highest similarity to a candidate already chosen.
     nearest: Option<f64>,
 }
 

@@ -45,7 +45,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
 
 /// Space that a write of records needs besides the records. sled writes in segments of 512 KiB.
-const ROOM_BYTES: u64 = 2 << 20;
+const SPARE_BYTES: u64 = 2 << 20;
 
 /// sled's file in a directory.
 const FILE: &str = "db";
@@ -269,7 +269,7 @@ impl SledEngine {
     /// Fails when the disk has no space for changes: sled does not recover from a write that fails.
     fn check_space(&self, changes: &[Put]) -> Result<()> {
         let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
-        let bytes = changes.iter().map(length).sum::<u64>() + ROOM_BYTES;
+        let bytes = changes.iter().map(length).sum::<u64>() + SPARE_BYTES;
         let longest = file_length(&self.directory);
         Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
     }
