@@ -1,4 +1,5 @@
-"""Prints how fast the page is with generated notes: first contentful paint, searches as they are typed, frames of the graph.
+"""Prints how fast the page is with generated notes: first contentful paint, searches as they are typed, changes made elsewhere,
+frames of the graph.
 
     bash tests/page/measure.sh [NOTES]         13,000 notes by default
 """
@@ -81,6 +82,7 @@ def measure(browser, number):
             ready(page)
             paints.append(page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"))
         print(f"first contentful paint, {name}: {statistics.median(paints):.0f} ms (of {OPENED}: {', '.join(f'{paint:.0f}' for paint in paints)})")
+    follow(browser)
     page.goto(browser.path("/search"))
     ready(page)
     shown, ops = [], []
@@ -121,6 +123,25 @@ def measure(browser, number):
             frames = page.evaluate(FRAMES, 4)
             print(f"graph, {limit} notes, {page.get_attribute('.graph-canvas', 'data-renderer')}: first notes after {first:.1f} s, all after {loaded:.1f} s, {1000 / frames['median']:.0f} frames a second"
                   f" (95 of 100 frames in {frames['worst']:.0f} ms), at the end {frames['drawn']} items drawn")
+
+
+def follow(browser):
+    """How long after a command has ended two windows show what it has changed."""
+    pages = [browser.open().page for _ in range(2)]
+    for page in pages:
+        page.goto(browser.path("/activity"))
+        ready(page)
+        page.wait_for_selector("#changes")
+    delays = []
+    for at in range(OPENED):
+        browser.world.run("insert", "--title", f"Change {at}", "--key", f"change-{at}")
+        started = time.monotonic()
+        for page in pages:
+            page.wait_for_selector(f"text=change-{at}")
+        delays.append(1000 * (time.monotonic() - started))
+    print(f"a change of the command line in two windows: {statistics.median(delays):.0f} ms after the command, at most {max(delays):.0f} ms")
+    for page in pages:
+        page.close()
 
 
 main()

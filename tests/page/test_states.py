@@ -60,12 +60,16 @@ def test_a_screen_that_waits_and_fails_says_so_and_tries_again(reading, path):
     ready(page)
 
 
-def test_open_screens_say_offline_and_come_back(browser):
+# A browser allows six connections to a server, and each page has one of them open.
+@pytest.mark.parametrize("paths", [
+    ["/", "/activity", "/agents", "/health"],
+    ["/search?q=certificate", "/review", "/graph", "/notes/outage"],
+], ids=["overviews", "notes"])
+def test_open_screens_say_offline_and_come_back(browser, paths):
     watched = browser.open()
     watched.expected = ("ERR_", "Failed to load")
     pages = []
-    # A browser allows six connections to a server, and each page has one of them open.
-    for path in ["/", "/activity", "/agents", "/health"]:
+    for path in paths:
         page = watched.page.context.new_page()
         page.goto(browser.path(path))
         ready(page)
@@ -80,3 +84,10 @@ def test_open_screens_say_offline_and_come_back(browser):
         page.wait_for_function("() => !document.querySelector('.offline')")
         ready(page)
         assert page.locator(".failed").count() == 0, path
+    # Screens that were open before the restart show what changes after it.
+    browser.world.run("insert", "--title", "After the restart", "--key", "after-the-restart")
+    browser.world.run("insert", "--update", "--key", "outage", "--title", "Outage of the payment gateway", "--body", "It is over.")
+    seen = {"/activity": "text=after-the-restart", "/notes/outage": "text=changed elsewhere"}
+    for path, page in pages:
+        if path in seen:
+            page.wait_for_selector(seen[path])

@@ -3,9 +3,11 @@
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Node, NodeId, Visibility};
+use poc_graph::{Edge, Node, NodeId, Tenant, Visibility};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, LoggedTransaction, Record, Table, Write};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The history of one node.
 #[derive(Clone, Debug)]
@@ -129,33 +131,72 @@ pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -
         if is_full && found.iter().all(|(change, _)| change.cause.began.is_none()) {
             break;
         }
-        let Some(txn) = memory.store.transaction(seq)? else { continue };
-        if is_full && found.iter().all(|(change, _)| is_before(&txn.cause, &change.cause)) {
+        let Some(summary) = summary(memory, seq, is_listed)? else { continue };
+        let cause = &summary.cause;
+        if is_full && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }
-        let is_change = |write: &Write| {
-            is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
-        };
-        if !is_listed(&txn.cause) || !txn.writes.iter().any(is_change) {
-            continue;
-        }
-        let known = found.iter().position(|(change, _)| change.cause.is_same_call(&txn.cause));
+        let Some(keys) = &summary.keys else { continue };
+        let known = found.iter().position(|(change, _)| change.cause.is_same_call(cause));
         if known.is_none() && is_full {
             continue;
         }
-        let keys = touched_keys(memory, &txn)?;
         let index = known.unwrap_or(found.len());
         if known.is_none() {
-            let change = RecentChange { seq, cause: txn.cause, nodes: Vec::new(), count: 0 };
+            let change = RecentChange { seq, cause: cause.clone(), nodes: Vec::new(), count: 0 };
             found.push((change, FxHashSet::default()));
         }
         if let Some((change, seen)) = found.get_mut(index) {
-            change.nodes.extend(keys.into_iter().filter(|key| seen.insert(key.clone())));
+            change.nodes.extend(keys.iter().filter(|key| seen.insert((*key).clone())).cloned());
             change.nodes.truncate(MAX_KEYS);
             change.count = seen.len();
         }
     }
     Ok(found.into_iter().map(|(change, _)| change).collect())
+}
+
+/// What a list of changes shows of a transaction.
+struct TransactionSummary {
+    cause: Cause,
+    /// The keys of its nodes; `None` if it is not listed.
+    keys: Option<Vec<String>>,
+}
+
+/// A transaction that wrote at least as many nodes, such as a part of an import, takes long to read.
+const LARGE: usize = 64;
+
+/// Summaries of large transactions that are kept, with about 200 keys each.
+const KEPT: usize = 512;
+
+/// Summaries of the large transactions that were listed last. A transaction does not change.
+#[derive(Default)]
+pub(super) struct LargeTransactions(BTreeMap<(Tenant, u64), Arc<TransactionSummary>>);
+
+fn summary(
+    memory: &Memory,
+    seq: u64,
+    is_listed: &dyn Fn(&Cause) -> bool,
+) -> Result<Option<Arc<TransactionSummary>>> {
+    let id = (memory.store.tenant(), seq);
+    if let Some(known) = memory.large_transactions.lock().0.get(&id) {
+        return Ok(Some(known.clone()));
+    }
+    let Some(txn) = memory.store.transaction(seq)? else { return Ok(None) };
+    let is_change = |write: &Write| {
+        is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
+    };
+    let is_listed = is_listed(&txn.cause) && txn.writes.iter().any(is_change);
+    let keys = if is_listed { Some(touched_keys(memory, &txn)?) } else { None };
+    let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
+    let summary = Arc::new(TransactionSummary { cause: txn.cause, keys });
+    if is_large {
+        let mut known = memory.large_transactions.lock();
+        while known.0.len() >= KEPT {
+            known.0.pop_first();
+        }
+        known.0.insert(id, summary.clone());
+    }
+    Ok(Some(summary))
 }
 
 /// Whether a transaction comes before the call of another one, so that no earlier transaction belongs to that call.
