@@ -54,6 +54,17 @@ fn crates_depend_only_on_crates_below_them() {
     assert_eq!(found, listed);
 }
 
+/// `cargo test --workspace` turns on the default features of all crates, `cargo build` those of the programs. A default
+/// feature elsewhere would make the tests compile its crate, and all crates above it, a second time.
+#[test]
+fn only_the_programs_have_default_features() {
+    let lower = CRATES.iter().map(|(name, _)| format!("poc-memory/crates/{name}"));
+    for folder in lower.chain(["bench".into()]) {
+        let manifest = fs::read_to_string(root().join(&folder).join("Cargo.toml")).unwrap();
+        assert!(!manifest.lines().any(|line| line.starts_with("default =")), "{folder} has default features");
+    }
+}
+
 #[test]
 fn surfaces_import_only_what_is_below_them() {
     let source = root().join("poc-memory/src");

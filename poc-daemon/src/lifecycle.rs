@@ -15,6 +15,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_notes::samples;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,6 +165,8 @@ async fn task<T: Send + 'static>(
     name: &str,
     run: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
+    // Boxed, so that a task of tokio is compiled once and not for each of them.
+    let run: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(run);
     tokio::spawn(run).await.map_err(|error| {
         tracing::error!("the task `{name}` failed: {error}");
         shared.stop();

@@ -5,11 +5,11 @@
 //! full therefore never delays the work of another one: requests are answered while every model call
 //! hangs.
 
+use parking_lot::Mutex;
 use poc_config::Config;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 
 /// Minimum slots for requests, regardless of the connection limits.
 const MIN_REQUESTS: usize = 16;
@@ -46,18 +46,23 @@ impl Pool {
     /// in which it arrived. Once started, the work runs to its end, even if the caller stops waiting.
     ///
     /// # Errors
-    /// When the work panics.
+    /// What happened, when the work panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, JoinError> {
+    ) -> Result<T, String> {
         // Nobody closes the semaphore, so a slot always comes.
         let slot = self.slots.clone().acquire_owned().await.ok();
-        let work = move || {
+        let result = Arc::new(Mutex::new(None));
+        let done = result.clone();
+        // Boxed, so that a task of tokio is compiled once and not for each kind of work.
+        let work: Box<dyn FnOnce() + Send> = Box::new(move || {
             let _slot = slot;
-            work()
-        };
-        tokio::task::spawn_blocking(work).await
+            *done.lock() = Some(work());
+        });
+        tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
+        let result = result.lock().take();
+        result.ok_or_else(|| "the work has no result".to_owned())
     }
 }
 
