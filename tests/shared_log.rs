@@ -1,21 +1,23 @@
 //! Several daemons over one log in a real PostgreSQL server. Skipped where none is installed.
 
 use crate::support::World;
+use crate::support::slow_agent::{self, agent, count};
 use crate::support::world::WAIT_LIMIT;
 use poc_postgres::testing::TestServer;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-/// A home whose memory is in a database.
+/// A home whose memory is in a database. Its daemon runs no agents.
 fn world(server: &TestServer) -> World {
     let world = World::new();
-    let settings = format!(
-        "[store]\nlog = \"{}\"\nconnect-timeout = \"5s\"\n[daemon]\nruns-agents = false\n",
-        server.address()
-    );
-    world.write("config.toml", &settings);
+    world.write("config.toml", &format!("{}[daemon]\nruns-agents = false\n", settings(server)));
     world
+}
+
+fn settings(server: &TestServer) -> String {
+    format!("[store]\nlog = \"{}\"\nconnect-timeout = \"5s\"\n", server.address())
 }
 
 /// Homes over one log, each with a running daemon.
@@ -145,6 +147,61 @@ fn of_two_changes_of_one_version_one_is_made() {
         let made = results.iter().filter(|ran| ran.status == 0).count();
         assert_eq!(made, 1, "{results:?}");
     }
+}
+
+#[test]
+fn a_run_of_a_daemon_that_dies_is_completed_by_another() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds: Vec<World> = (0..2).map(|_| World::new()).collect();
+    for world in &worlds {
+        let models =
+            slow_agent::settings(world.home()).replace("[agents]", "[agents]\nchange-quiet = \"1s\"");
+        world.write("config.toml", &format!("{}{models}", settings(&server)));
+        world.write("agents/slow.toml", &agent("slow", "on-change"));
+    }
+    worlds[0].json(&["store", "init"]);
+    worlds.iter_mut().for_each(World::start_daemon);
+    let history = ["agent", "history", "slow"];
+    // Changes before the first look of a daemon at a new agent count as handled, so one note may not be enough.
+    let running = || count(&worlds[0].json(&history), "running");
+    for number in 0..10 {
+        assert_eq!(insert(&worlds[0], &format!("pier-{number}")), 0);
+        let patience = Instant::now() + Duration::from_secs(5);
+        while running() == 0 && Instant::now() < patience {}
+        if running() > 0 {
+            break;
+        }
+    }
+    // Both see one run, which one of them carries out.
+    for world in &worlds {
+        let seen = world.until(WAIT_LIMIT, &history, |history| count(history, "running") == 1);
+        assert_eq!(seen["runs"].as_array().unwrap().len(), 1, "{seen:#}");
+    }
+    let runs_it = |world: &World| {
+        let running = world.json(&["daemon", "status"])["running"].as_array().unwrap().clone();
+        running.iter().any(|agent| agent == "slow")
+    };
+    let at = worlds.iter().position(runs_it).unwrap();
+    let error = worlds[1 - at].json_with_status(&["agent", "run", "slow"], 1);
+    assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+    worlds[at].kill_daemon();
+    // It counts as dead after 15 seconds without a heartbeat.
+    server.execute("UPDATE poc_memory_writer SET seen = seen - INTERVAL '1 minute'");
+    let other = &worlds[1 - at];
+    other.until(WAIT_LIMIT, &history, |history| {
+        (count(history, "interrupted"), count(history, "running")) == (1, 1)
+    });
+    other.write("answer", "");
+    let seen = other.until(WAIT_LIMIT, &history, |history| count(history, "noop") == 1);
+    assert_eq!(seen["runs"].as_array().unwrap().len(), 2, "{seen:#}");
+    // The daemon that died finds the changes handled.
+    worlds[at].start_daemon();
+    let seen = worlds[at].json(&history);
+    assert_eq!(
+        (count(&seen, "noop"), count(&seen, "interrupted"), count(&seen, "running")),
+        (1, 1, 0),
+        "{seen:#}"
+    );
 }
 
 #[test]

@@ -20,9 +20,10 @@ use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::Scheduler;
 use poc_graph::error::Result;
+use poc_store::HEARTBEAT;
 use runs::Runs;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The heartbeat follows the time of day: it stops when the clock jumps in either direction. The loop then goes on by
 /// itself, once in a period, and after so many periods another heartbeat is started.
@@ -30,6 +31,9 @@ const LOST_AFTER: u32 = 3;
 
 /// How much later than after a period a beat may come.
 const TOLERANCE: Duration = Duration::from_millis(600);
+
+/// What finds runs of dead processes: at the start and, with a shared log, at its heartbeat.
+const RECOVERY: &str = "recovery of interrupted runs";
 
 /// How long a run may take to end after it was cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -56,7 +60,8 @@ async fn run_until(
         return;
     }
     let recovering = shared.clone();
-    blocking(&shared, "recovery of interrupted runs", move || recover(&recovering)).await;
+    blocking(&shared, RECOVERY, move || recover(&recovering)).await;
+    let mut recovered = Instant::now();
     let Some(mut heartbeat) = heartbeat::start(&shared).await else {
         shared.stop();
         return;
@@ -83,12 +88,22 @@ async fn run_until(
                 }
             }
         }
-        if !shared.memory.config.daemon.runs_agents {
+        if shared.memory.config.daemon.runs_agents.is_empty() {
             continue;
         }
         if shared.memory.store.read_only().is_some() {
             // No run could be recorded. The next heartbeat sees whether the disk takes writes again.
             continue;
+        }
+        if shared.memory.store.shared_log().is_some() && recovered.elapsed() >= HEARTBEAT {
+            recovered = Instant::now();
+            let recovering = shared.clone();
+            let agents = tokio::select! {
+                agents = blocking(&shared, RECOVERY, move || recover(&recovering)) => agents,
+                // A database may not answer for long.
+                () = shared.stopped() => break,
+            };
+            agents.unwrap_or_default().iter().for_each(|agent| scheduler.lock().slot_ended(agent));
         }
         let catalog = shared.catalog.load_full();
         if !scheduler.lock().needs_poll(&shared.memory, &catalog) {
@@ -119,13 +134,13 @@ async fn blocking<T: Send + 'static>(
     None
 }
 
-/// Marks runs that another process left unfinished as interrupted.
-fn recover(shared: &Shared) -> Result<()> {
-    if !shared.memory.config.daemon.runs_agents {
-        return Ok(());
+/// Marks runs that dead processes left unfinished as interrupted. Returns the agents that have something to repeat.
+fn recover(shared: &Shared) -> Result<Vec<String>> {
+    if shared.memory.config.daemon.runs_agents.is_empty() {
+        return Ok(Vec::new());
     }
-    for row in ledger::interrupt_others(&shared.memory)? {
+    for row in ledger::interrupt_left(&shared.memory)? {
         tracing::warn!(agent = row.agent, run = %row.id, "a run was interrupted by the end of its process");
     }
-    Ok(())
+    ledger::agents_to_repeat(&shared.memory)
 }

@@ -1,6 +1,6 @@
 //! Applies one permitted action of an agent within a transaction.
 
-use super::permit::{PermittedAction, Refusal, Rejection};
+use super::permit::{PermittedAction, Refusal, RefusalReason};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome, provenance};
@@ -87,7 +87,7 @@ impl ActionExecutor<'_> {
             PermittedAction::Rename { node, from, to } => {
                 if tx.node(*node)?.is_none_or(|node| node.key != *from) {
                     let why = format!("`{from}` was renamed since");
-                    return Ok(Err(Rejection::ChangedSinceRead.because(why)));
+                    return Ok(Err(RefusalReason::ChangedSinceRead.because(why)));
                 }
                 rename::apply(tx, *node, Some(to), &[]).map(|_| Vec::new())
             }
@@ -175,7 +175,7 @@ impl ActionExecutor<'_> {
             if self.max_per_source.is_some_and(|max| derived.len() >= max) {
                 let key = tx.node(source)?.map(|node| node.key).unwrap_or_default();
                 let why = format!("{} notes were already derived from `{key}`", derived.len());
-                return Ok(Some(Rejection::OverLimit.because(why)));
+                return Ok(Some(RefusalReason::OverLimit.because(why)));
             }
         }
         Ok(None)
@@ -189,9 +189,9 @@ impl ActionExecutor<'_> {
 
 /// Turns an error about the values of an action into a refusal.
 fn refusal(error: Error) -> Refusal {
-    Rejection::InvalidValue.because(error.message)
+    RefusalReason::InvalidValue.because(error.message)
 }
 
 fn present(why: &str) -> Refusal {
-    Rejection::AlreadyPresent.because(why)
+    RefusalReason::AlreadyPresent.because(why)
 }

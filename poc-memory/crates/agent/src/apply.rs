@@ -5,7 +5,7 @@ use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep, AppliedAction, position};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, Run, Status};
-use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection};
+use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
 use super::preview;
 use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
@@ -116,12 +116,14 @@ fn plan(
             let mut waiting = waiting.iter().flatten().filter(|_| proposed);
             if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
                 let why = format!("it is already proposed by the run {}", same.run);
-                return Err(Rejection::AlreadyPresent.because(why));
+                return Err(RefusalReason::AlreadyPresent.because(why));
             }
             if let Some((run, ended)) = rejected.get(&entry.summary).filter(|_| proposed)
                 && permitted.nodes().into_iter().all(|id| is_unchanged(selection, id, *ended))
             {
-                return Err(Rejection::RejectedBefore.because(format!("it was rejected in the run {run}")));
+                return Err(
+                    RefusalReason::RejectedBefore.because(format!("it was rejected in the run {run}"))
+                );
             }
             let note = action_executor::prepare(memory, &permitted)?;
             Ok(PlannedAction { index, permitted, proposed, part_of, note })
@@ -188,7 +190,7 @@ fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
 pub(super) fn status(row: &Run) -> Status {
     let any = |state| row.actions.iter().any(|action| action.state == state);
     let fails = |action: &ledger::ActionRecord| {
-        action.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
+        action.rejected.as_deref().and_then(RefusalReason::parse).is_some_and(RefusalReason::is_failure)
     };
     let waits = any(ActionState::Proposed);
     let turned_down = any(ActionState::Rejected);
@@ -304,7 +306,7 @@ impl ReplyApplication<'_> {
             let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
             let name = self.selection.by_id(id).map_or("a note", |handle| handle.name.as_str());
             let why = format!("{name} was edited, superseded or deleted during the call");
-            Some(Rejection::ChangedSinceRead.because(why))
+            Some(RefusalReason::ChangedSinceRead.because(why))
         };
         let summary = |index: usize| row.actions.get(index).map_or("", |entry| entry.summary.as_str());
         let step = |action: &'p PlannedAction| ActionStep {

@@ -1,6 +1,7 @@
 //! The definition of an agent: a parsed and checked agent file.
 
 mod action_kind;
+mod agent_test;
 mod file;
 pub mod key_spec;
 pub mod keys;
@@ -9,15 +10,14 @@ mod name;
 mod read;
 mod schema;
 mod targets;
-mod test;
 mod text;
 
 pub use action_kind::ActionKind;
+pub use agent_test::{AgentTest, TestExpectation, TestText};
 pub use mode::Mode;
 pub(super) use name::{check_name, is_of_name};
 pub use schema::schema;
 pub use targets::Targets;
-pub use test::{AgentTest, TestExpectation, TestText};
 pub(super) use text::offset_of;
 
 use super::schedule::Schedule;

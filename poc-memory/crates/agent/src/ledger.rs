@@ -3,6 +3,7 @@
 mod cause;
 mod change_progress;
 mod claim;
+mod dead_processes;
 mod key;
 mod recent_spending;
 mod reservation;
@@ -15,11 +16,11 @@ mod totals;
 mod trigger;
 
 pub use change_progress::ChangeProgress;
-pub use claim::{RowOutcome, claim, claim_for, record_unrun, record_unrun_slots};
+pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve};
 pub use rows::{
-    abandon, agents, book_cost, close, find, interrupt_others, is_visible, rows, rows_since,
-    rows_with_status, running, running_since, set_change_mark, update_state, with_current_status,
+    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_left, is_visible, rows,
+    rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
 };
 pub(super) use rows::{end, expect_running, get};
 pub(crate) use rows::{put_reviewed, row, set_reverted};

@@ -2,11 +2,11 @@
 
 mod permitted_action;
 mod record;
-mod rejection;
+mod refusal;
 
 pub use permitted_action::PermittedAction;
 pub use record::summary;
-pub use rejection::{Refusal, Rejection};
+pub use refusal::{Refusal, RefusalReason};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
@@ -107,7 +107,7 @@ impl<'a> Permit<'a> {
     pub fn check(&mut self, action: &Action) -> Verdict<PermitDecision> {
         let kind = action.kind();
         if !self.definition.execution.actions.contains(&kind) {
-            return Err(Rejection::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
+            return Err(RefusalReason::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
         }
         let permitted = match action {
             Action::LinkAdd(action) => self.link(action),
@@ -134,7 +134,7 @@ impl<'a> Permit<'a> {
             }
         }
         match self.mode {
-            Mode::Observe => Err(Rejection::Observed.because("the agent only observes")),
+            Mode::Observe => Err(RefusalReason::Observed.because("the agent only observes")),
             Mode::Propose => Ok(PermitDecision { permitted, proposed: true }),
             Mode::Apply => {
                 let proposed = kind == ActionKind::Supersede && !self.definition.limits.supersede_apply;
@@ -152,26 +152,25 @@ impl<'a> Permit<'a> {
         let (from, to) = (self.handle(&action.from)?, self.handle(&action.to)?);
         if !self.in_targets(from) && !self.in_targets(to) {
             let why = format!("neither {} nor {} is {}", from.name, to.name, self.targets_in_words());
-            return Err(Rejection::OutOfScope.because(why));
+            return Err(RefusalReason::OutOfScope.because(why));
         }
         if from.node.id == to.node.id {
-            return Err(
-                Rejection::SelfLink.because(format!("{} and {} are the same note", action.from, action.to))
-            );
+            return Err(RefusalReason::SelfLink
+                .because(format!("{} and {} are the same note", action.from, action.to)));
         }
         if !(action.strength > 0.0 && action.strength <= 1.0) {
             let why = format!("the strength {} is not above 0 and at most 1", action.strength);
-            return Err(Rejection::InvalidValue.because(why));
+            return Err(RefusalReason::InvalidValue.because(why));
         }
         let max = self.definition.limits.link_add_max_per_note;
         let ends = [from, to];
         let (from, to) = (from.node.id, to.node.id);
         if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
-            return Err(Rejection::AlreadyPresent.because("the reply contains it twice"));
+            return Err(RefusalReason::AlreadyPresent.because("the reply contains it twice"));
         }
         let links_of = |id| self.links.iter().filter(|(a, b)| [*a, *b].contains(&id)).count();
         if let Some(full) = ends.into_iter().find(|end| links_of(end.node.id) >= max) {
-            return Err(Rejection::OverLimit.because(format!("more than {max} links of {}", full.name)));
+            return Err(RefusalReason::OverLimit.because(format!("more than {max} links of {}", full.name)));
         }
         let reason = action.reason.clone();
         Ok(PermittedAction::Link { from, to, strength: action.strength, reason })
@@ -182,16 +181,16 @@ impl<'a> Permit<'a> {
         let max = self.definition.limits.weight_max_delta;
         if !action.delta.is_finite() || action.delta == 0.0 {
             return Err(
-                Rejection::InvalidValue.because(format!("a delta of {} changes nothing", action.delta))
+                RefusalReason::InvalidValue.because(format!("a delta of {} changes nothing", action.delta))
             );
         }
         if action.delta.abs() > max {
             return Err(
-                Rejection::OverLimit.because(format!("a delta of {} is more than {max}", action.delta))
+                RefusalReason::OverLimit.because(format!("a delta of {} is more than {max}", action.delta))
             );
         }
         if self.reweighted.contains(&node.node.id) {
-            return Err(Rejection::AlreadyPresent.because("the reply changes this weight twice"));
+            return Err(RefusalReason::AlreadyPresent.because("the reply changes this weight twice"));
         }
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
     }
@@ -202,12 +201,12 @@ impl<'a> Permit<'a> {
             let handle = self.handle(name)?;
             if !self.in_targets(handle) {
                 let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
-                return Err(Rejection::OutOfScope.because(why));
+                return Err(RefusalReason::OutOfScope.because(why));
             }
             // A note cannot be derived from a note of which only the key is known.
             if handle.shown == PromptExtent::Named {
                 let why = format!("the prompt does not show the text of its source {}", handle.name);
-                return Err(Rejection::OutOfScope.because(why));
+                return Err(RefusalReason::OutOfScope.because(why));
             }
             if !sources.contains(&handle.node.id) {
                 sources.push(handle.node.id);
@@ -215,7 +214,7 @@ impl<'a> Permit<'a> {
         }
         let max = self.definition.limits.insert_max_sources;
         if sources.len() > max {
-            return Err(Rejection::OverLimit.because(format!("more than {max} sources")));
+            return Err(RefusalReason::OverLimit.because(format!("more than {max} sources")));
         }
         self.check_length(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
@@ -226,14 +225,14 @@ impl<'a> Permit<'a> {
     fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {
         let old = self.target(&action.node)?;
         if self.protected.contains(&old.node.id) {
-            return Err(Rejection::Protected.because(format!("{} is protected", old.name)));
+            return Err(RefusalReason::Protected.because(format!("{} is protected", old.name)));
         }
         if old.shown != PromptExtent::Whole {
             let why = format!("the prompt does not show {} in full", old.name);
-            return Err(Rejection::OutOfScope.because(why));
+            return Err(RefusalReason::OutOfScope.because(why));
         }
         if self.replaced.contains(&old.node.id) {
-            return Err(Rejection::AlreadyPresent.because("the reply replaces this note twice"));
+            return Err(RefusalReason::AlreadyPresent.because("the reply replaces this note twice"));
         }
         let reason = action.reason.clone();
         let has_new = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
@@ -241,11 +240,13 @@ impl<'a> Permit<'a> {
             (false, false) => {
                 let new = self.handle(&action.by)?;
                 if new.node.id == old.node.id {
-                    return Err(Rejection::SelfLink.because(format!("{} cannot replace itself", action.node)));
+                    return Err(
+                        RefusalReason::SelfLink.because(format!("{} cannot replace itself", action.node))
+                    );
                 }
                 if self.replaced.contains(&new.node.id) {
                     let why = format!("the reply itself replaces {}", action.by);
-                    return Err(Rejection::InvalidValue.because(why));
+                    return Err(RefusalReason::InvalidValue.because(why));
                 }
                 Ok(PermittedAction::Replace { old: old.node.id, new: new.node.id, reason })
             }
@@ -279,7 +280,7 @@ impl<'a> Permit<'a> {
                 };
                 Ok(PermittedAction::Rewrite { old: id, draft: Box::new(draft) })
             }
-            _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new note")),
+            _ => Err(RefusalReason::InvalidValue.because("give either `by` or the text of a new note")),
         }
     }
 
@@ -289,12 +290,12 @@ impl<'a> Permit<'a> {
         let about = title.chars().count() + keywords.iter().map(|word| word.chars().count()).sum::<usize>();
         if about > max {
             let why = format!("title and keywords have {about} characters, more than {max}");
-            return Err(Rejection::OverLimit.because(why));
+            return Err(RefusalReason::OverLimit.because(why));
         }
         let chars = body.chars().count();
         if chars > max {
             return Err(
-                Rejection::OverLimit.because(format!("the body has {chars} characters, more than {max}"))
+                RefusalReason::OverLimit.because(format!("the body has {chars} characters, more than {max}"))
             );
         }
         Ok(())
@@ -302,7 +303,7 @@ impl<'a> Permit<'a> {
 
     fn draft(&self, key: &str, title: &str, body: String) -> Verdict<Draft> {
         if title.trim().is_empty() {
-            return Err(Rejection::InvalidValue.because("a new note needs a title"));
+            return Err(RefusalReason::InvalidValue.because("a new note needs a title"));
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let mut draft = Draft::new(self.definition.provenance(), self.trust);
@@ -311,9 +312,9 @@ impl<'a> Permit<'a> {
     }
 
     fn handle(&self, name: &str) -> Verdict<&'a Handle> {
-        self.selection
-            .get(name.trim())
-            .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
+        self.selection.get(name.trim()).ok_or_else(|| {
+            RefusalReason::UnknownHandle.because(format!("the prompt has no `{}`", name.trim()))
+        })
     }
 
     /// The node of a handle, if it is among the targets.
@@ -321,7 +322,7 @@ impl<'a> Permit<'a> {
         let handle = self.handle(name)?;
         if !self.in_targets(handle) {
             let why = format!("{} is not {}", handle.name, self.targets_in_words());
-            return Err(Rejection::OutOfScope.because(why));
+            return Err(RefusalReason::OutOfScope.because(why));
         }
         Ok(handle)
     }
@@ -344,12 +345,12 @@ impl<'a> Permit<'a> {
     fn count(&mut self, kind: ActionKind) -> Verdict<()> {
         let limits = &self.definition.limits;
         if self.used.values().sum::<usize>() >= limits.max_actions {
-            return Err(Rejection::OverLimit.because(format!("more than {} actions", limits.max_actions)));
+            return Err(RefusalReason::OverLimit.because(format!("more than {} actions", limits.max_actions)));
         }
         let used = self.used.entry(kind).or_default();
         let max = limits.max(kind);
         if *used >= max {
-            return Err(Rejection::OverLimit.because(format!("more than {max} of `{}`", kind.name())));
+            return Err(RefusalReason::OverLimit.because(format!("more than {max} of `{}`", kind.name())));
         }
         *used += 1;
         Ok(())
@@ -364,5 +365,5 @@ fn check_short_key(key: &str) -> Verdict<()> {
         return Ok(());
     }
     let why = format!("a new key has at most {MAX_RENAMED_CHARS} characters and no spaces");
-    Err(Rejection::InvalidValue.because(why))
+    Err(RefusalReason::InvalidValue.because(why))
 }

@@ -4,7 +4,7 @@ use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
 use super::apply;
 use super::ledger::{self, ActionState, Run};
-use super::permit::{PermittedAction, Refusal, Rejection};
+use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
 use poc_graph::error::{Error, Result};
@@ -43,7 +43,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
                 summary: &proposal.summary,
                 permitted: &proposal.permitted,
                 ready: match stale {
-                    Some(why) => Err(Rejection::ChangedSinceRead.because(why)),
+                    Some(why) => Err(RefusalReason::ChangedSinceRead.because(why)),
                     None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
                 },
             });

@@ -122,12 +122,14 @@ pub fn run_among(
         paid.inspect_err(|error| tracing::error!(agent = row.agent, "its cost could not be booked: {error}"))
             .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
     }
-    ended.inspect_err(|error| {
+    let ended = ended.inspect_err(|error| {
         let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
         if let Err(error) = left {
             tracing::error!(agent = definition.name, %run, "its row could not be ended: {error}");
         }
-    })
+    });
+    ledger::end_run(memory, run);
+    ended
 }
 
 /// The message of a panic.

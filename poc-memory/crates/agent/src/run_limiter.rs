@@ -42,10 +42,9 @@ impl RunLimiter {
     }
 }
 
-/// Fails with `conflict` when the agent is running in this process.
+/// Fails with `conflict` when the agent is running.
 pub(super) fn expect_free(memory: &Memory, agent: &str) -> Result<()> {
-    let running = ledger::running(memory)?.into_iter().find(|run| run.agent == agent);
-    match running {
+    match ledger::current_run(memory, agent, &ledger::state(memory, agent)?)? {
         None => Ok(()),
         Some(run) => Err(Error::conflict(format!(
             "`{agent}` is already running, since {} (run `{}`)",

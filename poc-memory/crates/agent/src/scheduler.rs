@@ -173,7 +173,8 @@ impl Scheduler {
         let all = self.is_stale(&catalog, tick.now);
         let quiet = self.changes.take_due(memory, &catalog, (all, tick.now));
         let come = |agent: &String| {
-            all || quiet.contains(agent) || self.next.get(agent).is_some_and(|next| *next <= tick.now)
+            let is_due = self.next.get(agent).is_some_and(|next| *next <= tick.now);
+            (all || quiet.contains(agent) || is_due) && memory.config.daemon.runs_agents.includes(agent)
         };
         let agents: BTreeMap<String, CatalogEntry> = catalog
             .agents
@@ -229,13 +230,14 @@ pub fn next_consolidation(task: &ScheduledConsolidation, now: Timestamp, zone: T
 /// The agent that runs next, or consolidation, and the time.
 pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
-    for (name, entry) in &catalog.agents {
+    let runs_here = |name: &str| memory.config.daemon.runs_agents.includes(name);
+    for (name, entry) in catalog.agents.iter().filter(|(name, _)| runs_here(name)) {
         let next = next(name, entry, &ledger::state(memory, name)?, memory.now(), zone);
         if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
             first = Some((name.clone(), next));
         }
     }
-    let consolidation = catalog.consolidation.as_ref();
+    let consolidation = catalog.consolidation.as_ref().filter(|_| runs_here(consolidation::NAME));
     let next = consolidation.and_then(|task| next_consolidation(task, memory.now(), zone));
     if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
         first = Some((consolidation::NAME.to_owned(), next));
@@ -283,11 +285,13 @@ pub fn run_slot(
     };
     match ran {
         Ok(row) => Ok(Some(row)),
-        // Another claim was first. The changes can be handled afterwards.
-        Err(error) if error.code == Code::Conflict && by_changes => {
-            tracing::info!(agent, "not run: {error}");
+        // Another claim was first: of changes, which can be handled afterwards, or of another daemon over the same log.
+        Err(error) if error.code == Code::Conflict && (by_changes || memory.store.shared_log().is_some()) => {
+            tracing::info!(agent, "not run, or its result was discarded: {error}");
             Ok(None)
         }
+        // Nothing can be recorded: the slot or the changes stay due.
+        Err(error) if error.code == Code::Unavailable && memory.store.shared_log().is_some() => Err(error),
         Err(error) => {
             // A run that was claimed has already ended its own row.
             let message = Some(error.line());

@@ -33,6 +33,7 @@ mod reruns;
 mod runaway_agents;
 mod runs;
 mod schema;
+mod several_daemons;
 mod slot_batches;
 mod stored_versions;
 mod targets;

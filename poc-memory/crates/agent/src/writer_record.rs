@@ -5,7 +5,7 @@
 use super::action::{Action, Insert};
 use super::definition::{ActionKind, Definition};
 use super::ledger::{self, ActionState};
-use super::permit::{Refusal, Rejection};
+use super::permit::{Refusal, RefusalReason};
 use super::selection::Selection;
 use poc_graph::error::Result;
 use poc_notes::Memory;
@@ -135,7 +135,7 @@ impl WriterRecord {
             }
             _ => return None,
         };
-        Some(Rejection::Unsupported.because(why))
+        Some(RefusalReason::Unsupported.because(why))
     }
 }
 

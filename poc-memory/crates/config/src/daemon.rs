@@ -98,10 +98,39 @@ section!(
         log_max_bytes: usize,
         /// Log files that are kept, with the current one.
         log_files: usize,
-        /// Whether it runs agents.
-        runs_agents: bool,
+        /// Which agents it runs.
+        runs_agents: RunnableAgents,
     }
 );
+
+/// The agents that a daemon runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be `true`, `false` or a list of names, such as [\"linker\"]")]
+pub enum RunnableAgents {
+    /// All or none.
+    All(bool),
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
+impl RunnableAgents {
+    /// Whether they include an agent.
+    pub fn includes(&self, agent: &str) -> bool {
+        match self {
+            RunnableAgents::All(all) => *all,
+            RunnableAgents::Named(names) => names.iter().any(|name| name == agent),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            RunnableAgents::All(all) => !all,
+            RunnableAgents::Named(names) => names.is_empty(),
+        }
+    }
+}
+
 section!(
     /// Messages to a person about problems of the daemon.
     NotifyConfig {

@@ -37,10 +37,11 @@ pub fn client(server: &Url) -> ClientBuilder {
     let client = Client::builder()
         .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none());
-    if is_here(server) { client.no_proxy() } else { client }
+    if is_loopback(server) { client.no_proxy() } else { client }
 }
 
-fn is_here(url: &Url) -> bool {
+/// Whether the address is of this machine.
+pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -77,7 +78,7 @@ mod tests {
             ("http://192.168.0.2/", false),
             ("https://localhost.example.com/", false),
         ] {
-            assert_eq!(is_here(&Url::parse(url).unwrap()), here, "{url}");
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), here, "{url}");
         }
     }
 }

@@ -29,7 +29,9 @@ mod store;
 mod tenants;
 pub mod toml_document;
 
-pub use daemon::{AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, ToolSet};
+pub use daemon::{
+    AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, RunnableAgents, ToolSet,
+};
 pub use history::HistoryRetention;
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{

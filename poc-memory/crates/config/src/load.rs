@@ -165,6 +165,7 @@ mod tests {
             "vectors.exact-below = 1.5",
             "daemon.heartbeat = \"soon\"",
             "daemon.heartbeat = 5",
+            "daemon.runs-agents = 5",
             "providers.x.kind = \"openia\"",
             "[models.x]\nprovider = \"heuristic\"",
             "text = 5",
@@ -189,6 +190,8 @@ mod tests {
           write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
         config.toml:1:8: `daemon.heartbeat`: cannot be the number `5`
           give text in quotes
+        config.toml:1:8: `daemon.runs-agents`: must be `true`, `false` or a list of names, such as ["linker"]
+          
         config.toml:1:13: `providers.x.kind`: unknown value `openia`
           did you mean `openai`?
         config.toml:1:9: `models.x`: `id` is missing here
@@ -207,6 +210,17 @@ mod tests {
         `POC_MEMORY__TEXT__K1`: cannot be the text "high"
           give a number
         "#);
+    }
+
+    #[test]
+    fn a_daemon_runs_all_agents_none_or_some() {
+        let includes =
+            |config: Config| ["linker", "facts"].map(|name| config.daemon.runs_agents.includes(name));
+        assert_eq!(includes(with("").unwrap()), [true, true]);
+        assert_eq!(includes(with("daemon.runs-agents = false\n").unwrap()), [false, false]);
+        assert_eq!(includes(with("daemon.runs-agents = [\"facts\"]\n").unwrap()), [false, true]);
+        let variable = ("POC_MEMORY__DAEMON__RUNS_AGENTS".to_owned(), "[\"linker\"]".to_owned());
+        assert_eq!(includes(Config::layered(None, [variable].into_iter()).unwrap()), [true, false]);
     }
 
     #[test]

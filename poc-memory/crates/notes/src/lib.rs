@@ -81,7 +81,8 @@ use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
-use poc_store::{Cause, Follower, SharedLog, Store};
+use poc_store::{Cause, Follower, SharedLog, Store, WriterId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same memory.
@@ -119,15 +120,23 @@ pub struct Memory {
     pub mention_sets: Arc<PerTenant<MentionIndex>>,
     /// The names that a pipeline may use.
     pub names: Arc<ArcSwap<Names>>,
-    /// Identifies this opening of the store. Only one process opens a store at a time, so a run with another
-    /// value was abandoned.
+    /// Identifies this opening of the store in the rows of its runs. With a shared log it is the id of the writer, so that
+    /// other processes can tell whether this one is alive.
     pub boot: String,
+    /// The runs of agents that this process works on.
+    pub active_runs: Arc<Mutex<BTreeSet<RunId>>>,
     id_generator: Arc<IdGenerator>,
     // The past state that was requested last, by any tenant.
     past: Arc<Mutex<Option<Arc<PastMemory>>>>,
     pending_samples: Arc<samples::PendingSamples>,
+    large_transactions: Arc<Mutex<history::LargeTransactions>>,
     // Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
     missing_vectors: Arc<Mutex<Option<String>>>,
+}
+
+/// The value of [`Memory::boot`] of a writer of a shared log.
+pub fn boot_of(writer: WriterId) -> String {
+    format!("{:032x}", u128::from_be_bytes(writer))
 }
 
 impl Memory {
@@ -191,10 +200,12 @@ impl Memory {
             vectors: vector_sets.of(store.tenant()),
             mentions: mention_sets.of(store.tenant()),
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
-            boot: format!("{:016x}", rng.next_u64()),
+            boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
+            active_runs: Arc::default(),
             id_generator: Arc::default(),
             past: Arc::default(),
             pending_samples: Arc::default(),
+            large_transactions: Arc::default(),
             reranker: Reranker::from_config(&config.rerank).map(Arc::new),
             missing_vectors: Arc::default(),
             paths: Arc::new(paths),

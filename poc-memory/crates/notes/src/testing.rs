@@ -16,7 +16,7 @@ use poc_config::paths::Paths;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust, testing};
-use poc_store::{Follower, Store, Transaction};
+use poc_store::{Follower, SharedLog, Store, Transaction};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +48,16 @@ impl TestMemory {
         let paths = Paths::in_folder(&folder.path().join("home"));
         let rng = Arc::new(SeededRng::new(seed));
         let memory = Memory::open(paths, with_hash_embedder(config), clock.clone(), rng).unwrap();
+        TestMemory { memory, clock, folder }
+    }
+
+    /// A memory over a shared log, whose ids are generated with this seed.
+    pub fn over(log: Arc<dyn SharedLog>, seed: u64) -> TestMemory {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        let (paths, rng) = (Paths::in_folder(&folder.path().join("home")), Arc::new(SeededRng::new(seed)));
+        let config = with_hash_embedder(Config::defaults().unwrap());
+        let memory = Memory::open_shared(paths, config, clock.clone(), rng, log).unwrap();
         TestMemory { memory, clock, folder }
     }
 

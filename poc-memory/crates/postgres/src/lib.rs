@@ -23,7 +23,7 @@ pub use location::{LogLocation, LogSettings};
 pub use schema::{InitReport, init};
 
 use error::failure;
-use listener::Listener;
+use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
 use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
@@ -55,7 +55,7 @@ impl PostgresLog {
         let mut kept = self.session.lock();
         let mut session = match kept.take() {
             Some(session) if !session.client.is_closed() => session,
-            _ => Session::open(&self.location)?,
+            _ => self.open_session()?,
         };
         match work(&mut session) {
             Ok(done) => {
@@ -73,6 +73,24 @@ impl PostgresLog {
     }
 }
 
+impl PostgresLog {
+    /// A connection, after others have been told that this writer is alive: they must know that before its first record.
+    fn open_session(&self) -> Result<Session> {
+        let mut session = Session::open(&self.location)?;
+        let announced = announce(&mut session.client, session.store, 0, &self.writer, &self.name);
+        announced.map_err(|error| failure(&self.location, &error))?;
+        Ok(session)
+    }
+
+    /// Like [`PostgresLog::with`], for work that can be done twice: a connection that was kept may have ended long ago.
+    fn with_retry<T>(&self, work: impl Fn(&mut Session) -> Result<T, postgres::Error>) -> Result<T> {
+        match self.with(&work) {
+            Err(error) if error.code == Code::Unavailable => self.with(&work),
+            done => done,
+        }
+    }
+}
+
 impl SharedLog for PostgresLog {
     fn address(&self) -> String {
         self.location.to_string()
@@ -83,7 +101,7 @@ impl SharedLog for PostgresLog {
     }
 
     fn head(&self) -> Result<u64> {
-        self.with(|session| session.head())
+        self.with_retry(Session::head)
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
@@ -91,7 +109,7 @@ impl SharedLog for PostgresLog {
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.with(|session| {
+        self.with_retry(|session| {
             let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = session.client.query(&session.read, &[&session.store, &after, &limit, &READ_BYTES])?;
             let record = |row: &postgres::Row| {
@@ -124,18 +142,19 @@ impl SharedLog for PostgresLog {
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        self.with(|session| {
+        self.with_retry(|session| {
             let writer = self.writer.as_slice();
             let rows = session.client.query(
-                "SELECT name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
+                "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
                 &[&session.store, &writer],
             )?;
             let peer = |row: &postgres::Row| {
-                let seen = row.try_get::<_, f64>(2)?;
+                let (writer, seen) = (row.try_get::<_, &[u8]>(0)?, row.try_get::<_, f64>(3)?);
                 Ok(Peer {
-                    name: row.try_get(0)?,
-                    head: row.try_get::<_, i64>(1)? as u64,
+                    writer: writer.try_into().unwrap_or_default(),
+                    name: row.try_get(1)?,
+                    head: row.try_get::<_, i64>(2)? as u64,
                     seen: Duration::try_from_secs_f64(seen).unwrap_or_default(),
                 })
             };

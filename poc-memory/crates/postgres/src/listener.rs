@@ -4,13 +4,10 @@ use crate::error::{failure, no_store};
 use crate::location::LogLocation;
 use crate::session::{channel, head, store};
 use poc_graph::error::Result;
-use poc_store::WriterId;
+use poc_store::{HEARTBEAT, WriterId};
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use std::time::{Duration, Instant};
-
-/// Interval of the heartbeat to other writers.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Listener {
     client: Client,
@@ -56,7 +53,7 @@ impl Listener {
     ) -> Result<u64, postgres::Error> {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
         if is_due(self.announced, HEARTBEAT) {
-            self.announce(after, writer, name)?;
+            announce(&mut self.client, self.store, after, writer, name)?;
             self.announced = Some(Instant::now());
         }
         if is_due(self.asked, self.poll) {
@@ -72,13 +69,21 @@ impl Listener {
         }
         Ok(self.head)
     }
+}
 
-    fn announce(&mut self, head: u64, writer: &WriterId, name: &str) -> Result<(), postgres::Error> {
-        self.client.execute(
-            "INSERT INTO poc_memory_writer (store, writer, name, head, seen) VALUES ($1, $2, $3, $4, now()) \
-             ON CONFLICT (store, writer) DO UPDATE SET head = excluded.head, seen = excluded.seen",
-            &[&self.store, &writer.as_slice(), &name, &(head as i64)],
-        )?;
-        Ok(())
-    }
+/// Tells other writers that this one is alive, and which record it has.
+pub(crate) fn announce(
+    client: &mut Client,
+    store: i64,
+    head: u64,
+    writer: &WriterId,
+    name: &str,
+) -> Result<(), postgres::Error> {
+    client.execute(
+        "INSERT INTO poc_memory_writer (store, writer, name, head, seen) VALUES ($1, $2, $3, $4, now()) \
+         ON CONFLICT (store, writer) DO UPDATE \
+         SET head = greatest(poc_memory_writer.head, excluded.head), seen = excluded.seen",
+        &[&store, &writer.as_slice(), &name, &(head as i64)],
+    )?;
+    Ok(())
 }

@@ -123,7 +123,8 @@ fn who_waits_is_woken_and_seen() {
         assert_eq!(waiting.join().unwrap(), 1);
     });
     let peers = writes.peers().unwrap();
-    assert_eq!(peers.iter().map(|peer| (peer.name.as_str(), peer.head)).collect::<Vec<_>>(), [("waits", 0)]);
+    let seen = peers.iter().map(|peer| (peer.writer, peer.name.as_str(), peer.head, peer.is_alive()));
+    assert_eq!(seen.collect::<Vec<_>>(), [([1; 16], "waits", 0, true)]);
 }
 
 #[test]

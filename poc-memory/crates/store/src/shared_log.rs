@@ -42,15 +42,30 @@ pub enum AppendOutcome {
     Leased,
 }
 
+/// Interval at which a writer renews the time at which others see it.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// A writer that others have not seen for this long counts as dead.
+pub(super) const DEAD_AFTER: Duration = Duration::from_secs(15);
+
 /// Another writer or reader of a shared log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
+    /// Its id.
+    pub writer: WriterId,
     /// Its name: the host and the process.
     pub name: String,
     /// The last record that it had when it was seen.
     pub head: u64,
     /// How long ago it was seen, by the clock of the log.
     pub seen: Duration,
+}
+
+impl Peer {
+    /// Whether it may still be alive.
+    pub fn is_alive(&self) -> bool {
+        self.seen < DEAD_AFTER
+    }
 }
 
 /// A log that several stores share, as one of its writers sees it.
@@ -81,6 +96,6 @@ pub trait SharedLog: Send + Sync {
     /// another writer has a lease.
     fn lease(&self, duration: Duration) -> Result<bool>;
 
-    /// The others that were seen lately.
+    /// The others that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 }

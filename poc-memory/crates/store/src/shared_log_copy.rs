@@ -3,12 +3,13 @@
 use super::commit::PendingTransaction;
 use super::log::{Appender, Log, frame};
 use super::logged_transaction::LoggedTransaction;
-use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog, SharedRecord};
+use super::shared_log::{AppendOutcome, DEAD_AFTER, NewSharedRecord, Peer, SharedLog, SharedRecord};
+use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a record of the local log before its payload.
 const FRAME: usize = 16;
@@ -52,13 +53,15 @@ pub(super) struct SharedLogCopy {
     // Whether the local log was found to be a copy of the shared one, since that was last unreachable: a database that takes
     // the place of another one may have lost records.
     is_checked: AtomicBool,
+    last_failure: Mutex<Option<Instant>>,
 }
 
 impl SharedLogCopy {
     pub(super) fn new(shared: Arc<dyn SharedLog>, log: Arc<Log>) -> SharedLogCopy {
         let head = AtomicU64::new(log.last());
         let (next_number, conflicts) = (AtomicU64::new(1), AtomicU64::default());
-        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked: AtomicBool::default() }
+        let (is_checked, last_failure) = (AtomicBool::default(), Mutex::default());
+        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked, last_failure }
     }
 
     pub(super) fn shared(&self) -> &dyn SharedLog {
@@ -73,6 +76,11 @@ impl SharedLogCopy {
     /// How many appends found another head than expected.
     pub(super) fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
+    }
+
+    /// Whether no call has failed for as long as a writer without a heartbeat counts as alive.
+    pub(super) fn is_steady(&self) -> bool {
+        self.last_failure.lock().is_none_or(|at| at.elapsed() >= DEAD_AFTER)
     }
 
     /// The last record that the copy has.
@@ -90,6 +98,11 @@ impl SharedLogCopy {
         let head = self.checked(self.shared.wait(self.log.last(), timeout))?;
         self.head.fetch_max(head, Ordering::Relaxed);
         Ok(head > self.log.last())
+    }
+
+    /// The other writers that were seen lately.
+    pub(super) fn peers(&self) -> Result<Vec<Peer>> {
+        self.checked(self.shared.peers())
     }
 
     /// Asks for a lease on the head.
@@ -138,7 +151,12 @@ impl SharedLogCopy {
 
     /// The result of a call. After a failure, the copy is compared again.
     fn checked<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|_| self.is_checked.store(false, Ordering::Relaxed))
+        result.inspect_err(|_| self.note_failure())
+    }
+
+    fn note_failure(&self) {
+        self.is_checked.store(false, Ordering::Relaxed);
+        *self.last_failure.lock() = Some(Instant::now());
     }
 
     /// Fails when the local log is not a copy of the shared one.
@@ -206,7 +224,7 @@ impl SharedLogCopy {
                 Err(error) => Some(error),
             };
             let Some(error) = failure else { continue };
-            self.is_checked.store(false, Ordering::Relaxed);
+            self.note_failure();
             attempts += 1;
             if error.code != Code::Unavailable || attempts == ATTEMPTS {
                 return Err(error);

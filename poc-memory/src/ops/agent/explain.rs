@@ -186,8 +186,10 @@ impl Op for AgentExplain {
         if let Some(paused) = entry.paused(&state, now) {
             explained.block(Reason::Paused, paused.line(name));
         }
-        let running = ledger::running(memory)?.into_iter().find(|run| run.agent == *name);
-        if let Some(run) = running {
+        if !memory.config.daemon.runs_agents.includes(name) {
+            explained.block(Reason::Elsewhere, "`runs-agents` in `[daemon]` does not include it");
+        }
+        if let Some(run) = ledger::current_run(memory, name, &state)? {
             explained
                 .block(Reason::Overlap, format!("it is running, since {} (run {})", run.started, run.id));
         }

@@ -5,7 +5,7 @@ use crate::ops::argument::ParameterValues;
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{Reason, Status};
-use poc_agent::permit::Rejection;
+use poc_agent::permit::RefusalReason;
 use poc_agent::run::{self, RunOptions, Trigger};
 use poc_agent::test_runner;
 use poc_graph::diagnostic::FileDiagnostic;
@@ -125,7 +125,7 @@ impl Op for AgentRun {
 
     fn exit(output: &AgentRunOutput) -> Exit {
         let is = |status: Status| output.status == status.name();
-        let refused = |code: &str| Rejection::parse(code).is_some_and(Rejection::is_failure);
+        let refused = |code: &str| RefusalReason::parse(code).is_some_and(RefusalReason::is_failure);
         if output.reason.as_deref() == Some(Reason::OverBudget.name()) {
             Exit::Rejected
         } else if is(Status::Skipped) || is(Status::Missed) {

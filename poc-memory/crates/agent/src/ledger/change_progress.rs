@@ -35,6 +35,11 @@ impl ChangeProgress {
         until <= self.claimed
     }
 
+    /// Whether the run for the claimed changes was interrupted and is to be repeated.
+    pub(super) fn is_interrupted(self) -> bool {
+        self.interrupted > 0 && !self.running
+    }
+
     /// Claims the changes in `after+1..=until`; `None` when they were already claimed. Changes whose run had
     /// to wait may be claimed again.
     pub(super) fn claim(self, after: u64, until: u64) -> Option<ChangeProgress> {

@@ -1,13 +1,15 @@
 //! Claiming runs: one row per slot, rerun or set of changes.
 
 use super::cause::cause;
+use super::dead_processes::DeadProcesses;
 use super::key::run_key;
 use super::reservation;
-use super::rows::{INTERRUPTED, occurrence_key, prune, put};
+use super::rows::{self, INTERRUPTED, occurrence_key, prune, put};
 use super::state::{self, AgentState};
 use super::status::{Reason, Status};
 use super::trigger::{Trigger, TriggerKind};
 use super::{Occurrence, Run};
+use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -22,15 +24,19 @@ pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
 
 /// Like [`claim`], for a trigger.
 pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
-    if !memory.config.daemon.runs_agents {
-        return Err(Error::new(Code::Rejected, "this daemon runs no agents")
-            .hint("run it on the daemon whose `runs-agents` in `[daemon]` is true"));
+    if !memory.config.daemon.runs_agents.includes(&row.agent) {
+        return Err(Error::new(Code::Rejected, format!("this daemon does not run `{}`", row.agent))
+            .hint("run it on a daemon whose `runs-agents` in `[daemon]` includes it"));
     }
+    let dead = DeadProcesses::of(memory)?;
+    // Before the row: a row of this process without it is of a run that could not end its row.
+    memory.active_runs.lock().insert(row.id);
+    let id = row.id;
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
         let mut row = row.clone();
-        reservation::book_orphaned(memory, tx)?;
+        reservation::book_orphaned(&dead, tx)?;
         let mut state = state::get(tx, &row.agent)?;
-        let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
+        let overlaps = interrupt_stale_run(memory, &dead, tx, &mut state, &row.agent)?;
         // A slot is lost, but changes can still be handled after the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch) {
             return Err(
@@ -47,7 +53,18 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
         put(tx, state, &row)?;
         Ok(row)
     });
-    committed.map(|done| done.value)
+    let claimed = committed.map(|done| done.value);
+    if claimed.as_ref().is_ok_and(|row| row.status == Status::Running) {
+        return claimed;
+    }
+    end_run(memory, id);
+    claimed
+}
+
+/// Notes that this process does not work on a run any more. A row that is still running then was not ended because the
+/// log or the disk did not take the write; the next claim or recovery marks it as interrupted.
+pub fn end_run(memory: &Memory, run: RunId) {
+    memory.active_runs.lock().remove(&run);
 }
 
 /// Outcome of an occurrence that was not run.
@@ -116,16 +133,17 @@ fn write_unrun_row(
     Ok(committed.value.then_some(row))
 }
 
-/// Whether the agent is running in this process. A run of a dead process is marked as interrupted.
+/// Whether the agent is running. A run on which nobody works any more is marked as interrupted.
 fn interrupt_stale_run(
     memory: &Memory,
+    dead: &DeadProcesses,
     tx: &mut Transaction<'_>,
     state: &mut AgentState,
     agent: &str,
 ) -> Result<bool> {
     let Some(id) = state.running() else { return Ok(false) };
     let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
-    if run.boot == memory.boot {
+    if !rows::is_left(memory, dead, &run) {
         return Ok(true);
     }
     run.finish(memory, Status::Interrupted, None);

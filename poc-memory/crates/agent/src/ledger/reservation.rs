@@ -6,10 +6,11 @@
 //! process of the call.
 
 use super::cause::cause;
+use super::dead_processes::DeadProcesses;
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
-use super::{Call, Run};
+use super::{Call, Run, rows};
 use crate::child_process::ChildProcess;
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -17,6 +18,7 @@ use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The maximum cost of a run in progress.
@@ -109,6 +111,10 @@ pub fn reserve<T, E>(
     decide: impl Fn(DaySpending) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
+        // A run that belongs to another process by now must not spend more. A dry run has no row.
+        if tx.get::<Run>(&run.key())?.is_some() {
+            rows::expect_running(tx, run)?;
+        }
         let spending = day_spending_of(tx, &state::get(tx, &run.agent)?, run, days)?;
         let (decided, max_usd) = match decide(spending) {
             Ok(decided) => decided,
@@ -158,17 +164,17 @@ pub(super) fn release(tx: &mut Transaction<'_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Whether dead processes have left reservations.
-pub(super) fn any_orphaned(memory: &Memory) -> Result<bool> {
+/// The boots of the processes that have reservations.
+pub(super) fn boots(memory: &Memory) -> Result<BTreeSet<String>> {
     let reservations = memory.store.scan::<BudgetReservation>(&[])?;
-    Ok(reservations.iter().any(|(_, reservation)| reservation.boot != memory.boot))
+    Ok(reservations.into_iter().map(|(_, reservation)| reservation.boot).collect())
 }
 
 /// Books the reservations of dead processes. If the row is still running, the reservation is added to it as a
 /// call and booked when the row ends.
-pub(super) fn book_orphaned(memory: &Memory, tx: &mut Transaction<'_>) -> Result<()> {
+pub(super) fn book_orphaned(dead: &DeadProcesses, tx: &mut Transaction<'_>) -> Result<()> {
     for (key, reservation) in tx.scan::<BudgetReservation>(&[])? {
-        if reservation.boot == memory.boot {
+        if !dead.contains(&reservation.boot) {
             continue;
         }
         let BudgetReservation { run, agent, started, model, max_usd, program, .. } = reservation;

@@ -1,6 +1,7 @@
 //! Reading, ending and pruning the rows of runs.
 
 use super::cause::cause;
+use super::dead_processes::DeadProcesses;
 use super::key::{prefix, read_key, run_key};
 use super::reservation;
 use super::state::{self, AgentState};
@@ -114,16 +115,28 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     Ok(running)
 }
 
-/// Start time of the agent's run in this process.
-pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Timestamp>> {
-    let Some(id) = state.running() else { return Ok(None) };
-    let row = memory.store.get::<Run>(&run_key(agent, id))?;
-    let own = row.filter(|run| run.status == Status::Running && run.boot == memory.boot);
-    Ok(own.map(|run| run.started))
+/// The boots of the processes with running rows.
+pub(super) fn running_boots(memory: &Memory) -> Result<BTreeSet<String>> {
+    Ok(running_rows(memory, agents_with_state(memory)?)?.into_iter().map(|run| run.boot).collect())
 }
 
-/// The row with its current status. Only this process runs agents, unless the settings say that it runs none, so a row
-/// that another process left running is interrupted even if that is not stored yet.
+/// Whether nobody works on a run any more whose row is running.
+pub(super) fn is_left(memory: &Memory, dead: &DeadProcesses, run: &Run) -> bool {
+    match run.boot == memory.boot {
+        true => !memory.active_runs.lock().contains(&run.id),
+        false => dead.contains(&run.boot),
+    }
+}
+
+/// The agent's run in progress, in this process or in another one over the same shared log.
+pub fn current_run(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Run>> {
+    let Some(id) = state.running() else { return Ok(None) };
+    let row = memory.store.get::<Run>(&run_key(agent, id))?;
+    Ok(row.filter(|run| current_status(memory, run) == Status::Running))
+}
+
+/// The row with its current status. Without a shared log, a row that another process left running is interrupted even if
+/// that is not stored yet. With one, the daemons that run agents store it within seconds.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     match current_status(memory, &row) {
         status if status == row.status => row,
@@ -133,7 +146,7 @@ pub fn with_current_status(memory: &Memory, row: Run) -> Run {
 
 fn current_status(memory: &Memory, row: &Run) -> Status {
     let is_known = row.status != Status::Running || row.boot == memory.boot;
-    if is_known || !memory.config.daemon.runs_agents { row.status } else { Status::Interrupted }
+    if is_known || memory.store.shared_log().is_some() { row.status } else { Status::Interrupted }
 }
 
 /// Whether a tenant may see a run. The default tenant sees all runs, others see their own.
@@ -236,16 +249,30 @@ pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) ->
     state::put(tx, &row.agent, &state)
 }
 
-/// Marks rows left running by other processes as interrupted. This process has exclusive access to the store,
-/// so those processes are dead. Returns the rows.
-pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    if reservation::any_orphaned(memory)? {
-        memory
-            .store
-            .transact(memory.cause("daemon", "recover"), |tx| reservation::book_orphaned(memory, tx))?;
+/// Marks rows of the agents that this daemon runs as interrupted, if nobody works on them any more. Returns the rows.
+pub fn interrupt_left(memory: &Memory) -> Result<Vec<Run>> {
+    let dead = DeadProcesses::of(memory)?;
+    if reservation::boots(memory)?.iter().any(|boot| dead.contains(boot)) {
+        let cause = memory.cause("daemon", "recover");
+        memory.store.transact(cause, |tx| reservation::book_orphaned(&dead, tx))?;
     }
-    let left = running_rows(memory, agents(memory)?)?;
-    end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)
+    // Every process with a shared log writes states.
+    let mut agents =
+        if memory.store.shared_log().is_some() { agents_with_state(memory)? } else { agents(memory)? };
+    agents.retain(|agent| memory.config.daemon.runs_agents.includes(agent));
+    let left = running_rows(memory, agents)?;
+    end_running(memory, left, |run| is_left(memory, &dead, run), Status::Interrupted, INTERRUPTED)
+}
+
+/// The agents that this daemon runs and that have something to repeat, perhaps after a run on another daemon.
+pub fn agents_to_repeat(memory: &Memory) -> Result<Vec<String>> {
+    let mut waiting = Vec::new();
+    for agent in agents_with_state(memory)? {
+        if memory.config.daemon.runs_agents.includes(&agent) && state::state(memory, &agent)?.must_repeat() {
+            waiting.push(agent);
+        }
+    }
+    Ok(waiting)
 }
 
 /// Ends matching running rows of this process with a status and message. Returns the rows.

@@ -207,6 +207,13 @@ impl AgentState {
         self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
     }
 
+    /// Whether a slot or changes whose run was interrupted, or a failed run, are to be repeated.
+    pub(super) fn must_repeat(&self) -> bool {
+        self.interrupted.is_some_and(|open| open.times < INTERRUPTIONS)
+            || self.changes.is_some_and(ChangeProgress::is_interrupted)
+            || self.pending_rerun().is_some()
+    }
+
     /// Its progress with changes, if that belongs to the agent first seen at `since`.
     pub fn changes(&self, since: Timestamp) -> Option<ChangeProgress> {
         self.changes.filter(|changes| changes.since == since)

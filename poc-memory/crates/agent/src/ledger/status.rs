@@ -55,6 +55,8 @@ pub enum Reason {
     OverBudget,
     /// No reply of the model was valid.
     Unparseable,
+    /// The settings of this daemon do not include the agent.
+    Elsewhere,
 }
 
 impl Reason {
@@ -64,6 +66,7 @@ impl Reason {
             Reason::Overlap
             | Reason::Cooldown
             | Reason::Disabled
+            | Reason::Elsewhere
             | Reason::ProviderDown
             | Reason::CaughtUp
             | Reason::Paused
@@ -93,13 +96,14 @@ impl Reason {
             Reason::Paused => "paused",
             Reason::OverBudget => "over-budget",
             Reason::Unparseable => "unparseable",
+            Reason::Elsewhere => "elsewhere",
         }
     }
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::NotStale,
         Reason::TooFewResults,
         Reason::Overlap,
@@ -113,6 +117,7 @@ impl Reason {
         Reason::Paused,
         Reason::OverBudget,
         Reason::Unparseable,
+        Reason::Elsewhere,
     ];
 
     /// Its meaning in words.
@@ -133,6 +138,7 @@ impl Reason {
             Reason::Paused => "the agent was paused by a person, or after too many consecutive failures",
             Reason::OverBudget => "the budget of the day or of the run is used up",
             Reason::Unparseable => "no reply of the model was valid",
+            Reason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The record of an action in the ledger, before it is applied or when it is refused.
 
-use super::{Refusal, Rejection};
+use super::{Refusal, RefusalReason};
 use crate::action::Action;
 use crate::ledger::{ActionRecord, ActionState};
 use crate::reply::{cut, short};
@@ -51,14 +51,14 @@ impl ActionRecord {
 
     /// Why it was refused.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
-        Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
+        let reason = self.rejected.as_deref().and_then(RefusalReason::parse)?;
+        Some(Refusal { reason, detail: self.detail.clone().unwrap_or_default() })
     }
 
     /// Marks the action as refused.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.state = ActionState::Refused;
-        self.rejected = Some(refusal.rejection.code().to_owned());
+        self.rejected = Some(refusal.reason.code().to_owned());
         let about = |text: &str| cut(text, MAX_REFUSED_SAID);
         (self.summary, self.why) = (about(&self.summary), about(&self.why));
         self.detail = Some(about(&refusal.detail));

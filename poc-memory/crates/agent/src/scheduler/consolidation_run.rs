@@ -14,10 +14,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Errors
 /// `conflict` when the slot was already claimed, and those of [`consolidate`]; then the row ends as failed.
 pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
-    let mut row = ledger::claim_for(memory, Run::due(memory, NAME, trigger), trigger)?;
+    let row = ledger::claim_for(memory, Run::due(memory, NAME, trigger), trigger)?;
     if row.status != Status::Running {
         return Ok(row);
     }
+    let run = row.id;
+    let ended = finish(memory, row);
+    ledger::end_run(memory, run);
+    ended
+}
+
+/// Consolidates, and ends the row.
+fn finish(memory: &Memory, mut row: Run) -> Result<Run> {
     // A row that is never ended would block consolidation in this process.
     let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory)));
     let done = done.unwrap_or_else(|panic| {

@@ -9,7 +9,7 @@ use crate::Catalog;
 use crate::Definition;
 use crate::definition::ActionKind;
 use crate::ledger::{ActionRecord, Reason, Run, Status};
-use crate::permit::Rejection;
+use crate::permit::RefusalReason;
 use crate::review::approve;
 use crate::run::{RunOptions, Trigger, run};
 use crate::selection::backlog;
@@ -89,8 +89,8 @@ impl Story {
                     agent.name
                 );
                 for action in &ran.actions {
-                    let refused = action.rejected.as_deref().and_then(Rejection::parse);
-                    assert!(!refused.is_some_and(Rejection::is_failure), "{}: {action:#?}", agent.name);
+                    let refused = action.rejected.as_deref().and_then(RefusalReason::parse);
+                    assert!(!refused.is_some_and(RefusalReason::is_failure), "{}: {action:#?}", agent.name);
                 }
                 for item in approve(&self.world.memory, ran.id, &[]).unwrap() {
                     assert!(item.refused.is_none(), "{}: {item:?}", agent.name);

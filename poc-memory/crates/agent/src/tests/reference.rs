@@ -5,7 +5,7 @@ use crate::definition::keys::KEYS;
 use crate::definition::schema;
 use crate::embedded;
 use crate::ledger::Reason;
-use crate::permit::Rejection;
+use crate::permit::RefusalReason;
 use crate::schedule::Schedule;
 use crate::template::VARIABLES;
 use poc_graph::testing::generated::{assert_file, assert_section};
@@ -84,7 +84,7 @@ fn page() -> String {
          requested. Actions that were not applied have a reason. When a note is split, its parts and its replacement are \
          applied together or not at all.\n",
     );
-    page.push_str(&codes(Rejection::ALL.iter().map(|rejection| (rejection.code(), rejection.meaning()))));
+    page.push_str(&codes(RefusalReason::ALL.iter().map(|reason| (reason.code(), reason.meaning()))));
     page
 }
 

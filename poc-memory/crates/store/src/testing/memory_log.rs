@@ -3,6 +3,7 @@
 use crate::shared_log::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ struct Contents {
     records: Vec<SharedRecord>,
     lease: Option<WriterId>,
     writers: u128,
+    alive: BTreeSet<WriterId>,
 }
 
 /// A log that the writers of one process share.
@@ -35,12 +37,14 @@ pub struct MemoryLog {
 impl MemoryLog {
     /// A new writer.
     pub fn writer(self: &Arc<Self>) -> Arc<MemoryLogWriter> {
-        let number = {
+        let id = {
             let mut contents = self.contents.lock();
             contents.writers += 1;
-            contents.writers
+            let id = u128::to_le_bytes(contents.writers);
+            contents.alive.insert(id);
+            id
         };
-        let (log, id) = (self.clone(), u128::to_le_bytes(number));
+        let log = self.clone();
         Arc::new(MemoryLogWriter { log, id, faults: Mutex::default(), is_silent: Mutex::new(false) })
     }
 
@@ -69,6 +73,11 @@ impl MemoryLogWriter {
     /// Plans faults of the next calls, the last one first.
     pub fn plan(&self, faults: Vec<Option<LogFault>>) {
         *self.faults.lock() = faults;
+    }
+
+    /// Lets others see it as dead.
+    pub fn die(&self) {
+        self.log.contents.lock().alive.remove(&self.id);
     }
 
     /// Whether it hears of new records only when it reads.
@@ -150,6 +159,16 @@ impl SharedLog for MemoryLogWriter {
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        Ok(Vec::new())
+        self.call(|contents| {
+            let others = contents.alive.iter().filter(|writer| **writer != self.id);
+            let head = contents.records.len() as u64;
+            let peer = |writer: &WriterId| Peer {
+                writer: *writer,
+                name: format!("writer {}", u128::from_le_bytes(*writer)),
+                head,
+                seen: Duration::ZERO,
+            };
+            others.map(peer).collect()
+        })
     }
 }

@@ -22,8 +22,11 @@ pub(super) struct NearDuplicate<'a> {
 impl NearDuplicate<'_> {
     pub(super) fn reason(&self) -> String {
         let same = sentences(&self.kept.node.body) == sentences(&self.repeated.node.body);
-        let what = if same { "contains the same" } else { "contains the same and more" };
-        format!("`{}` {what} ({:.2}), with the same numbers and names", self.kept.node.key, self.similarity)
+        let more = if same { "" } else { " and more" };
+        format!(
+            "`{}` contains all its sentences{more}, with the same numbers and names (cosine {:.2})",
+            self.kept.node.key, self.similarity
+        )
     }
 }
 

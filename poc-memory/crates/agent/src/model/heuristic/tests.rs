@@ -102,7 +102,7 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
     let scene = scene(&[("Retry policy", policy), ("Retries", &longer)]).pair(1, 2, 0.97);
     assert_eq!(
         scene.supersedes(),
-        ["`n2` contains the same and more (0.97), with the same numbers and names | N1 | N2"]
+        ["`n2` contains all its sentences and more, with the same numbers and names (cosine 0.97) | N1 | N2"]
     );
     // The same reply does not link these nodes.
     assert_eq!(scene.answer(&ALL)["link-add"], json!([]));
@@ -114,7 +114,7 @@ fn of_two_equal_notes_the_newer_is_kept() {
     let scene = scene(&[("Retry", policy), ("Retry", policy)]).pair(2, 1, 1.0);
     assert_eq!(
         scene.supersedes(),
-        ["`n2` contains the same (1.00), with the same numbers and names | N1 | N2"]
+        ["`n2` contains all its sentences, with the same numbers and names (cosine 1.00) | N1 | N2"]
     );
 }
 

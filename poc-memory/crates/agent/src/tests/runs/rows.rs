@@ -51,7 +51,7 @@ fn a_run_of_a_dead_process_is_marked_interrupted() {
     let mut world = world.reopen();
     let since = |world: &World| {
         let state = ledger::state(&world.memory, "tester").unwrap();
-        ledger::running_since(&world.memory, "tester", &state).unwrap()
+        ledger::current_run(&world.memory, "tester", &state).unwrap().map(|run| run.started)
     };
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     world.memory.boot.clone_from(&row.boot);

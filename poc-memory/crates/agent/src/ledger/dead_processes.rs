@@ -1,0 +1,51 @@
+//! Which processes have died with runs in progress.
+
+use super::{reservation, rows};
+use poc_graph::error::Result;
+use poc_notes::{Memory, boot_of};
+use std::collections::BTreeSet;
+
+/// The other processes that have claimed runs and are dead.
+///
+/// Without a shared log only one process opens a store at a time, so all others are. With one, those are that have claimed a
+/// run and have not renewed their heartbeat lately, by the clock of the log. It is a lease: a process that is cut off
+/// loses its runs to the others. It cannot write either, and when it can again, it finds its rows ended and discards
+/// what it has done.
+pub(super) enum DeadProcesses {
+    /// All with another boot.
+    Others(String),
+    /// Those with these boots.
+    Of(BTreeSet<String>),
+}
+
+impl DeadProcesses {
+    /// Those of a memory. With a shared log it may be asked, so this is not for transactions. A process that claims its
+    /// first run afterwards does not count as dead.
+    ///
+    /// # Errors
+    /// `unavailable` when the shared log does not answer.
+    pub(super) fn of(memory: &Memory) -> Result<DeadProcesses> {
+        let Some(log) = memory.store.shared_log() else {
+            return Ok(DeadProcesses::Others(memory.boot.clone()));
+        };
+        let mut boots = reservation::boots(memory)?;
+        boots.extend(rows::running_boots(memory)?);
+        boots.remove(&memory.boot);
+        // After an outage of the log, the others may not have renewed theirs yet.
+        if boots.is_empty() || !log.is_steady {
+            return Ok(DeadProcesses::Of(BTreeSet::new()));
+        }
+        for peer in memory.store.peers()?.into_iter().filter(|peer| peer.is_alive()) {
+            boots.remove(&boot_of(peer.writer));
+        }
+        Ok(DeadProcesses::Of(boots))
+    }
+
+    /// Whether the process with this boot is dead.
+    pub(super) fn contains(&self, boot: &str) -> bool {
+        match self {
+            DeadProcesses::Others(own) => boot != own,
+            DeadProcesses::Of(boots) => boots.contains(boot),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Runs of agents on several daemons over one log.
+
+use super::fleet::{Fleet, nothing};
+use crate::ledger::{self, Reason, Run, Status};
+use poc_config::RunnableAgents;
+use poc_graph::error::Code;
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::testing::TestMemory;
+use poc_store::testing::{LogFault, MemoryLog, MemoryLogWriter};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Daemon {
+    memory: TestMemory,
+    writer: Arc<MemoryLogWriter>,
+}
+
+impl Daemon {
+    fn new(log: &Arc<MemoryLog>, seed: u64) -> Daemon {
+        let writer = log.writer();
+        Daemon { memory: TestMemory::over(writer.clone(), seed), writer }
+    }
+
+    fn claim(&self, slot: Timestamp) -> poc_graph::error::Result<Run> {
+        ledger::claim(&self.memory, Run::claimed(&self.memory, "tester", Some(slot)))
+    }
+
+    /// The status of each row as this daemon shows it, the latest first.
+    fn statuses(&self, log: &MemoryLog) -> Vec<Status> {
+        assert!(self.memory.store.wait_published(log.records().len() as u64, Duration::from_secs(60)));
+        let rows = ledger::rows(&self.memory, Some("tester"), 10).unwrap();
+        rows.into_iter().map(|row| ledger::with_current_status(&self.memory, row).status).collect()
+    }
+}
+
+#[test]
+fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
+    let log = Arc::new(MemoryLog::default());
+    let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
+    let slot = first.memory.now();
+    let run = first.claim(slot).unwrap();
+    // While the first is alive, the second claims nothing and ends nothing.
+    assert_eq!(second.claim(slot).unwrap_err().code, Code::Conflict);
+    let late = second.claim(slot.plus(Span::MINUTE)).unwrap();
+    assert_eq!((late.status, late.reason), (Status::Skipped, Some(Reason::Overlap)));
+    assert!(ledger::interrupt_left(&second.memory).unwrap().is_empty());
+    assert_eq!(second.statuses(&log), [Status::Skipped, Status::Running]);
+
+    first.writer.die();
+    let ended = ledger::interrupt_left(&second.memory).unwrap();
+    assert_eq!(ended.iter().map(|row| row.id).collect::<Vec<_>>(), [run.id]);
+    assert_eq!(second.statuses(&log), [Status::Skipped, Status::Interrupted]);
+    assert_eq!(ledger::agents_to_repeat(&second.memory).unwrap(), ["tester"]);
+    let again = second.claim(slot).unwrap();
+    assert_eq!(again.status, Status::Running);
+    // It was only cut off. What it did meanwhile is discarded.
+    let mut done = run.clone();
+    done.finish(&first.memory, Status::Ok, None);
+    assert_eq!(ledger::close(&first.memory, &done).unwrap_err().code, Code::Conflict);
+    let mut done = again;
+    done.finish(&second.memory, Status::Ok, None);
+    ledger::close(&second.memory, &done).unwrap();
+    assert_eq!(first.statuses(&log), [Status::Ok, Status::Skipped, Status::Interrupted]);
+}
+
+#[test]
+fn a_claim_ends_what_a_dead_daemon_left() {
+    let log = Arc::new(MemoryLog::default());
+    let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
+    let slot = first.memory.now();
+    first.claim(slot).unwrap();
+    // Who claims for the first time after the other has looked does not count as dead.
+    assert_eq!(second.statuses(&log), [Status::Running]);
+    first.writer.die();
+    assert_eq!(second.claim(slot.plus(Span::HOUR)).unwrap().status, Status::Running);
+    assert_eq!(second.statuses(&log), [Status::Running, Status::Interrupted]);
+}
+
+#[test]
+fn after_an_outage_of_the_log_nobody_counts_as_dead() {
+    let log = Arc::new(MemoryLog::default());
+    let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
+    // It reads when it claims, and not whenever its thread follows the log.
+    second.writer.silence(true);
+    let slot = first.memory.now();
+    first.claim(slot).unwrap();
+    assert_eq!(second.claim(slot).unwrap_err().code, Code::Conflict);
+    second.writer.plan(vec![Some(LogFault::Unreachable)]);
+    let later = slot.plus(Span::HOUR);
+    assert_eq!(second.claim(later).unwrap_err().code, Code::Unavailable);
+    first.writer.die();
+    assert!(ledger::interrupt_left(&second.memory).unwrap().is_empty());
+    assert_eq!(second.claim(later).unwrap().reason, Some(Reason::Overlap));
+}
+
+#[test]
+fn a_row_that_could_not_be_ended_is_ended_later() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log, 1);
+    let run = daemon.claim(daemon.memory.now()).unwrap();
+    assert!(ledger::interrupt_left(&daemon.memory).unwrap().is_empty(), "it is worked on");
+    ledger::end_run(&daemon.memory, run.id);
+    let again = daemon.claim(daemon.memory.now().plus(Span::HOUR)).unwrap();
+    assert_eq!(again.status, Status::Running);
+    assert_eq!(daemon.statuses(&log), [Status::Running, Status::Interrupted]);
+}
+
+#[test]
+fn a_claim_whose_answer_is_lost_blocks_nobody() {
+    let log = Arc::new(MemoryLog::default());
+    let daemon = Daemon::new(&log, 1);
+    let slot = daemon.memory.now();
+    // The append is made, and every answer to it is lost.
+    daemon.writer.plan(vec![Some(LogFault::AnswerLost); 12]);
+    assert_eq!(daemon.claim(slot).unwrap_err().code, Code::Unavailable);
+    daemon.writer.plan(Vec::new());
+    while daemon.memory.store.read_only().is_some() {
+        std::thread::yield_now();
+    }
+    assert_eq!(daemon.claim(slot.plus(Span::HOUR)).unwrap().status, Status::Running);
+    assert_eq!(daemon.statuses(&log), [Status::Running, Status::Interrupted]);
+}
+
+#[test]
+fn a_daemon_runs_the_agents_that_its_settings_name() {
+    let mut fleet =
+        Fleet::new(&[("here", "schedule = \"hourly\"\n"), ("elsewhere", "schedule = \"hourly\"\n")], |_| {
+            nothing()
+        });
+    fleet.world.config().daemon.runs_agents = RunnableAgents::Named(vec!["here".into()]);
+    fleet.hours(3);
+    let rows = fleet.rows();
+    assert!(rows.len() >= 2 && rows.iter().all(|row| row.agent == "here"), "{rows:#?}");
+    let refused = ledger::claim(&fleet.world.memory, Run::claimed(&fleet.world.memory, "elsewhere", None));
+    let refused = refused.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (Code::Rejected, "this daemon does not run `elsewhere`")
+    );
+}
