@@ -92,7 +92,7 @@ impl Daemon for Shared {
 
     fn page_link(&self, read_only: bool, tenant: &Tuple) -> Result<PageLink> {
         let mut address = rest::listen_for_page(self)?;
-        // A server that listens everywhere is reached by the name of this machine.
+        // An unspecified address cannot be opened in a browser; use the loopback address.
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }

@@ -47,7 +47,8 @@ impl Notifier {
         let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
         let is_news =
             if current.is_empty() { !self.reported.is_empty() } else { !current.is_subset(&self.reported) };
-        // A clock that was set back does not delay a message for longer than it should.
+        // If the clock was set back, the interval is ignored; otherwise messages could be held back for a
+        // long time.
         let is_too_soon = self.last.is_some_and(|last| last <= now && now < last.plus(config.every));
         if !is_news {
             // A problem that is solved and comes back is reported again.
@@ -91,7 +92,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             // The daemon does not wait for a slow server.
             () = shared.stopped() => return,
             sent = sending => match sent {
-                Ok(errors) => errors.iter().for_each(|error| tracing::warn!("nobody was notified: {error}")),
+                Ok(errors) => {
+                    for error in errors {
+                        tracing::warn!("a notification was not delivered: {error}");
+                    }
+                }
                 Err(error) => tracing::error!("a notification failed: {error}"),
             },
         }

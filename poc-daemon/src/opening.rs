@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 /// How often opening is tried again. A lock that becomes free sends no signal.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Opens the memory of a profile, at the latest after `[daemon] lock-timeout`. `None` when a signal asks to stop first.
+/// Opens the memory of a profile. Waits up to `[daemon] lock-timeout` for another process to release it.
+/// `None` when a signal asks to stop first.
 ///
 /// # Errors
 /// `locked` when a daemon serves the store, or another process holds it for longer.
@@ -25,13 +26,13 @@ pub(crate) fn open(
     signals: &mut Signals,
 ) -> Result<Option<Memory>> {
     let (start, limit) = (Instant::now(), config.daemon.lock_timeout);
-    let mut last_holder = None;
+    let mut last_message = None;
     loop {
         let error = match try_open(paths, config)? {
             Ok(memory) => return Ok(Some(memory)),
             Err(error) => error,
         };
-        // A connection that fails belongs to a daemon, too.
+        // A failed connection also means that a daemon runs.
         if !matches!(dispatch::connect(paths, config), Ok(None)) {
             return Err(error);
         }
@@ -39,9 +40,9 @@ pub(crate) fn open(
             let message = format!("{}, and was not released within {limit}", error.message);
             return Err(Error { message, ..error });
         }
-        if last_holder.as_ref() != Some(&error.message) {
+        if last_message.as_ref() != Some(&error.message) {
             print_line(&format!("waiting at most {limit}: {}", error.message));
-            last_holder = Some(error.message);
+            last_message = Some(error.message);
         }
         let stopped = runtime.block_on(async {
             tokio::select! {

@@ -27,14 +27,15 @@ pub(super) async fn serve(
 ) -> Option<UnixStream> {
     let daemon = &shared.memory.config.daemon;
     let (limit, in_flight) = (daemon.max_frame_bytes, daemon.max_in_flight);
+    let handshake_timeout = daemon.handshake_timeout;
     let (mut from, to) = stream.into_split();
     let (answers, outgoing) = mpsc::channel(in_flight);
     let writer = tokio::spawn(write_all(to, outgoing, limit));
     let waiting = idle.add();
     let greeted = tokio::select! {
         greeted = greet(&mut from, &answers, limit) => greeted,
-        () = tokio::time::sleep(daemon.handshake_timeout.std()) => {
-            Err(Error::unavailable("the client sent no `hello` in time"))
+        () = tokio::time::sleep(handshake_timeout.std()) => {
+            Err(Error::unavailable(format!("the client sent no `hello` within {handshake_timeout}")))
         }
         () = waiting.closed() => Err(displaced()),
     };
@@ -149,7 +150,8 @@ async fn listen(
                 requests.running.spawn(answer(shared.clone(), id, op, args, actor, cancellation, answers));
             }
             Ok(Some(_)) => {
-                return Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
+                return Err(Error::invalid("the frame is not a request")
+                    .hint("send a frame with `id` (1 or more), `op` and `args`"));
             }
             Ok(None) => return Ok(End::Closed),
             Err(error) => return Err(error),

@@ -178,7 +178,8 @@ fn another_first_frame_than_hello_is_refused() {
 fn a_client_without_hello_is_disconnected() {
     let server = TestServer::with_handshake_timeout(Span(50));
     let mut stream = server.raw();
-    assert_eq!(closing_error(&mut stream), (Code::Unavailable, "the client sent no `hello` in time".into()));
+    let expected = "the client sent no `hello` within 50ms";
+    assert_eq!(closing_error(&mut stream), (Code::Unavailable, expected.into()));
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub(super) struct Invocation {
     pub(super) program: String,
     /// Its arguments, the global options first.
     pub(super) arguments: Vec<String>,
-    /// The environment variables that determine the folders of the memory. Assistants pass on little of their own.
+    /// The environment variables that determine the folders of the memory. Assistants pass on only a few
+    /// environment variables.
     pub(super) environment: BTreeMap<&'static str, String>,
 }
 
@@ -42,8 +43,8 @@ impl Invocation {
     }
 }
 
-/// The path of this program: the one in `PATH`, if it is the same file, because package managers replace what a link
-/// in `PATH` leads to.
+/// The path of this program. Prefers the path in `PATH` if it is the same file: package managers replace the
+/// target of a symlink.
 fn program() -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|error| {
         Error::internal(format!("the path of this program cannot be determined: {error}"))
@@ -52,16 +53,18 @@ fn program() -> Result<PathBuf> {
     let same = |path: &PathBuf| {
         path.canonicalize().is_ok_and(|real| own.canonicalize().is_ok_and(|own| own == real))
     };
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&folders)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&name))
-        .find(same);
-    Ok(in_path.unwrap_or(own))
+    let found = in_path(Path::new(&name)).find(same);
+    Ok(found.unwrap_or(own))
 }
 
 /// Whether a program is in `PATH`.
 pub(super) fn is_in_path(name: &str) -> bool {
+    in_path(Path::new(name)).any(|file| file.is_file())
+}
+
+/// Where a program may be, in the order of `PATH`.
+fn in_path(name: &Path) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder: PathBuf| Path::is_file(&folder.join(name)))
+    let folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
+    folders.into_iter().filter(|folder| folder.is_absolute()).map(move |folder| folder.join(name))
 }

@@ -91,7 +91,7 @@ impl Caller for CommandCaller {
             .field(tenancy::FIELD));
         }
         // The tenant of the command line only applies to ops that take one.
-        let request = if op.per_tenant { self.session.with_tenant(request)? } else { request };
+        let request = if op.per_tenant { self.session.with_global_arguments(request)? } else { request };
         connection.acting_for(Actor::Model).call(op, request, &|_| {})
     }
 

@@ -111,7 +111,9 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             }
             (command.run)(&session, matches)?
         }
-        SelectedCommand::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?, &screen)?,
+        SelectedCommand::Op(op) => {
+            call(&session, op, session.with_global_arguments((op.parse)(matches)?)?, &screen)?
+        }
     };
     output.answer(&answer)?;
     Ok(answer.exit)

@@ -32,7 +32,7 @@ impl LocalCommand for Page {
         session.paths.must_exist()?;
         daemon::start_and_wait(session)?;
         let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
-        let request = session.with_tenant(json!({ "read_only": self.read_only }))?;
+        let request = session.with_global_arguments(json!({ "read_only": self.read_only }))?;
         let link = client.call(Self::NAME, request, &|_| {})?;
         let link: PageLink = serde_json::from_value(link)
             .map_err(|error| Error::internal(format!("the daemon's answer is not understood: {error}")))?;

@@ -23,7 +23,7 @@ impl Session {
     }
 
     /// Adds the tenant of the command line to a request without one, and the change that must be visible.
-    pub(super) fn with_tenant(&self, mut request: Value) -> Result<Value> {
+    pub(super) fn with_global_arguments(&self, mut request: Value) -> Result<Value> {
         if let Value::Object(fields) = &mut request
             && !self.globals.tenant.is_empty()
             && !fields.contains_key(tenancy::FIELD)

@@ -8,10 +8,10 @@ use serde_json::Value;
 /// The name of the argument.
 pub const FIELD: &str = "min_seq";
 
-/// Removes the number from the arguments of an op. In a query of REST it is text.
+/// Removes the number from the arguments of an op. In a REST query string it is a string.
 ///
 /// # Errors
-/// `invalid_argument` with the field `min_seq` when it is no number.
+/// `invalid_argument` with the field `min_seq` if it is not a number.
 pub(super) fn take(args: &mut Value) -> Result<Option<u64>> {
     let Some(given) = args.as_object_mut().and_then(|args| args.shift_remove(FIELD)) else {
         return Ok(None);

@@ -60,7 +60,7 @@ impl Op for Verify {
             },
         };
         let done = verification::verify(ctx.memory, &callbacks)?;
-        let finding = |finding: verification::Finding| DamagedFile {
+        let finding = |finding: verification::VerificationDiagnostic| DamagedFile {
             path: finding.path,
             message: finding.message,
             hint: finding.hint,

@@ -215,13 +215,13 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::rest::{openapi, routes};
+    use crate::serve::rest::{openapi, router};
     use poc_config::Config;
 
     #[test]
     fn the_page_has_every_operation_and_no_external_resource() {
         let config = Config::defaults().unwrap();
-        let document = openapi::document(&routes::enabled_ops(&config.rest).unwrap(), &config.tenant_schema);
+        let document = openapi::document(&router::enabled_ops(&config.rest).unwrap(), &config.tenant_schema);
         let page = page(&document);
         for operation in operations(&document) {
             let heading = format!("<h2><code>{} {}</code></h2>", operation.method, operation.path);

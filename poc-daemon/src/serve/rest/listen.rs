@@ -3,7 +3,7 @@
 use super::mcp::Mcp;
 use super::origin_guard::OriginGuard;
 use super::token::Tokens;
-use super::{RestContext, note_path, routes};
+use super::{RestContext, note_path, router};
 use crate::shared::Shared;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -40,7 +40,7 @@ impl HttpListener {
         let tokens = Tokens::load(&shared.memory.paths)?;
         let rest = Arc::new(RestContext { shared: shared.clone(), origin_guard, tokens });
         let mcp = config.mcp.http.then(|| Arc::new(Mcp::new(shared)));
-        let router = routes::router(&rest, mcp.as_ref())?;
+        let router = router::router(&rest, mcp.as_ref())?;
         let _ = shared.http.set(address);
         tracing::info!(%address, rest = config.rest.enabled, mcp = config.mcp.http, "HTTP");
         Ok(HttpListener { listener, router, mcp })

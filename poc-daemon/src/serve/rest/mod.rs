@@ -23,7 +23,7 @@ mod page;
 mod precondition;
 mod query;
 mod request;
-mod routes;
+mod router;
 mod service_resources;
 mod service_routes;
 mod session_cookie;

@@ -107,7 +107,7 @@ fn errors() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::rest::routes;
+    use crate::serve::rest::router;
     use poc_config::Config;
     use poc_memory::ops::OPS;
     use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ mod tests {
     fn all() -> Value {
         let mut config = Config::defaults().unwrap().rest;
         config.delete = true;
-        document(&routes::enabled_ops(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
+        document(&router::enabled_ops(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
     }
 
     /// Visits every value of a document with its path.

@@ -46,6 +46,11 @@ pub fn missing(config: &Config, name: &str) -> Option<String> {
     registry().missing(config, name)
 }
 
+/// What to do so that a provider has its key; `None` when it has one or needs none. Sends no request.
+pub fn missing_key(provider: &poc_config::ProviderConfig) -> Option<String> {
+    Key::find(provider, &environment).err()
+}
+
 /// Builds the models of all providers.
 struct ProviderFactory {
     /// Reads an environment variable.

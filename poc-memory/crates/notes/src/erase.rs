@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Shorter lines of a text are too common to tell where it was copied to.
 const MIN_LINE_CHARS: usize = 16;
 
-/// The texts that are erased, as what they can be recognised by.
+/// The erased texts, as the strings that identify copies of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedTexts(Vec<String>);
 
@@ -83,8 +83,8 @@ pub struct ErasureReport {
     pub backups: Vec<PathBuf>,
 }
 
-/// When texts were erased last. It is written after the deletion, so that this is not the newest transaction, which always
-/// stays.
+/// When texts were erased last. Written after the deletion, because compaction always keeps the newest
+/// transaction and that must not be the deletion.
 #[derive(Serialize, Deserialize)]
 struct LastErasure {
     at: Timestamp,
@@ -99,7 +99,8 @@ const LAST_ERASURE: &[u8] = b"erasure";
 /// Removes what is left of texts after they were deleted. Drops the history of the whole memory up to now, for all tenants.
 ///
 /// # Errors
-/// As `Store::compact`. The texts are deleted then, but not erased; an erasure of anything erases them too.
+/// As `Store::compact`. After an error the texts are deleted but not yet erased; the next successful
+/// erasure removes them too, except from runs and the quarantine.
 pub fn erase(
     memory: &Memory,
     texts: &ErasedTexts,
@@ -163,8 +164,9 @@ fn clear_quarantine(folder: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(removed) };
     for entry in entries.flatten() {
         let path = entry.path();
+        // By the path below the quarantine: the folders above it may have any name.
         let is_compressed = |file: &PathBuf| {
-            let name = file.to_string_lossy();
+            let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
             name.contains(".log") || name.contains("records")
         };
         let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path.clone()] };

@@ -1,4 +1,4 @@
-//! Explicit edges between nodes: links and contradictions.
+//! Edges that people and agents create: `link`, `contradicts` and `derived-from`.
 
 use super::resolve;
 use poc_graph::error::{Error, Result};
@@ -102,7 +102,7 @@ fn check_kind(kind: EdgeKind) -> Result<()> {
     if KINDS.contains(&kind) {
         return Ok(());
     }
-    Err(Error::invalid(format!("edges of kind `{kind}` cannot be created manually"))
+    Err(Error::invalid(format!("edges of kind `{kind}` cannot be created or removed by hand"))
         .hint("the kinds are `link`, `contradicts` and `derived-from`")
         .field("kind"))
 }

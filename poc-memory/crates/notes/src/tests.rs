@@ -310,7 +310,7 @@ fn a_link_is_created_once_and_needs_two_nodes() {
     assert!(!write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
     let by_hand = write(&memory, |tx| link::remove(tx, a, EdgeKind::Semantic, b)).unwrap_err();
     insta::assert_snapshot!(describe(by_hand), @r"
-    invalid_argument: `kind`: edges of kind `semantic` cannot be created manually
+    invalid_argument: `kind`: edges of kind `semantic` cannot be created or removed by hand
     the kinds are `link`, `contradicts` and `derived-from`
     ");
 }

@@ -4,7 +4,7 @@ use super::{Memory, embedder};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use poc_index::structure;
-use poc_store::{StorePart, VerifyCallbacks, VerifyFinding, atomic_file};
+use poc_store::{StorePart, VerifyCallbacks, VerifyDiagnostic, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ pub struct Verification {
     /// When it ended.
     pub at: Timestamp,
     /// What is damaged or differs from the log; empty if everything is as it must be.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerificationDiagnostic>,
 }
 
 /// A file or folder that is damaged or differs from the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct VerificationDiagnostic {
     /// The file or folder.
     pub path: PathBuf,
     /// What is wrong.
@@ -31,9 +31,9 @@ pub struct Finding {
     pub hint: String,
 }
 
-impl Finding {
-    fn of(found: VerifyFinding) -> Finding {
-        let VerifyFinding { part, path, message } = found;
+impl VerificationDiagnostic {
+    fn of(found: VerifyDiagnostic) -> VerificationDiagnostic {
+        let VerifyDiagnostic { part, path, message } = found;
         let hint = match part {
             StorePart::Log => {
                 "make a backup, then restart the daemon: the store opens read-only, and `poc-memory repair` shows what \
@@ -45,7 +45,7 @@ impl Finding {
                 path.display()
             ),
         };
-        Finding { path, message, hint }
+        VerificationDiagnostic { path, message, hint }
     }
 }
 
@@ -55,7 +55,7 @@ impl Finding {
 /// As `Store::verify`.
 pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verification> {
     let mut found = memory.store.verify(callbacks)?;
-    let derived = |path: PathBuf, message: &str| VerifyFinding {
+    let derived = |path: PathBuf, message: &str| VerifyDiagnostic {
         part: StorePart::Index,
         path,
         message: message.to_owned(),
@@ -66,9 +66,9 @@ pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verifi
     if !matches!(embedder::recorded_name(&store), Ok(Some(name)) if name == memory.embedder.name()) {
         found.push(derived(embedder::file(&store), "it does not name the embedder of the store"));
     }
-    let findings = found.into_iter().map(Finding::of).collect();
+    let findings = found.into_iter().map(VerificationDiagnostic::of).collect();
     let verification = Verification { at: memory.now(), findings };
-    // A disk that takes no writes does not make the result less true.
+    // Return the result even if the disk is not writable.
     if let Err(error) = save(&memory.paths.verification(), &verification) {
         tracing::warn!("the result of the verification was not saved: {error}");
     }
@@ -89,7 +89,8 @@ pub fn last(path: &Path) -> Option<Verification> {
         .ok()
 }
 
-/// Whether the memory is to be verified again. A result from the future is of a wrong clock.
+/// Whether the memory is to be verified again. A result dated in the future comes from a wrong
+/// clock and is ignored.
 pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
     last.is_none_or(|last| now < last.at || last.at.plus(INTERVAL) <= now)
 }
@@ -97,8 +98,8 @@ pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
 /// What the last verification found, as one line each.
 pub fn problems(path: &Path) -> Vec<String> {
     let Some(Verification { at, findings }) = last(path) else { return Vec::new() };
-    let line = |finding: Finding| {
-        let Finding { path, message, hint } = finding;
+    let line = |finding: VerificationDiagnostic| {
+        let VerificationDiagnostic { path, message, hint } = finding;
         format!("`{}`: {message} (verified at {at}; {hint})", path.display())
     };
     findings.into_iter().map(line).collect()
@@ -201,8 +202,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());
-        let finding =
-            Finding { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
+        let finding = VerificationDiagnostic {
+            path: "/m/view".into(),
+            message: "it is damaged".into(),
+            hint: "delete it".into(),
+        };
         let verification = Verification { at: Timestamp(0), findings: vec![finding] };
         save(&path, &verification).unwrap();
         assert_eq!(last(&path), Some(verification));

@@ -8,7 +8,7 @@
 //! committer then tries again and again to bring the files into order: at intervals, and before every further write.
 
 pub(super) mod outcome;
-mod shared;
+mod shared_log;
 
 use super::disk;
 use super::engine::lazy::LazyEngine;
@@ -19,8 +19,8 @@ use super::logged_transaction::LoggedTransaction;
 use super::overlay::Overlay;
 use super::read_only::ReadOnlyCause;
 use super::reserve::Reserve;
-use super::shared::WriterState;
 use super::shared_log_copy::SharedLogCopy;
+use super::shared_state::WriterState;
 use super::views::Views;
 use super::watchdog;
 use outcome::{OutcomeSender, Rejection};

@@ -14,7 +14,7 @@ use super::log::{
 };
 use super::logged_transaction::{LogBase, LoggedTransaction, Write};
 use super::open::OpenEngine;
-use super::shared::Shared;
+use super::shared_state::Shared;
 use super::table::Table;
 use parking_lot::Mutex;
 use poc_graph::Tenant;

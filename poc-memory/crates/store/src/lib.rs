@@ -32,10 +32,10 @@ mod records;
 mod repair;
 mod reserve;
 mod scans;
-mod shared;
 mod shared_log;
 mod shared_log_copy;
 mod shared_log_status;
+mod shared_state;
 mod table;
 mod tenants;
 #[doc(hidden)]
@@ -67,12 +67,12 @@ pub use repair::{
     quarantine_contents, quarantine_items, undo_repair,
 };
 pub use scans::parse_keyword_key;
-pub use shared::WORTH_A_CHECKPOINT;
-pub use shared_log::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+pub use shared_log::{AppendOutcome, HEARTBEAT, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
 pub use shared_log_status::SharedLogStatus;
+pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use transaction::Transaction;
-pub use verify::{StorePart, VerifyCallbacks, VerifyFinding};
+pub use verify::{StorePart, VerifyCallbacks, VerifyDiagnostic};
 pub use write_path::Commit;
 
 use engine::Engine;
@@ -81,7 +81,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Tenant, Tuple, View};
 use records::TenantRecords;
-use shared::Shared;
+use shared_state::Shared;
 use std::path::Path;
 use std::sync::Arc;
 use tenants::TenantRow;

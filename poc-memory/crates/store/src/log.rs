@@ -9,23 +9,23 @@
 mod append;
 mod checked_segments;
 mod compacted_segment;
-mod copy;
 mod error;
 mod inspect;
 mod salvage;
 mod segment;
+mod snapshot;
 
 pub(super) use append::{Appender, Limits};
 pub(super) use compacted_segment::{
     CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
     unwritten as compaction_unwritten,
 };
-pub(super) use copy::check_segment_with;
-pub use copy::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 pub(super) use error::LogError;
 pub(super) use inspect::{PrefixEnd, check_format, inspect};
 pub(super) use salvage::salvage;
 pub(super) use segment::{MAX_RECORD, frame, intact_records};
+pub(super) use snapshot::check_segment_with;
+pub use snapshot::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 
 use super::LoggedTransaction;
 use super::logged_transaction::LogBase;

@@ -12,7 +12,7 @@ use super::{Store, atomic_file};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
-/// Maximum number of differences of one kind that are listed and looked at again.
+/// Maximum number of differences that a message lists.
 const MAX_LISTED: usize = 20;
 /// Records from one look at the callbacks to the next.
 const SLICE: u64 = 256;
@@ -40,7 +40,7 @@ pub enum StorePart {
 
 /// Something that is damaged or differs from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyFinding {
+pub struct VerifyDiagnostic {
     /// What is damaged.
     pub part: StorePart,
     /// Its file or folder.
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// What the callbacks return, and `read_only` when the store is damaged already.
-    pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyFinding>> {
+    pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyDiagnostic>> {
         if let Some(damage) = self.damage() {
             return Err(
                 Error::new(poc_graph::error::Code::ReadOnly, damage.to_owned()).hint(super::DAMAGED_HINT)
@@ -100,12 +100,12 @@ impl Verifier<'_> {
         work(self.store.shared.log.last())
     }
 
-    fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> VerifyFinding {
-        VerifyFinding { part, path: self.store.shared.directory.join(file), message: message.into() }
+    fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> VerifyDiagnostic {
+        VerifyDiagnostic { part, path: self.store.shared.directory.join(file), message: message.into() }
     }
 
     /// A finding if a sealed file is damaged.
-    fn sealed(&self, part: StorePart, file: &str) -> Option<VerifyFinding> {
+    fn sealed(&self, part: StorePart, file: &str) -> Option<VerifyDiagnostic> {
         atomic_file::is_damaged(&self.store.shared.directory.join(file))
             .then(|| self.finding(part, file, "its checksum does not match its content"))
     }

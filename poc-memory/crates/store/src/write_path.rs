@@ -5,7 +5,7 @@ use super::commit::PendingTransaction;
 use super::commit::outcome::{Outcome, OutcomeSender, Rejection};
 use super::log::{self, MAX_RECORD};
 use super::logged_transaction::{Cause, LoggedTransaction};
-use super::shared::Shared;
+use super::shared_state::Shared;
 use super::tenants::TenantRow;
 use super::transaction::Transaction;
 use super::{Store, delta};

@@ -1,5 +1,5 @@
-//! The entries that register `poc-memory hook` with an assistant. Claude Code and Codex read the same form: of a shell,
-//! with one command each.
+//! The entries that register `poc-memory hook` with an assistant. Claude Code and Codex use the same format:
+//! each entry runs one shell command.
 
 use super::edit::Edit;
 use crate::cli::invocation::Invocation;
@@ -7,7 +7,7 @@ use crate::cli::session::Session;
 use poc_graph::error::Result;
 use serde_json::{Map, Value, json};
 
-/// The events of the assistants, the hooks that answer them, and the starts of a session that they are called for.
+/// Event of the assistant, hook that handles it, and matcher (which kinds of session start trigger it).
 const EVENTS: [(&str, &str, Option<&str>); 5] = [
     ("SessionStart", "session-start", Some("startup|resume|clear|compact")),
     ("UserPromptSubmit", "prompt", None),

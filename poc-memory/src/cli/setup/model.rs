@@ -6,8 +6,9 @@ use super::settings_file::{self, SettingsFile, Syntax};
 use crate::cli::local::LocalCommand;
 use crate::cli::sample_memory;
 use crate::cli::session::Session;
+use poc_agent::model::CallError;
 use poc_config::Config;
-use poc_config::files;
+use poc_config::{endpoint, files};
 use poc_graph::error::{Code, Error, Result};
 use serde::Serialize;
 use serde_json::json;
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant};
 /// Providers to look for, in the order in which they are preferred: those on this machine first.
 const PROVIDERS: [&str; 5] = ["ollama", "lm-studio", "llama-cpp", "anthropic", "openai"];
 
-/// The model of `[models]` that is proposed for a provider that does not list what is installed: agents make many calls.
+/// The model of `[models]` that is proposed for a provider that does not list its models: a cheap one,
+/// because agents make many calls.
 const PROPOSED: [(&str, &str); 1] = [("anthropic", "haiku")];
 
-/// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, measures one call,
-/// and makes the model the default
+/// Let agents use a language model: finds Ollama, LM Studio, llama.cpp and keys in the environment, times one run of
+/// the linker, and makes the model the default
 ///
 /// Without a name it takes the first model that answers. It writes `[models.default]` into config.toml.
 #[derive(Debug, clap::Args)]
@@ -73,7 +75,6 @@ impl LocalCommand for SetupModel {
 
     fn run(self, session: &Session) -> Result<SetupModelOutput> {
         let config = session.config()?;
-        let wanted = |name: &&str| self.provider.as_deref().is_none_or(|provider| provider == *name);
         let names: Vec<&str> = match &self.provider {
             Some(name) if !config.providers.contains_key(name) => {
                 return Err(Error::not_found(format!("there is no provider `{name}`"))
@@ -81,7 +82,7 @@ impl LocalCommand for SetupModel {
                     .field("provider"));
             }
             Some(name) => vec![name],
-            None => PROVIDERS.into_iter().filter(wanted).collect(),
+            None => PROVIDERS.to_vec(),
         };
         let found: Vec<FoundProvider> =
             names.iter().map(|name| find_provider(&config, name, self.id.as_deref())).collect();
@@ -174,24 +175,28 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> FoundProv
             return found;
         }
     }
-    if let Some(problem) = poc_models::missing(&asked, "default") {
-        // The advice after the reason is for agents.
-        found.problem = Some(problem.split(", or put").next().unwrap_or_default().to_owned());
+    let settings = config.providers.get(provider);
+    found.problem =
+        settings.and_then(poc_models::missing_key).or_else(|| poc_models::missing(&asked, "default"));
+    if found.problem.is_some() {
         return found;
     }
-    let is_here = config.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
-    let is_here = is_here.is_some_and(|url| url.contains("127.0.0.1") || url.contains("localhost"));
-    if !is_here {
+    let address = settings.and_then(|settings| endpoint::parse(settings.base_url.as_deref()?).ok());
+    if !address.is_some_and(|address| endpoint::is_loopback(&address)) {
         return found;
     }
-    let listed = poc_models::registry()
-        .open(&asked, "default")
-        .map_err(|error| error.message)
-        .and_then(|model| model.list(config.calls.connect_timeout).map_err(|error| error.to_string()));
-    match listed {
+    let model = match poc_models::registry().open(&asked, "default") {
+        Ok(model) => model,
+        Err(error) => {
+            found.problem = Some(error.message);
+            return found;
+        }
+    };
+    match model.list(config.calls.connect_timeout) {
         Ok(models) if models.is_empty() => found.problem = Some("runs, but has no model".into()),
         Ok(models) => found.models = models,
-        Err(_) => found.problem = Some("does not run".into()),
+        Err(CallError::Down(_)) => found.problem = Some("does not run".into()),
+        Err(error) => found.problem = Some(format!("cannot be asked for its models: {error}")),
     }
     found
 }

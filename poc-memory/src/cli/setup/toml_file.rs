@@ -4,9 +4,11 @@ use super::edit::Edit;
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
-/// Sets a member. Tables become sections of their own; other keys of a table that is there stay.
+/// Sets a member. A table value becomes a `[section]`; other keys of an existing section are kept.
 pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
-    let Edit::Member { path, value } = edit else { return Err("its hooks are in another file".into()) };
+    let Edit::Member { path, value } = edit else {
+        return Err("hooks cannot be registered in a TOML file".into());
+    };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let Some((name, above)) = path.split_last() else { return Ok(text.to_owned()) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -55,7 +57,7 @@ fn remove_member(table: &mut dyn TableLike, path: &[String]) {
 
 /// Sets a key, unless it has the value already.
 fn put(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String> {
-    let wanted = item(value)?;
+    let wanted = item(key, value)?;
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(there) if plain(there) == plain(&wanted) => {}
         Some(there) => {
@@ -79,7 +81,8 @@ fn plain(value: &toml_edit::Value) -> String {
     value.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn item(value: &Value) -> Result<toml_edit::Value, String> {
+/// The value of a key as TOML.
+fn item(key: &str, value: &Value) -> Result<toml_edit::Value, String> {
     Ok(match value {
         Value::String(text) => text.as_str().into(),
         Value::Bool(value) => (*value).into(),
@@ -88,14 +91,14 @@ fn item(value: &Value) -> Result<toml_edit::Value, String> {
             None => number.as_f64().unwrap_or_default().into(),
         },
         Value::Array(items) => {
-            let items = items.iter().map(item).collect::<Result<Array, String>>()?;
+            let items = items.iter().map(|value| item(key, value)).collect::<Result<Array, String>>()?;
             toml_edit::Value::Array(items)
         }
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| Ok((key.as_str(), item(value)?)));
+            let fields = fields.iter().map(|(key, value)| Ok((key.as_str(), item(key, value)?)));
             toml_edit::Value::InlineTable(fields.collect::<Result<InlineTable, String>>()?)
         }
-        Value::Null => return Err("TOML has no `null`".into()),
+        Value::Null => return Err(format!("`{key}` is `null`, which TOML cannot express")),
     })
 }
 
@@ -147,5 +150,7 @@ mod tests {
     fn something_else_in_the_place_is_an_error() {
         assert_eq!(set("mcp_servers = 1", &server()).unwrap_err(), "`mcp_servers` is not a table");
         assert!(set("x = ", &server()).is_err());
+        let null = Edit::Member { path: vec!["x".into()], value: json!({ "y": null }) };
+        assert_eq!(set("", &null).unwrap_err(), "`y` is `null`, which TOML cannot express");
     }
 }

@@ -1,7 +1,7 @@
 //! Communities by the Leiden algorithm.
 
 use super::adjacency::Adjacency;
-use super::draw::draw;
+use super::id_hash::hash_ids;
 use super::leiden::{Network, leiden};
 use super::parts::Partition;
 use crate::Ix;
@@ -48,7 +48,7 @@ impl Communities {
         // Numbered by a hash of the ids, so that the result does not depend on the order of insertion.
         let mut order: Vec<(u64, NodeId, Ix)> = (0..strong.rows())
             .filter(|&ix| view.is_live(ix))
-            .filter_map(|ix| view.id(ix).map(|id| (draw(Some(id), None), id, ix)))
+            .filter_map(|ix| view.id(ix).map(|id| (hash_ids(Some(id), None), id, ix)))
             .collect();
         order.sort_unstable();
         let order: Vec<Ix> = order.into_iter().map(|(_, _, ix)| ix).collect();
@@ -83,7 +83,7 @@ impl Communities {
         self.parts.members(community)
     }
 
-    /// Members of each community, greatest first.
+    /// Number of members of each community, largest first.
     pub fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
         self.parts.sizes()
     }

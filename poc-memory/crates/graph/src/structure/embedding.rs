@@ -28,7 +28,7 @@ mod tests;
 mod walk;
 
 use super::adjacency::Adjacency;
-use super::draw::signed;
+use super::id_hash::signed;
 use super::parts::Partition;
 use super::saved::Space;
 use crate::Ix;

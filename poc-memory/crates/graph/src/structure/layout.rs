@@ -8,12 +8,12 @@
 //! The work is bounded: each step computes about n · (k + 200) forces for n nodes of degree k.
 
 mod forces;
+mod orientation;
 mod shells;
-mod turn;
 
 use super::adjacency::Adjacency;
-use super::draw::signed;
 use super::embedding;
+use super::id_hash::signed;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -139,7 +139,7 @@ fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     let mut places = vec![[0.0; D]; count];
     if count > 1 {
         let mut start: Vec<[f64; D]> = part.coordinates.iter().map(first_of).collect();
-        turn::to_own_side(&mut start, &part.ids);
+        orientation::orient(&mut start, &part.ids);
         for axis in 0..D {
             spread(part, &start, axis, &mut places);
         }

@@ -4,7 +4,7 @@
 //! since is found by comparing the graphs themselves. This also works for a graph that has lost its latest
 //! changes and for an unrelated graph.
 
-use super::draw::{draw, mixed};
+use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers, StructureOptions};
 use crate::Ix;
@@ -137,7 +137,7 @@ impl GraphFingerprint {
             let id = view.id(ix);
             let once = view.merged_edges(ix).filter(|tie| view.id(tie.ix) > id);
             let fingerprint = |(other, strength): (Option<NodeId>, f64)| {
-                mixed(draw(id, other) ^ mixed(strength.to_bits())) as u32
+                mixed(hash_ids(id, other) ^ mixed(strength.to_bits())) as u32
             };
             ties.extend(once.map(|tie| fingerprint((view.id(tie.ix), tie.strength))));
         }

@@ -12,7 +12,7 @@ use poc_graph::time::Span;
 use poc_graph::{Activity, Category, Edge, Node, State, Trust, Visibility, testing};
 use poc_store::{Records as _, Transaction};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A unit vector whose first components are proportional to `parts`.
 fn vector(memory: &TestMemory, parts: &[i8]) -> Vec<f32> {

@@ -26,14 +26,14 @@ impl<'a> QueryContext<'a> {
 
     /// Adds a remark on the origin of data derived from the whole graph.
     fn derived(&self, what: &str, source: StructureSource) {
-        self.note(format!("{what} {source}"));
+        self.remark(format!("{what} {source}"));
         if let StructureSource::Reused(_) = source {
             self.reused.borrow_mut().push(format!("{what} {source}"));
         }
     }
 
     /// Adds a remark to the report of the running stage.
-    pub(super) fn note(&self, text: impl Into<String>) {
+    pub(super) fn remark(&self, text: impl Into<String>) {
         let mut note = self.note.borrow_mut();
         *note = Some(match note.take() {
             Some(earlier) => format!("{earlier}; {}", text.into()),
@@ -89,8 +89,8 @@ impl<'a> QueryContext<'a> {
         self.derived("embedding", source);
         match embedding.unfinished() {
             0 => {}
-            1 => self.note("one component was not finished: it has fewer dimensions"),
-            more => self.note(format!("{more} components were not finished: they have fewer dimensions")),
+            1 => self.remark("one component was not finished: it has fewer dimensions"),
+            more => self.remark(format!("{more} components were not finished: they have fewer dimensions")),
         }
         embedding
     }
@@ -99,7 +99,7 @@ impl<'a> QueryContext<'a> {
     /// computed yet.
     pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
         let Some((outliers, source)) = self.sources.view.outliers(&self.options()) else {
-            self.note("outlier scores not computed yet: displacement is from clustering");
+            self.remark("outlier scores not computed yet: displacement is from clustering");
             return None;
         };
         self.derived("outlier scores", source);

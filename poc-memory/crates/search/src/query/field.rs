@@ -104,9 +104,10 @@ pub const FIELDS: &[Field] = &[
         word: "weight",
         unit: Unit::Hundredths,
         doc: "The weight, decayed to the current time",
-        more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100. The section `[weight]` of \
-               the settings defines λ, the floor and the cap. Reading a weight does not change it. Filters compare \
-               in hundredths, so that a fresh note with the weight 1 passes `weight:>=1`.",
+        more: "`max(floor, w · exp(−λ · seconds since the weight was last written))`, 0.01 to 100. The \
+               section `[weight]` of the settings defines λ, the floor and the cap. Reading a weight does \
+               not change it. Filters compare in hundredths, so that a fresh note with the weight 1 passes \
+               `weight:>=1`.",
         filter: Some(Example { pipeline: "weight:>1", output: &["b-tree", "wal"] }),
         sort: Some("weight"),
         is_text_len: false,

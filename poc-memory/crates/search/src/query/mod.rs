@@ -4,7 +4,6 @@
 mod arguments;
 mod ast;
 mod binding;
-mod check;
 mod complete;
 mod context;
 mod correction;
@@ -21,6 +20,7 @@ mod parse;
 mod pass;
 mod plan;
 mod properties;
+mod saved_pipelines;
 mod scan;
 mod set;
 mod sources;

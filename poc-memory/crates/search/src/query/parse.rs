@@ -1,5 +1,5 @@
-//! Checks the stages of a text against their definitions. Every problem that can be found without a
-//! store is found here, and all problems are reported together.
+//! The parser: checks the stages of a text against their definitions. Every problem that can be found
+//! without a store is found here, and all problems are reported together.
 
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};

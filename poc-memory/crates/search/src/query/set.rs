@@ -11,7 +11,8 @@ pub struct ScoredNode {
     pub score: f64,
 }
 
-/// Two nodes with similar texts that should not be that similar, as found by `interference-pairs`.
+/// A pair that `interference-pairs` reports: similar nodes in different communities, or near-duplicates in
+/// the same one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// The node with the smaller id.

@@ -1,4 +1,5 @@
-//! The writing side of the log.
+//! Appends records to the current segment of the log and syncs them (`fdatasync`). `commit.rs` calls it once
+//! per group.
 
 use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};

@@ -18,7 +18,7 @@ use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log::{self, Log, PrefixEnd};
 use crate::read_only::ReadOnlyCause;
-use crate::shared::{Shared, WriterState};
+use crate::shared_state::{Shared, WriterState};
 use crate::view_file::{self, SavedViews};
 use crate::views::Views;
 use crate::watchdog::run_watched;

@@ -12,7 +12,7 @@ const QUIET: VerifyCallbacks<'static> =
 
 fn found(store: &Store) -> Vec<String> {
     let findings = store.verify(&QUIET).unwrap();
-    let line = |finding: &VerifyFinding| {
+    let line = |finding: &VerifyDiagnostic| {
         let file = finding.path.strip_prefix(&store.shared.directory).unwrap();
         format!("{}: {}", file.display(), finding.message)
     };

@@ -1,6 +1,6 @@
 //! Compares the followers with the records.
 
-use super::{MAX_LISTED, StorePart, Verifier, VerifyFinding, listed};
+use super::{MAX_LISTED, StorePart, Verifier, VerifyDiagnostic, listed};
 use crate::follower::{Follower, NoteDigests};
 use crate::keys;
 use crate::record_encoding::Record as _;
@@ -18,7 +18,7 @@ const MAX_SUSPECTS: usize = 1000;
 
 impl Verifier<'_> {
     /// Compares what each follower has of every note with what the records give, and checks its files.
-    pub(super) fn followers(&self) -> Result<Vec<VerifyFinding>> {
+    pub(super) fn followers(&self) -> Result<Vec<VerifyDiagnostic>> {
         let shared = &self.store.shared;
         let lagging = self.store.lagging_followers();
         let mut findings = Vec::new();
@@ -26,7 +26,7 @@ impl Verifier<'_> {
         for follower in shared.index_workers.followers() {
             let name = follower.name();
             let damaged = follower.damaged_files();
-            findings.extend(damaged.into_iter().map(|path| VerifyFinding {
+            findings.extend(damaged.into_iter().map(|path| VerifyDiagnostic {
                 part: StorePart::Index,
                 path,
                 message: "its content is not what was written".into(),

@@ -3,7 +3,7 @@
 //! Of the log, only hashes are kept in memory, in parts of bounded size: each part has the records whose keys have hashes
 //! in one range, and reads the log once.
 
-use super::{MAX_LISTED, StorePart, Verifier, VerifyFinding, listed};
+use super::{MAX_LISTED, StorePart, Verifier, VerifyDiagnostic, listed};
 use crate::engine::{Engine as _, changes};
 use crate::keys;
 use crate::table::Table;
@@ -28,8 +28,8 @@ fn hash(bytes: &[u8]) -> u64 {
 
 impl Verifier<'_> {
     /// Compares the records of all tenants with the log.
-    pub(super) fn records(&self) -> Result<Vec<VerifyFinding>> {
-        let mut findings: Vec<VerifyFinding> =
+    pub(super) fn records(&self) -> Result<Vec<VerifyDiagnostic>> {
+        let mut findings: Vec<VerifyDiagnostic> =
             self.sealed(StorePart::Records, "records/last").into_iter().collect();
         let mut count = 0u64;
         if let Some(unreadable) = self.each_record(None, &mut |_, _| count += 1)? {
@@ -63,7 +63,7 @@ impl Verifier<'_> {
         &self,
         total: Option<u64>,
         each: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<Option<VerifyFinding>> {
+    ) -> Result<Option<VerifyDiagnostic>> {
         let (mut done, mut stopped) = (0, None);
         let read = self.store.shared.engine.scan(&[], &mut |key, value| {
             done += 1;
@@ -82,7 +82,7 @@ impl Verifier<'_> {
     }
 
     /// The finding for records that cannot be read; other errors are returned as they are.
-    fn unreadable(&self, error: Error) -> Result<VerifyFinding> {
+    fn unreadable(&self, error: Error) -> Result<VerifyDiagnostic> {
         match error.code {
             Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
             _ => Err(error),
@@ -96,7 +96,7 @@ impl Verifier<'_> {
         (part, parts): (u64, u64),
         (seq, count): (u64, u64),
         suspects: &mut Suspects,
-    ) -> Result<Option<VerifyFinding>> {
+    ) -> Result<Option<VerifyDiagnostic>> {
         let log = &self.store.shared.log;
         let base = log.base_seq();
         let belongs = |key: u64| key % parts == part;

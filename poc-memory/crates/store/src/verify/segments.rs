@@ -1,14 +1,14 @@
 //! Reads every segment of the log.
 
-use super::{StorePart, Verifier, VerifyFinding};
+use super::{StorePart, Verifier, VerifyDiagnostic};
 use crate::log::{SegmentState, check_segment_with};
 use poc_graph::error::Result;
 
 impl Verifier<'_> {
     /// Checks headers, checksums, numbers and lengths of all segments, and the list of those that were checked before.
-    pub(super) fn segments(&self) -> Result<Vec<VerifyFinding>> {
+    pub(super) fn segments(&self) -> Result<Vec<VerifyDiagnostic>> {
         let log = self.store.log_snapshot();
-        let mut findings: Vec<VerifyFinding> =
+        let mut findings: Vec<VerifyDiagnostic> =
             self.sealed(StorePart::Log, "log/checked").into_iter().collect();
         let (mut number, last_segment) = (0, log.segments.len());
         for segment in &log.segments {
@@ -26,7 +26,7 @@ impl Verifier<'_> {
                 }
                 SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
             };
-            findings.push(VerifyFinding { part: StorePart::Log, path: segment.path.clone(), message });
+            findings.push(VerifyDiagnostic { part: StorePart::Log, path: segment.path.clone(), message });
         }
         Ok(findings)
     }

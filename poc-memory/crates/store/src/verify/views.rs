@@ -1,6 +1,6 @@
 //! Compares the view and the saved view with the log.
 
-use super::{StorePart, Verifier, VerifyFinding, listed};
+use super::{StorePart, Verifier, VerifyDiagnostic, listed};
 use crate::catch_up::apply_to_views;
 use crate::view_file;
 use crate::views::Views;
@@ -11,11 +11,11 @@ const FILE: &str = "view";
 
 impl Verifier<'_> {
     /// Compares the views of all tenants with those that the transactions of the log give.
-    pub(super) fn views(&self) -> Result<Vec<VerifyFinding>> {
+    pub(super) fn views(&self) -> Result<Vec<VerifyDiagnostic>> {
         let shared = &self.store.shared;
         // Before the views, which are then not older.
         let saved = view_file::read(&shared.directory);
-        let mut findings: Vec<VerifyFinding> = self.sealed(StorePart::View, FILE).into_iter().collect();
+        let mut findings: Vec<VerifyDiagnostic> = self.sealed(StorePart::View, FILE).into_iter().collect();
         let (seq, views) = shared.commits.views();
         let mut expected = Views::default();
         self.advance(&mut expected, 1, seq)?;

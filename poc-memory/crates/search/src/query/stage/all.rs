@@ -47,7 +47,7 @@ impl All<()> {
         let mut state = state_at(view, ctx.sources.now);
         let (states, visibility) = (ctx.states, ctx.sources.visibility());
         if states != StateSet::live() {
-            ctx.note("widened by `state:`");
+            ctx.remark("widened by `state:`");
         }
         let admits = move |ix| {
             state(ix).is_some_and(|state| states.contains(state)) && visibility.admits(view.trust(ix))

@@ -53,12 +53,12 @@ pub(super) const STAGE: StageDef = StageDef {
         let min_sources = call.count("min_sources")?;
         let sources = best(ctx, items, MAX_SOURCES);
         if sources.len() < min_sources {
-            ctx.note(format!("{} in the set, {min_sources} must reach a note", sources.len()));
+            ctx.remark(format!("{} in the set, {min_sources} must reach a note", sources.len()));
         }
         let is_live = visible_at(view, ctx.sources.visibility());
         let (found, started) = confluence(view, &sources, rules, min_sources, is_live);
         if started < sources.len() {
-            ctx.note(format!("stopped at {started} of the set: enough was walked"));
+            ctx.remark(format!("stopped at {started} of the set: enough was walked"));
         }
         Ok(weighed(ctx, found, wanted))
     }),

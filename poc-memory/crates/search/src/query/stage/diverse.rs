@@ -63,7 +63,7 @@ fn diverse(
     let relevance = relevance(items.iter().map(|item| item.score));
     let behind = items.split_off(pool.min(items.len()));
     if !behind.is_empty() {
-        ctx.note(format!("chose from the {pool} best scores"));
+        ctx.remark(format!("chose from the {pool} best scores"));
     }
     let id = |at: usize| items.get(at).and_then(|item| view.id(item.ix));
     let alike = |a, b| {

@@ -11,7 +11,7 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Named,
         value_type: ParamType::Count(1, 512),
         presence: Presence::Default("60"),
-        doc: "the length in characters from which on every key counts as generated",
+        doc: "keys with at least this many characters count as generated",
     }],
     doc: "Keeps notes whose key looks generated: an id, a placeholder, or very long",
     more: "A key counts as generated in three cases: it has `len` characters or more; one of its parts, \

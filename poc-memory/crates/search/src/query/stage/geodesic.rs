@@ -53,7 +53,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let ends: Vec<Ix> = best(ctx, &placed, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
         let is_live = visible_at(view, ctx.sources.visibility());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
-        ctx.note(format!("{} of {} walks arrive", walks.arrived, walks.tried));
+        ctx.remark(format!("{} of {} walks arrive", walks.arrived, walks.tried));
         let share = |count: usize| count as f64 / walks.arrived as f64;
         let mut on: Vec<ScoredNode> =
             walks.on.iter().map(|&(ix, count)| ScoredNode { ix, score: share(count) }).collect();

@@ -66,7 +66,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
-        ctx.note(named.join(", "));
+        ctx.remark(named.join(", "));
         let hits = found.hits.iter();
         let mut items: Vec<ScoredNode> =
             hits.filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.score })).collect();

@@ -22,7 +22,7 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Number(0.0, 1.0),
             presence: Presence::Optional,
-            doc: "the minimum cosine of a pair; by default `interference` of the embedder's `[cosines]`",
+            doc: "the minimum cosine of a pair; without it, `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
@@ -43,14 +43,14 @@ pub(super) const STAGE: StageDef = StageDef {
            cosine",
     more: "Two notes that say nearly the same but belong to different communities interfere: finding one \
            hides the other. For each note, the vector index is searched for the nearest notes, by its \
-           passages (by its title if it has no text, because short titles are similar without meaning much). \
-           Results in other communities form pairs. Results in the same community form a pair only from the \
-           cosine `twin` of the embedder's `[cosines]` on, because notes that say the same are linked when \
-           they are stored and so end up in one community. Where such an automatic edge (`semantic`, perhaps \
-           with `keyword`) is all that joins two notes, the lower cosine applies. The set contains both members of each pair, and a \
-           note scores as much as its best pair. The pairs stay with the set: a template prints them with \
-           `PAIRS` as long as both members are in it. `not-visited:` keeps a pair with both members if one of \
-           them is not visited.\n\n\
+           passages. The title is used only if the note has no text, because short titles are often similar \
+           without being related. Results in other communities form pairs. Results in the same community \
+           form a pair only from the cosine `twin` of the embedder's `[cosines]` on, because notes that say \
+           the same are linked when they are stored and so end up in one community. Where such an automatic \
+           edge (`semantic`, perhaps with `keyword`) is all that joins two notes, the lower cosine applies. \
+           The set contains both members of each pair, and a note scores as much as its best pair. The pairs \
+           stay with the set: a template prints them with `PAIRS` as long as both members are \
+           in it. `not-visited:` keeps a pair with both members if one of them is not visited.\n\n\
            Each passage names the `k` notes most similar to it, so in a large group of similar notes not \
            every pair is named. Stores with up to `probes` notes are searched for every note. In a larger \
            store only the notes changed last are searched for, so that the time grows linearly with the \
@@ -90,7 +90,7 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
         members.iter().map(|(&id, &(ix, community))| (id, ix, community)).collect();
     probed.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
     if probed.len() > probes {
-        ctx.note(format!("compared the {probes} notes changed last with all {}", probed.len()));
+        ctx.remark(format!("compared the {probes} notes changed last with all {}", probed.len()));
         probed.truncate(probes);
     }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();

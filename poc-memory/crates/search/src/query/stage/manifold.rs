@@ -38,10 +38,10 @@ pub(super) const STAGE: StageDef = StageDef {
         let Some(line) = PrincipalAxis::through(&embedding, &seeds) else { return Ok(Vec::new()) };
         let on_it = seeds.iter().filter(|(ix, _)| embedding.component(*ix) == Some(line.component)).count();
         if on_it < seeds.len() {
-            ctx.note(format!("{on_it} of {} are in the component that weighs most", seeds.len()));
+            ctx.remark(format!("{on_it} of {} are in the component that weighs most", seeds.len()));
         }
         if !line.has_direction() {
-            ctx.note("one place gives no direction: the nearest are best");
+            ctx.remark("one place gives no direction: the nearest are best");
         }
         let further = line.further(ctx.sources.view, &embedding, call.count("k")?, others(ctx, items));
         Ok(further.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect())

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 pub(super) fn positive(ctx: &QueryContext<'_>, items: &[ScoredNode]) -> Vec<ScoredNode> {
     let seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
     if seeds.len() < items.len() {
-        ctx.note(format!("{} of {} in the set have a score above 0", seeds.len(), items.len()));
+        ctx.remark(format!("{} of {} in the set have a score above 0", seeds.len(), items.len()));
     }
     seeds
 }
@@ -22,7 +22,7 @@ pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> 
     let mut seeds = positive(ctx, items);
     best_first(ctx.sources.view, &mut seeds);
     if seeds.len() > max {
-        ctx.note(format!("from the {max} best of {}", seeds.len()));
+        ctx.remark(format!("from the {max} best of {}", seeds.len()));
         seeds.truncate(max);
     }
     seeds.into_iter().map(|item| (item.ix, item.score)).collect()
@@ -36,7 +36,7 @@ pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[Sco
         |item: &ScoredNode| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
     let seeds: Vec<ScoredNode> = items.iter().filter(|item| has_position(item)).copied().collect();
     if seeds.len() < items.len() {
-        ctx.note(format!("{} of {} in the set have edges and a score above 0", seeds.len(), items.len()));
+        ctx.remark(format!("{} of {} in the set have edges and a score above 0", seeds.len(), items.len()));
     }
     seeds
 }

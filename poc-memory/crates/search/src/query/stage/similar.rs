@@ -44,7 +44,7 @@ fn similar(text: &str, k: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let view = ctx.sources.view;
     let vector = ctx.sources.embedder.embed_one(text)?;
     if vector.iter().all(|&value| value == 0.0) {
-        ctx.note("the text has no content to compare");
+        ctx.remark("the text has no content to compare");
         return Ok(ResultSet::default());
     }
     let keep = view.visible_filter(ctx.sources.visibility());

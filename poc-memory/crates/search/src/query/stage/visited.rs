@@ -56,7 +56,7 @@ pub(super) fn visited<'a>(
     let view = ctx.sources.view;
     let mut visits = view.visits_of(agent).map(|column| column.cursor());
     if visits.is_none() {
-        ctx.note(format!("`{agent}` has visited nothing"));
+        ctx.remark(format!("`{agent}` has visited nothing"));
     }
     let mut versions = view.versions();
     let after = within.map(|span| ctx.sources.now.minus(span));

@@ -38,11 +38,11 @@ const LEXICAL: &str = "\
 ## How it is written
 
 - Stage words are lower case with `-`. Spaces and line breaks around `|` and `,`, and after `:` and `!`, are ignored.
-- A value needs quotes (`\"…\"` or `'…'`) if it contains `|` or `,` or starts with a quote, and also if it contains spaces, unless it is a text. Inside quotes, the quote itself is doubled.
+- A value needs quotes (`\"…\"` or `'…'`) if it contains `|` or `,` or starts with a quote, and also if it contains spaces, unless the parameter is of type text or a comparison. Inside quotes, the quote itself is doubled.
 - Durations: `7d`, `24h`, `30m`, `2w`, `45s`. A number without a unit means seconds.
 - Comparisons (`CMP`): `>`, `>=`, `<`, `<=`, `=`. A value without a sign means `=`.
 - Globs: `*` matches any characters, `?` one character, `[a-z]` one of a set, `[!a-z]` one outside it.
-- Parameters that are left out have their default. Notes that are equal in an order are ordered by id.
+- Parameters that are left out have their default. Ties are broken by id.
 - A pipeline has at most 64 stages and 64 KiB.
 
 | written | parsed as |

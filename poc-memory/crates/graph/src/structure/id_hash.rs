@@ -4,7 +4,7 @@ use crate::NodeId;
 use std::hash::{Hash, Hasher};
 
 /// A pseudo-random number that depends only on the two ids.
-pub(super) fn draw(node: Option<NodeId>, other: Option<NodeId>) -> u64 {
+pub(super) fn hash_ids(node: Option<NodeId>, other: Option<NodeId>) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     (node, other).hash(&mut hasher);
     // The hash of similar ids differs mostly in its high bits: fold them down and mix once more.
@@ -14,7 +14,7 @@ pub(super) fn draw(node: Option<NodeId>, other: Option<NodeId>) -> u64 {
 
 /// A pseudo-random number in −1 to 1 that depends only on the id and the turn.
 pub(super) fn signed(node: Option<NodeId>, turn: u64) -> f64 {
-    let bits = mixed(draw(node, None) ^ turn.wrapping_mul(0xBF58_476D_1CE4_E5B9));
+    let bits = mixed(hash_ids(node, None) ^ turn.wrapping_mul(0xBF58_476D_1CE4_E5B9));
     // The 53 bits that fit a double.
     (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }

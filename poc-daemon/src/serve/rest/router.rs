@@ -1,4 +1,4 @@
-//! The routes of all paths.
+//! Builds the router from the `ROUTE` of each op in `OPS`, the service resources, the page and MCP.
 
 use super::answer::{self, HttpError};
 use super::endpoint::{Endpoint, PathFields};

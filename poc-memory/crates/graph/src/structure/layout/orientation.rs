@@ -6,11 +6,11 @@
 //! best (the orthogonal Procrustes problem, Schönemann 1966).
 
 use crate::NodeId;
-use crate::structure::draw::signed;
+use crate::structure::id_hash::signed;
 use faer::Mat;
 
 /// Rotates or mirrors positions around 0 to fit the preferred directions best.
-pub(super) fn to_own_side<const D: usize>(places: &mut [[f64; D]], ids: &[Option<NodeId>]) {
+pub(super) fn orient<const D: usize>(places: &mut [[f64; D]], ids: &[Option<NodeId>]) {
     let mut sides = [[0.0; D]; D];
     for (place, &id) in places.iter().zip(ids) {
         let length = place.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -52,8 +52,8 @@ mod tests {
             let sign = if mirrored { -1.0 } else { 1.0 };
             let mut other: Vec<[f64; 2]> =
                 places.iter().map(|&(x, y)| [cos * x - sin * y, sign * (sin * x + cos * y)]).collect();
-            to_own_side(&mut one, &ids);
-            to_own_side(&mut other, &ids);
+            orient(&mut one, &ids);
+            orient(&mut other, &ids);
             for ((a, b), (x, y)) in one.iter().zip(&other).zip(&places) {
                 prop_assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-6);
                 prop_assert!((a[0].hypot(a[1]) - x.hypot(*y)).abs() < 1e-9);
