@@ -81,14 +81,6 @@ impl PostgresLog {
         announced.map_err(|error| failure(&self.location, &error))?;
         Ok(session)
     }
-
-    /// Like [`PostgresLog::with`], for work that can be done twice: a connection that was kept may have ended long ago.
-    fn with_retry<T>(&self, work: impl Fn(&mut Session) -> Result<T, postgres::Error>) -> Result<T> {
-        match self.with(&work) {
-            Err(error) if error.code == Code::Unavailable => self.with(&work),
-            done => done,
-        }
-    }
 }
 
 impl SharedLog for PostgresLog {
@@ -101,7 +93,7 @@ impl SharedLog for PostgresLog {
     }
 
     fn head(&self) -> Result<u64> {
-        self.with_retry(Session::head)
+        self.with(|session| session.head())
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
@@ -109,7 +101,7 @@ impl SharedLog for PostgresLog {
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.with_retry(|session| {
+        self.with(|session| {
             let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = session.client.query(&session.read, &[&session.store, &after, &limit, &READ_BYTES])?;
             let record = |row: &postgres::Row| {
@@ -142,7 +134,7 @@ impl SharedLog for PostgresLog {
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        self.with_retry(|session| {
+        self.with(|session| {
             let writer = self.writer.as_slice();
             let rows = session.client.query(
                 "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
