@@ -139,7 +139,7 @@ fn recover(shared: &Shared) -> Result<Vec<String>> {
     if shared.memory.config.daemon.runs_agents.is_empty() {
         return Ok(Vec::new());
     }
-    for row in ledger::interrupt_left(&shared.memory)? {
+    for row in ledger::interrupt_orphaned(&shared.memory)? {
         tracing::warn!(agent = row.agent, run = %row.id, "a run was interrupted by the end of its process");
     }
     ledger::agents_to_repeat(&shared.memory)

@@ -19,8 +19,8 @@ pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve};
 pub use rows::{
-    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_left, is_visible, rows,
-    rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
+    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned, is_visible,
+    rows, rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
 };
 pub(super) use rows::{end, expect_running, get};
 pub(crate) use rows::{put_reviewed, row, set_reverted};

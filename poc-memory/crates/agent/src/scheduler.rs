@@ -7,7 +7,7 @@ use super::due_slots::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
-use super::{Catalog, CatalogEntry, tenant_rotation};
+use super::{Catalog, CatalogEntry, Definition, tenant_rotation};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -203,15 +203,19 @@ impl Scheduler {
     }
 }
 
-/// When an agent runs next by its schedule; `None` while it is disabled or paused without an end.
+/// When this daemon runs an agent next by its schedule; `None` if it does not run it, or while the agent is disabled or
+/// paused without an end.
 pub fn next(
+    memory: &Memory,
     name: &str,
     entry: &CatalogEntry,
     state: &AgentState,
-    now: Timestamp,
     zone: Tz,
 ) -> Option<Timestamp> {
-    let definition = entry.definition.as_ref().filter(|definition| definition.enabled)?;
+    let now = memory.now();
+    let runs =
+        |definition: &&Arc<Definition>| definition.enabled && memory.config.daemon.runs_agents.includes(name);
+    let definition = entry.definition.as_ref().filter(runs)?;
     let from = match entry.paused(state, now) {
         None => now,
         // A slot exactly at the end of a pause runs.
@@ -222,23 +226,23 @@ pub fn next(
     slot.into_iter().chain(rerun).min()
 }
 
-/// When consolidation runs next; `None` while it is on demand.
-pub fn next_consolidation(task: &ScheduledConsolidation, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    due_slots::next_start(TaskTiming::of_consolidation(task), now, zone)
+/// When this daemon runs consolidation next; `None` if it does not, or while it is on demand.
+pub fn next_consolidation(memory: &Memory, task: &ScheduledConsolidation, zone: Tz) -> Option<Timestamp> {
+    let runs = memory.config.daemon.runs_agents.includes(consolidation::NAME);
+    due_slots::next_start(TaskTiming::of_consolidation(task), memory.now(), zone).filter(|_| runs)
 }
 
-/// The agent that runs next, or consolidation, and the time.
+/// The agent that this daemon runs next, or consolidation, and the time.
 pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
-    let runs_here = |name: &str| memory.config.daemon.runs_agents.includes(name);
-    for (name, entry) in catalog.agents.iter().filter(|(name, _)| runs_here(name)) {
-        let next = next(name, entry, &ledger::state(memory, name)?, memory.now(), zone);
+    for (name, entry) in &catalog.agents {
+        let next = next(memory, name, entry, &ledger::state(memory, name)?, zone);
         if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
             first = Some((name.clone(), next));
         }
     }
-    let consolidation = catalog.consolidation.as_ref().filter(|_| runs_here(consolidation::NAME));
-    let next = consolidation.and_then(|task| next_consolidation(task, memory.now(), zone));
+    let consolidation = catalog.consolidation.as_ref();
+    let next = consolidation.and_then(|task| next_consolidation(memory, task, zone));
     if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
         first = Some((consolidation::NAME.to_owned(), next));
     }

@@ -102,8 +102,7 @@ impl ConsolidationRow {
             name: consolidation::NAME.to_owned(),
             description: consolidation::DESCRIPTION.to_owned(),
             schedule: task.schedule.to_string(),
-            next: scheduler::next_consolidation(task, memory.now(), local_zone())
-                .filter(|_| memory.config.daemon.runs_agents.includes(consolidation::NAME)),
+            next: scheduler::next_consolidation(memory, task, local_zone()),
             running: ledger::current_run(memory, consolidation::NAME, &state)?.map(|run| run.started),
             last: last.map(|last| last.ended),
             last_status: last.map(|last| last.status.name().to_owned()),
@@ -188,8 +187,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
     let definition = entry.definition.as_deref();
     let (state, now) = (ledger::state(memory, name)?, memory.now());
     let (last, paused) = (state.last(), entry.paused(&state, now));
-    let next = scheduler::next(name, entry, &state, now, local_zone())
-        .filter(|_| memory.config.daemon.runs_agents.includes(name));
+    let next = scheduler::next(memory, name, entry, &state, local_zone());
     let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
     let stale = definition.map(backlog).transpose()?.flatten();
     let model = definition.map(|definition| definition.execution.model.clone());

@@ -31,7 +31,6 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
     let dead = DeadProcesses::of(memory)?;
     // Before the row: a row of this process without it is of a run that could not end its row.
     memory.active_runs.lock().insert(row.id);
-    let id = row.id;
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
         let mut row = row.clone();
         reservation::book_orphaned(&dead, tx)?;
@@ -54,10 +53,9 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
         Ok(row)
     });
     let claimed = committed.map(|done| done.value);
-    if claimed.as_ref().is_ok_and(|row| row.status == Status::Running) {
-        return claimed;
+    if !claimed.as_ref().is_ok_and(|claimed| claimed.status == Status::Running) {
+        end_run(memory, row.id);
     }
-    end_run(memory, id);
     claimed
 }
 
@@ -143,7 +141,7 @@ fn interrupt_stale_run(
 ) -> Result<bool> {
     let Some(id) = state.running() else { return Ok(false) };
     let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
-    if !rows::is_left(memory, dead, &run) {
+    if !rows::is_orphaned(memory, dead, &run) {
         return Ok(true);
     }
     run.finish(memory, Status::Interrupted, None);

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 /// The other processes that have claimed runs and are dead.
 ///
-/// Without a shared log only one process opens a store at a time, so all others are. With one, those are that have claimed a
-/// run and have not renewed their heartbeat lately, by the clock of the log. It is a lease: a process that is cut off
-/// loses its runs to the others. It cannot write either, and when it can again, it finds its rows ended and discards
-/// what it has done.
+/// Without a shared log only one process opens a store at a time, so all others are dead. With a shared log, a process is
+/// dead if it has not renewed its heartbeat lately, by the clock of the log. The heartbeat is a lease: a process that is
+/// cut off loses its runs to the others. It cannot write meanwhile, and when it can again, it finds its rows ended and
+/// discards what it has done.
 pub(super) enum DeadProcesses {
     /// All with another boot.
     Others(String),

@@ -121,7 +121,7 @@ pub(super) fn running_boots(memory: &Memory) -> Result<BTreeSet<String>> {
 }
 
 /// Whether nobody works on a run any more whose row is running.
-pub(super) fn is_left(memory: &Memory, dead: &DeadProcesses, run: &Run) -> bool {
+pub(super) fn is_orphaned(memory: &Memory, dead: &DeadProcesses, run: &Run) -> bool {
     match run.boot == memory.boot {
         true => !memory.active_runs.lock().contains(&run.id),
         false => dead.contains(&run.boot),
@@ -250,7 +250,7 @@ pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) ->
 }
 
 /// Marks rows of the agents that this daemon runs as interrupted, if nobody works on them any more. Returns the rows.
-pub fn interrupt_left(memory: &Memory) -> Result<Vec<Run>> {
+pub fn interrupt_orphaned(memory: &Memory) -> Result<Vec<Run>> {
     let dead = DeadProcesses::of(memory)?;
     if reservation::boots(memory)?.iter().any(|boot| dead.contains(boot)) {
         let cause = memory.cause("daemon", "recover");
@@ -261,7 +261,7 @@ pub fn interrupt_left(memory: &Memory) -> Result<Vec<Run>> {
         if memory.store.shared_log().is_some() { agents_with_state(memory)? } else { agents(memory)? };
     agents.retain(|agent| memory.config.daemon.runs_agents.includes(agent));
     let left = running_rows(memory, agents)?;
-    end_running(memory, left, |run| is_left(memory, &dead, run), Status::Interrupted, INTERRUPTED)
+    end_running(memory, left, |run| is_orphaned(memory, &dead, run), Status::Interrupted, INTERRUPTED)
 }
 
 /// The agents that this daemon runs and that have something to repeat, perhaps after a run on another daemon.

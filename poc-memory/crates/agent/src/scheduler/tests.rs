@@ -238,7 +238,7 @@ proptest! {
                 drop(memory);
                 opening += 1;
                 memory = open(home.path(), clock.clone(), opening);
-                ledger::interrupt_left(&memory).unwrap();
+                ledger::interrupt_orphaned(&memory).unwrap();
             }
             for _ in 0..ticks {
                 clock.set(memory.now().plus(span));
@@ -264,7 +264,7 @@ proptest! {
                 drop(memory);
                 opening += 1;
                 memory = open(home.path(), clock.clone(), opening);
-                let interrupted = ledger::interrupt_left(&memory).unwrap();
+                let interrupted = ledger::interrupt_orphaned(&memory).unwrap();
                 prop_assert!(interrupted.iter().all(|row| row.status == Status::Interrupted));
                 scheduler = Scheduler::default();
             }

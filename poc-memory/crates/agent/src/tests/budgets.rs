@@ -201,13 +201,13 @@ fn a_call_is_booked_when_its_process_dies() {
         assert_eq!(on_record(&world), (0, 0.0));
         world = world.reopen();
         world.memory.boot = "the next".into();
-        ledger::interrupt_left(&world.memory).unwrap();
+        ledger::interrupt_orphaned(&world.memory).unwrap();
         assert_eq!(on_record(&world), (u32::from(!dry), 2.0));
         for kept in ledger::rows(&world.memory, Some("tester"), 10).unwrap() {
             assert_eq!((kept.status, kept.cost, kept.calls.len()), (Status::Interrupted, Some(2.0), 1));
             assert!(kept.calls[0].estimated);
         }
-        ledger::interrupt_left(&world.memory).unwrap();
+        ledger::interrupt_orphaned(&world.memory).unwrap();
         assert_eq!(on_record(&world).1, 2.0, "it is booked once");
     }
 }
@@ -275,13 +275,13 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
         ledger::record_child_process(&world.memory, &row, &ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing is booked while its process is alive.
-        ledger::interrupt_left(&world.memory).unwrap();
+        ledger::interrupt_orphaned(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         world.memory.boot = format!("the next, {by_claim}");
         if by_claim {
             ledger::claim(&world.memory, Run::claimed(&world.memory, "tester", None)).unwrap();
         } else {
-            ledger::interrupt_left(&world.memory).unwrap();
+            ledger::interrupt_orphaned(&world.memory).unwrap();
         }
         assert!(!child.wait().unwrap().success());
         let days = days_around(world.memory.now());

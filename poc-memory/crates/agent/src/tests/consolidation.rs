@@ -110,7 +110,7 @@ fn on_demand_means_never() {
     assert_eq!(fleet.story(), "");
     let next = |fleet: &Fleet| {
         let task = fleet.catalog.consolidation.clone().unwrap();
-        scheduler::next_consolidation(&task, fleet.world.memory.now(), Tz::UTC)
+        scheduler::next_consolidation(&fleet.world.memory, &task, Tz::UTC)
     };
     assert_eq!(next(&fleet), None);
     // A new schedule does not make up for earlier slots.

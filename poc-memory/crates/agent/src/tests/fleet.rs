@@ -138,7 +138,7 @@ impl Fleet {
         let mut world = self.world.reopen();
         world.memory.config = config;
         world.memory.boot = format!("the boot at {}", world.memory.store.last_seq());
-        ledger::interrupt_left(&world.memory).unwrap();
+        ledger::interrupt_orphaned(&world.memory).unwrap();
         world.memory.store.settle();
         Fleet { world, scheduler: Scheduler::default(), ..self }
     }

@@ -48,7 +48,7 @@ fn reruns_stop_after_a_success_and_survive_a_restart() {
     let list = |fleet: &Fleet| {
         let state = ledger::state(&fleet.world.memory, "linker").unwrap();
         let entry = &fleet.catalog.agents["linker"];
-        scheduler::next("linker", entry, &state, fleet.world.memory.now(), Tz::UTC).unwrap().to_string()
+        scheduler::next(&fleet.world.memory, "linker", entry, &state, Tz::UTC).unwrap().to_string()
     };
     assert_eq!(list(&fleet), "2026-11-21T09:15:00.000Z");
     let mut fleet = fleet.restart();

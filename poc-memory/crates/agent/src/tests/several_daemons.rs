@@ -43,11 +43,11 @@ fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
     assert_eq!(second.claim(slot).unwrap_err().code, Code::Conflict);
     let late = second.claim(slot.plus(Span::MINUTE)).unwrap();
     assert_eq!((late.status, late.reason), (Status::Skipped, Some(Reason::Overlap)));
-    assert!(ledger::interrupt_left(&second.memory).unwrap().is_empty());
+    assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
     assert_eq!(second.statuses(&log), [Status::Skipped, Status::Running]);
 
     first.writer.die();
-    let ended = ledger::interrupt_left(&second.memory).unwrap();
+    let ended = ledger::interrupt_orphaned(&second.memory).unwrap();
     assert_eq!(ended.iter().map(|row| row.id).collect::<Vec<_>>(), [run.id]);
     assert_eq!(second.statuses(&log), [Status::Skipped, Status::Interrupted]);
     assert_eq!(ledger::agents_to_repeat(&second.memory).unwrap(), ["tester"]);
@@ -89,7 +89,7 @@ fn after_an_outage_of_the_log_nobody_counts_as_dead() {
     let later = slot.plus(Span::HOUR);
     assert_eq!(second.claim(later).unwrap_err().code, Code::Unavailable);
     first.writer.die();
-    assert!(ledger::interrupt_left(&second.memory).unwrap().is_empty());
+    assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
     assert_eq!(second.claim(later).unwrap().reason, Some(Reason::Overlap));
 }
 
@@ -98,7 +98,7 @@ fn a_row_that_could_not_be_ended_is_ended_later() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log, 1);
     let run = daemon.claim(daemon.memory.now()).unwrap();
-    assert!(ledger::interrupt_left(&daemon.memory).unwrap().is_empty(), "it is worked on");
+    assert!(ledger::interrupt_orphaned(&daemon.memory).unwrap().is_empty(), "it is worked on");
     ledger::end_run(&daemon.memory, run.id);
     let again = daemon.claim(daemon.memory.now().plus(Span::HOUR)).unwrap();
     assert_eq!(again.status, Status::Running);
