@@ -1,5 +1,6 @@
 //! Backups with the real binaries: under load, restored at several transactions, damaged, and killed.
 
+use crate::support::incompressible;
 use crate::support::world::files_below;
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::{Value, json};
@@ -191,17 +192,9 @@ fn many_backups_under_load_restore_every_state() {
 fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() {
     const BYTES: usize = 950_000;
     let mut world = World::new();
-    // Symbols are not words, so the import takes little time. A linear congruential generator keeps LZ4 from
-    // compressing them.
-    let signs: Vec<char> = "!#$%&*+,-./:;<=>?@^_{|}~()".chars().collect();
-    let mut random = 7u64;
     let mut lines = String::new();
     for number in 0..80 {
-        let body = (0..BYTES).map(|_| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            signs[(random >> 33) as usize % signs.len()]
-        });
-        let note = json!({"title": format!("Blob {number}"), "body": body.collect::<String>()});
+        let note = json!({"title": format!("Blob {number}"), "body": incompressible::text(number, BYTES)});
         lines.push_str(&format!("{note}\n"));
     }
     world.write("blobs.jsonl", &lines);

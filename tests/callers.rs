@@ -4,7 +4,7 @@
 
 use crate::support::http::{Http, ON};
 use crate::support::world::binary;
-use crate::support::{WAIT_LIMIT, World, slow_agent};
+use crate::support::{Deadline, WAIT_LIMIT, World, slow_agent};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_memory::client::Client;
@@ -168,11 +168,11 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     let mut command = world.command("poc-memory");
     let mut holder =
         command.args(["agent", "run", "slow"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let held = Instant::now() + WAIT_LIMIT;
+    let held = Deadline::after(WAIT_LIMIT);
     // The lock names the process that holds the store.
     let lock = world.home().join("store/lock");
     while std::fs::read_to_string(&lock).unwrap().trim() != holder.id().to_string() {
-        assert!(Instant::now() < held, "the command does not open the store");
+        held.wait(|| "the command does not open the store".to_owned());
     }
     // It gives up after the bound, and says for what it waited.
     let short = Command::new(binary("poc-daemon"))
@@ -284,10 +284,9 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
     let mut world = with_many_passages();
     let http = Http::of(&world);
     let until = |satisfied: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + WAIT_LIMIT;
+        let deadline = Deadline::after(WAIT_LIMIT);
         while !satisfied() {
-            assert!(Instant::now() < deadline, "{}", http.call("GET /metrics", None).body);
-            std::thread::sleep(Duration::from_millis(50));
+            deadline.wait(|| http.call("GET /metrics", None).body);
         }
     };
     let in_progress = || sum(&http, "poc_memory_op_calls_in_progress{op=\"search\"", "");

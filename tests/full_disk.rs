@@ -2,6 +2,7 @@
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
+use crate::support::incompressible;
 use crate::support::world::WAIT_LIMIT;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ fn is_read_only(answer: &Value) -> bool {
 fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
     for number in 0..2000 {
         let key = format!("{prefix}-{number}");
-        let body = format!("Harbour {number} {}", random_words(number, 40_000));
+        let body = format!("Harbour {number} {}", incompressible::text(number, 40_000));
         let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", &body]);
         if ran.status != 0 {
             assert!(ran.stderr.contains("the store takes no writes: "), "{}", ran.stderr);
@@ -37,17 +38,6 @@ fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
         acknowledged.insert(key);
     }
     panic!("the disk did not become full");
-}
-
-/// Text that does not become shorter when it is compressed.
-fn random_words(seed: u64, length: usize) -> String {
-    let mut state = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-    let mut text = String::new();
-    while text.len() < length {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        text.push_str(&format!("{:x} ", state >> 20));
-    }
-    text
 }
 
 /// Checks that every acknowledged note can be read: all of them in an export, since without a daemon each command opens
@@ -144,7 +134,7 @@ fn a_limit_on_the_length_of_files_is_an_error() {
         }
         command.current_dir(world.home()).output().unwrap()
     };
-    let body = random_words(1, 120_000);
+    let body = incompressible::text(1, 120_000);
     let refused = limited(100_000, &["insert", "--title", "Long", "--body", &body]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code().is_some_and(|code| code != 0), "{:?}: {message}", refused.status);

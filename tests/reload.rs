@@ -1,6 +1,6 @@
 //! Agent files that appear, break, are repaired and disappear, with and without a running daemon.
 
-use crate::support::{WAIT_LIMIT, World, slow_agent};
+use crate::support::{Deadline, WAIT_LIMIT, World, slow_agent};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -277,9 +277,9 @@ fn edits_behind_symbolic_links_take_effect_within_three_seconds() {
     fs::write(at("agents/two.toml"), GOOD.replace("new here", "behind a folder")).unwrap();
     shown("two", "behind a folder");
     fs::write(at("settings.toml"), "[pipelines]\nepisodes = \"type:episodic\"\n").unwrap();
-    let deadline = std::time::Instant::now() + RELOAD_LIMIT;
+    let deadline = Deadline::after(RELOAD_LIMIT);
     while world.run(&["search", "-p", "@episodes"]).status != 0 {
-        assert!(std::time::Instant::now() < deadline, "the settings behind a link do not take effect");
+        deadline.wait(|| "the settings behind a link do not take effect".to_owned());
     }
 }
 
@@ -334,12 +334,10 @@ fn a_person_is_told_about_problems_and_sees_all_of_them() {
         let text = fs::read_to_string(&said).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
-    #[expect(clippy::disallowed_methods, reason = "a file that grows sends no signal")]
     let wait_for = |what: &dyn Fn(&Value) -> bool| {
-        let deadline = std::time::Instant::now() + WAIT_LIMIT;
+        let deadline = Deadline::after(WAIT_LIMIT);
         while !messages().iter().any(what) {
-            assert!(std::time::Instant::now() < deadline, "not told: {:?}", messages());
-            std::thread::sleep(Duration::from_millis(100));
+            deadline.wait(|| format!("not told: {:?}", messages()));
         }
     };
     wait_for(&|message| message["problems"].to_string().contains("broken"));

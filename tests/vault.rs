@@ -1,6 +1,6 @@
 //! Vaults: notes follow the files of a bound folder, with a daemon and without.
 
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ fn rename(world: &World, from: &str, to: &str) {
 /// Waits until a note has a text, and returns the answer of `get`.
 #[track_caller]
 fn until_text(world: &World, key: &str, text: &str) -> Value {
-    let deadline = std::time::Instant::now() + WAIT_LIMIT;
+    let deadline = Deadline::after(WAIT_LIMIT);
     loop {
         let ran = world.run(&["--json", "get", key]);
         let answer: Value =
@@ -23,7 +23,7 @@ fn until_text(world: &World, key: &str, text: &str) -> Value {
         if answer["body"] == text && answer["state"] == "active" {
             return answer;
         }
-        assert!(std::time::Instant::now() < deadline, "`{key}` is {answer:#}");
+        deadline.wait(|| format!("`{key}` is {answer:#}"));
     }
 }
 

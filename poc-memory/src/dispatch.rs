@@ -118,7 +118,7 @@ impl InProcess {
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
-        let answer = (op.run)(&ctx, args);
+        let answer = op.run(&ctx, args);
         // The op is done even if this fails.
         if let Err(error) = samples::flush(&self.memory) {
             tracing::warn!("the samples of a query were not saved: {error}");

@@ -10,8 +10,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
+use super::deadline::Deadline;
 use super::world::{WAIT_LIMIT, World, binary};
 
 /// One command of a page with what it must print.
@@ -71,21 +71,19 @@ pub(crate) fn run(page: &Path, world: &World) {
     assert!(!steps.is_empty(), "{} has no console block", page.display());
     let mut shell = Shell::start(world);
     for step in steps {
-        let deadline = Instant::now() + WAIT_LIMIT;
+        let deadline = Deadline::after(WAIT_LIMIT);
         loop {
             let printed = shell.type_in(&step.command);
             if matches(&step.expected, &printed) {
                 break;
             }
-            assert!(
-                step.eventually && Instant::now() < deadline,
-                "{}:{}\n$ {}\n--- expected\n{}\n--- printed\n{}\n",
-                page.display(),
-                step.line,
-                step.command,
-                step.expected.join("\n"),
-                printed.join("\n"),
-            );
+            let wrong = || {
+                let (expected, printed) = (step.expected.join("\n"), printed.join("\n"));
+                let place = format!("{}:{}", page.display(), step.line);
+                format!("{place}\n$ {}\n--- expected\n{expected}\n--- printed\n{printed}\n", step.command)
+            };
+            assert!(step.eventually, "{}", wrong());
+            deadline.wait(wrong);
         }
     }
 }

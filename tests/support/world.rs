@@ -1,10 +1,11 @@
 //! A temporary home folder for one test, in which the real binaries run.
 
+use super::deadline::Deadline;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// How long a test waits for something that must happen soon.
@@ -198,13 +199,13 @@ impl World {
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let log = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>());
         self.daemon = Some(child);
-        let deadline = Instant::now() + WAIT_LIMIT;
+        let deadline = Deadline::after(WAIT_LIMIT);
         while self.run(&["daemon", "status"]).status != 0 {
             if let Some(status) = self.daemon.as_mut().unwrap().try_wait().unwrap() {
                 self.daemon = None;
                 panic!("the daemon ended with {status}:\n{}", log.join().unwrap().join("\n"));
             }
-            assert!(Instant::now() < deadline, "the daemon does not answer");
+            deadline.wait(|| "the daemon does not answer".to_owned());
         }
     }
 
@@ -245,13 +246,13 @@ impl World {
         arguments: &[&str],
         satisfied: impl Fn(&Value) -> bool,
     ) -> Value {
-        let deadline = Instant::now() + within;
+        let deadline = Deadline::after(within);
         loop {
             let answer = self.json(arguments);
             if satisfied(&answer) {
                 return answer;
             }
-            assert!(Instant::now() < deadline, "not within {within:?}: {answer:#}");
+            deadline.wait(|| format!("{answer:#}"));
         }
     }
 

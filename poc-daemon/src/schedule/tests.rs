@@ -106,7 +106,7 @@ impl World {
             may_write: true,
             progress: &|_| {},
         };
-        (ops::find(op).unwrap().run)(&ctx, request)
+        ops::find(op).unwrap().run(&ctx, request)
     }
 
     fn history(&self, agent: &str) -> Value {

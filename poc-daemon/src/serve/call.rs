@@ -67,8 +67,8 @@ pub(super) fn run(
     let memory = changed.as_ref().unwrap_or(&shared.memory);
     let ctx = Ctx { memory, host: shared, actor, may_write, progress };
     let work = || match op.outlives_caller {
-        true => (op.run)(&ctx, args),
-        false => cancellation::scope(&shared.cancellation, || (op.run)(&ctx, args)),
+        true => op.run(&ctx, args),
+        false => cancellation::scope(&shared.cancellation, || op.run(&ctx, args)),
     };
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::error!("the op `{}` failed unexpectedly", op.name);

@@ -5,6 +5,7 @@ use super::session::Session;
 use super::{call_value, progress};
 use crate::ops::{self, BackupOutput, Op as _, Progress, mebibytes, second, table};
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::json;
 use poc_graph::time::Timestamp;
 use poc_notes::backup::{self, BackupCallbacks, BackupGeneration};
 use serde::Serialize;
@@ -87,11 +88,8 @@ impl LocalCommand for Backup {
             return verify(folder, session);
         }
         let op = ops::find(Self::NAME).ok_or_else(|| Error::internal("there is no op `backup`"))?;
-        let request = serde_json::to_value(&self.request)
-            .map_err(|error| Error::internal(format!("a request cannot be encoded: {error}")))?;
-        let answer = call_value(session, op, request)?;
-        let output: BackupOutput = serde_json::from_value(answer)
-            .map_err(|error| Error::internal(format!("the answer of `backup` cannot be decoded: {error}")))?;
+        let answer = call_value(session, op, json::encode(&self.request)?)?;
+        let output: BackupOutput = json::decode_answer(Self::NAME, &answer)?;
         if let Some(notice) = ops::Backup::notice(&output) {
             tracing::warn!("{notice}");
         }

@@ -5,7 +5,8 @@ use crate::dispatch;
 use crate::ops::DaemonStatus;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
+use poc_graph::json;
 use serde_json::{Map, Value};
 
 /// How to make a daemon read its settings again.
@@ -18,8 +19,6 @@ pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Clie
         return Ok(None);
     };
     let status = client.call("daemon status", Value::Object(Map::new()), &|_| {})?;
-    let status = serde_json::from_value(status).map_err(|error| {
-        Error::internal(format!("the daemon's answer is not understood: {error}")).hint(RESTART)
-    })?;
+    let status = json::decode_answer("daemon status", &status).map_err(|error| error.hint(RESTART))?;
     Ok(Some((client, status)))
 }

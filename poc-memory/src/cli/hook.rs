@@ -16,6 +16,7 @@ use assistant::AssistantInput;
 use clap::ValueEnum as _;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
+use poc_graph::json;
 use poc_graph::time::Span;
 use poc_models::AGENT_VARIABLE;
 use serde::Serialize;
@@ -153,11 +154,8 @@ fn ask(event: HookEvent, paths: &Paths, session: &mut String) -> Result<HookOutp
         },
     };
     client.act_for(Actor::Model);
-    let request = serde_json::to_value(request)
-        .map_err(|error| Error::internal(format!("the request cannot be encoded: {error}")))?;
-    let answer = client.call("hook", request, &|_| {})?;
-    serde_json::from_value(answer)
-        .map_err(|error| Error::internal(format!("the daemon's answer is not understood: {error}")))
+    let answer = client.call("hook", json::encode(&request)?, &|_| {})?;
+    json::decode_answer("hook", &answer)
 }
 
 fn connect(paths: &Paths) -> Result<Option<Client>> {

@@ -5,6 +5,7 @@ use super::output::RenderedAnswer;
 use super::session::Session;
 use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::json;
 use serde::Serialize;
 
 /// A command that is not an op. The implementing type has its arguments.
@@ -52,8 +53,7 @@ impl LocalCommandDef {
                 let command =
                     L::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
                 let output = command.run(session)?;
-                let value = serde_json::to_value(&output)
-                    .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
+                let value = json::encode(&output)?;
                 Ok(RenderedAnswer {
                     value,
                     text: L::show(&output).into(),

@@ -5,7 +5,8 @@ use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch;
 use crate::ops::PageLink;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
+use poc_graph::json;
 use serde_json::json;
 use std::process::{Command, Stdio};
 
@@ -34,8 +35,7 @@ impl LocalCommand for Page {
         let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
         let request = session.with_global_arguments(json!({ "read_only": self.read_only }))?;
         let link = client.call(Self::NAME, request, &|_| {})?;
-        let link: PageLink = serde_json::from_value(link)
-            .map_err(|error| Error::internal(format!("the daemon's answer is not understood: {error}")))?;
+        let link: PageLink = json::decode_answer(Self::NAME, &link)?;
         // Without a browser, the printed link is what the user needs.
         if !self.print && !session.globals.json {
             open(&link.url);

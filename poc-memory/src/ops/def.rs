@@ -6,6 +6,7 @@ use super::screen::{Screen, StyledText};
 use super::{Actor, Ctx, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
+use poc_graph::json;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -172,6 +173,18 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     }
 }
 
+/// A decoded request with its type erased.
+trait OpRequest {
+    /// See [`Op::run`].
+    fn run(self: Box<Self>, ctx: &Ctx<'_>) -> Result<Value>;
+}
+
+impl<O: Op> OpRequest for O {
+    fn run(self: Box<Self>, ctx: &Ctx<'_>) -> Result<Value> {
+        json::encode(&O::run(*self, ctx)?)
+    }
+}
+
 /// An op's decoded answer with its type erased.
 pub trait OpOutput {
     /// See [`Op::show`].
@@ -258,8 +271,8 @@ pub struct OpDef {
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request of a parsed command line.
     pub parse: fn(&clap::ArgMatches) -> Result<Value>,
-    /// Runs a request.
-    pub run: fn(&Ctx<'_>, Value) -> Result<Value>,
+    /// Decodes a request.
+    decode_request: fn(&Value) -> Result<Box<dyn OpRequest>>,
     /// Decodes an answer. An answer that does not fit is `internal`: the caller did nothing wrong.
     pub decode: fn(&Value) -> Result<Box<dyn OpOutput>>,
     /// JSON Schema of the request.
@@ -291,29 +304,9 @@ impl OpDef {
             parse: |matches| {
                 let request =
                     O::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
-                encode(&request)
+                json::encode(&request)
             },
-            run: |ctx, request| {
-                if !ctx.may_write && O::ACCESS != Access::Read {
-                    return Err(read_only_caller(O::NAME));
-                }
-                if ctx.actor == Actor::Model {
-                    check_model::<O>(&ctx.memory.config.mcp)?;
-                }
-                let mut request = request::require_object(request)?;
-                let schema = &ctx.memory.config.tenant_schema;
-                let tenant = tenancy::take(O::NAME, O::PER_TENANT, &mut request, schema)?;
-                let min_seq = min_seq::take(&mut request)?;
-                let request: O = request::decode(request, O::FORMER_TEXT)?;
-                if let Some(seq) = min_seq {
-                    min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
-                }
-                if tenant.is_default() {
-                    return encode(&request.run(ctx)?);
-                }
-                let memory = ctx.memory.of(&tenant);
-                encode(&request.run(&Ctx { memory: &memory, ..*ctx })?)
-            },
+            decode_request: decode_request::<O>,
             decode: decode_output::<O>,
             request_schema: || schema_defaults::extract(schema::<O>()),
             answer_schema: schema::<O::Output>,
@@ -328,19 +321,53 @@ impl OpDef {
             tenancy::describe(request, tenants);
         }
     }
-}
 
-/// Refuses an op to a model that only a person may call, or that is switched off for models.
-fn check_model<O: Op>(config: &McpConfig) -> Result<()> {
-    let refused = |why: &str| Error::new(Code::Rejected, format!("`{}` {why}", O::NAME));
-    if !O::FOR_MODELS {
-        return Err(refused("is for persons, and the caller is a model").hint("ask the user to do it"));
+    /// Runs a request: checks what the caller may do, decodes the arguments, and answers.
+    pub fn run(&self, ctx: &Ctx<'_>, request: Value) -> Result<Value> {
+        if !ctx.may_write && self.access != Access::Read {
+            return Err(read_only_caller(self.name));
+        }
+        if ctx.actor == Actor::Model {
+            self.check_model(&ctx.memory.config.mcp)?;
+        }
+        let mut request = request::require_object(request)?;
+        let schema = &ctx.memory.config.tenant_schema;
+        let tenant = tenancy::take(self.name, self.per_tenant, &mut request, schema)?;
+        let min_seq = min_seq::take(&mut request)?;
+        let request = self.decode_request(request)?;
+        if let Some(seq) = min_seq {
+            min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
+        }
+        if tenant.is_default() {
+            return request.run(ctx);
+        }
+        let memory = ctx.memory.of(&tenant);
+        request.run(&Ctx { memory: &memory, ..*ctx })
     }
-    if O::ACCESS.allows_models(config) {
-        return Ok(());
+
+    /// Refuses a model when only a person may call the op, or when it is switched off for models.
+    fn check_model(&self, config: &McpConfig) -> Result<()> {
+        let refused = |why: &str| Error::new(Code::Rejected, format!("`{}` {why}", self.name));
+        if !self.for_models {
+            return Err(refused("is for persons, and the caller is a model").hint("ask the user to do it"));
+        }
+        if self.access.allows_models(config) {
+            return Ok(());
+        }
+        Err(refused("is switched off for models")
+            .hint(format!("a person can set `{} = true` under `[mcp]` in config.toml", self.name)))
     }
-    Err(refused("is switched off for models")
-        .hint(format!("a person can set `{} = true` under `[mcp]` in config.toml", O::NAME)))
+
+    /// Decodes a request, whose field `text` may have its former name.
+    fn decode_request(&self, mut request: Value) -> Result<Box<dyn OpRequest>> {
+        if let (Some(former), Some(fields)) = (self.former_text, request.as_object_mut()) {
+            request::rename_text(former, fields)?;
+        }
+        (self.decode_request)(&request).or_else(|_| {
+            let schema = (self.request_schema)().to_value();
+            (self.decode_request)(&request::lenient(request, &schema))
+        })
+    }
 }
 
 /// The error for a caller that may only read.
@@ -349,16 +376,12 @@ fn read_only_caller(op: &str) -> Error {
         .hint("call it with the token of a person's programs")
 }
 
-fn encode<T: Serialize>(value: &T) -> Result<Value> {
-    serde_json::to_value(value)
-        .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
+fn decode_request<O: Op>(request: &Value) -> Result<Box<dyn OpRequest>> {
+    Ok(Box::new(request::decode::<O>(request)?))
 }
 
 fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
-    match serde_path_to_error::deserialize(answer) {
-        Ok(output) => Ok(Box::new(Decoded::<O>(output))),
-        Err(error) => Err(Error::internal(format!("the answer of `{}` cannot be decoded: {error}", O::NAME))),
-    }
+    Ok(Box::new(Decoded::<O>(json::decode_answer(O::NAME, answer)?)))
 }
 
 #[cfg(test)]
@@ -370,7 +393,7 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_decoded_is_an_internal_error() {
         let op = find("stats").unwrap();
-        let error = (op.decode)(&json!({ "nodes": "many" })).err().unwrap();
+        let error = (op.decode)(&json!({})).err().unwrap();
         assert_eq!(error.code, Code::Internal);
         assert!(error.message.contains("`stats`") && error.message.contains("nodes"), "{error}");
     }

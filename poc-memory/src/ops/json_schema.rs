@@ -2,14 +2,18 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 /// The JSON Schema of a type with all subschemas inlined, because some clients do not follow references, and with plain
 /// enums, because some do not know `const`.
 pub fn schema<T: JsonSchema>() -> Schema {
+    generator().into_root_schema_for::<T>()
+}
+
+fn generator() -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.with_transform(RecursiveTransform(plain_enum)).into_generator().into_root_schema_for::<T>()
+    settings.with_transform(RecursiveTransform(plain_enum)).into_generator()
 }
 
 /// Turns a `oneOf` of described `const` values into one `enum` with one description.

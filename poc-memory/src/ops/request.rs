@@ -4,10 +4,9 @@
 //! number as a fraction (`5.0`), or one text for a list of texts; what can be meant in one way only is
 //! accepted. An error names the field.
 
-use super::json_schema::schema;
 use super::serde_message;
 use poc_graph::error::{Error, Result};
-use schemars::JsonSchema;
+use poc_graph::json::{self, DecodeError};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -44,24 +43,6 @@ pub(super) fn require_object(request: Value) -> Result<Value> {
         .hint("give them by their names: `{\"field\": value}`"))
 }
 
-/// Decodes the request of an op whose field `text` may have had a former name.
-///
-/// # Errors
-/// `invalid_argument` with the field.
-pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
-    mut request: Value,
-    former: Option<FormerText>,
-) -> Result<T> {
-    if let (Some(former), Some(fields)) = (former, request.as_object_mut()) {
-        rename_text(former, fields)?;
-    }
-    if let Ok(decoded) = decode_strictly(&request) {
-        return Ok(decoded);
-    }
-    let schema = schema::<T>().to_value();
-    decode_strictly(&lenient(request, &schema))
-}
-
 /// Moves the text from its former name to `text`.
 pub(crate) fn rename_text(former: FormerText, request: &mut Map<String, Value>) -> Result<()> {
     let Some(given) = request.shift_remove(former.name) else { return Ok(()) };
@@ -85,21 +66,19 @@ pub(crate) fn rename_text(former: FormerText, request: &mut Map<String, Value>) 
 }
 
 /// Decodes a request without conversions. An error names the field.
-pub(crate) fn decode_strictly<T: DeserializeOwned>(request: &Value) -> Result<T> {
-    serde_path_to_error::deserialize(request).map_err(invalid)
+pub(crate) fn decode<T: DeserializeOwned>(request: &Value) -> Result<T> {
+    json::decode(request).map_err(|error| invalid(&error))
 }
 
 /// The error of a request that cannot be decoded.
-fn invalid(error: serde_path_to_error::Error<serde_json::Error>) -> Error {
-    let path = error.path().to_string();
-    let message = error.into_inner().to_string();
-    let field = match (path.as_str(), quoted_field(&message)) {
-        (".", None) => None,
-        (".", Some(name)) => Some(name.to_owned()),
+fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
+    let field = match (path.as_str(), quoted_field(message)) {
+        ("", None) => None,
+        ("", Some(name)) => Some(name.to_owned()),
         (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
         (path, _) => Some(path.to_owned()),
     };
-    let invalid = Error::invalid(serde_message::in_json_terms(&message));
+    let invalid = Error::invalid(serde_message::in_json_terms(message));
     match field {
         Some(field) => invalid.field(field),
         None => invalid,

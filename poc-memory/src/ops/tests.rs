@@ -68,7 +68,7 @@ fn call(memory: &Memory, line: &str) -> Result<(&'static OpDef, Value)> {
     let command = (op.augment)(clap::Command::new(op.name));
     let matches = command.try_get_matches_from(line).map_err(|error| Error::invalid(error.to_string()))?;
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    Ok((op, (op.run)(&ctx, (op.parse)(&matches)?)?))
+    Ok((op, op.run(&ctx, (op.parse)(&matches)?)?))
 }
 
 /// What a person reads, ids taken out.

@@ -2,6 +2,7 @@
 
 use super::{Access, Ctx, Op, Route, argument, versioned};
 use poc_graph::error::{Error, Result};
+use poc_graph::json;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{EdgeKind, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
@@ -144,7 +145,7 @@ impl Op for ViewRequest {
 
     /// Programs read it, so it is always JSON.
     fn show(output: &ViewOutput) -> String {
-        let value = serde_json::to_value(output).map(versioned);
+        let value = json::encode(output).map(versioned);
         value.map_or_else(|error| error.to_string(), |value| format!("{value}\n"))
     }
 }

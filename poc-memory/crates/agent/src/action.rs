@@ -1,6 +1,7 @@
 //! The actions of a reply: their types, their JSON Schema and their description in the prompt.
 
 use super::definition::{ActionKind, Limits};
+use poc_graph::json::{self, DecodeError};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -102,16 +103,12 @@ impl Action {
     }
 
     /// Reads one entry of a reply's list.
-    pub fn decode(
-        kind: ActionKind,
-        entry: Value,
-    ) -> Result<Action, serde_path_to_error::Error<serde_json::Error>> {
-        use serde_path_to_error::deserialize;
+    pub fn decode(kind: ActionKind, entry: &Value) -> Result<Action, DecodeError> {
         Ok(match kind {
-            ActionKind::LinkAdd => Action::LinkAdd(deserialize(entry)?),
-            ActionKind::Weight => Action::Weight(deserialize(entry)?),
-            ActionKind::Insert => Action::Insert(deserialize(entry)?),
-            ActionKind::Supersede => Action::Supersede(deserialize(entry)?),
+            ActionKind::LinkAdd => Action::LinkAdd(json::decode(entry)?),
+            ActionKind::Weight => Action::Weight(json::decode(entry)?),
+            ActionKind::Insert => Action::Insert(json::decode(entry)?),
+            ActionKind::Supersede => Action::Supersede(json::decode(entry)?),
         })
     }
 

@@ -5,7 +5,7 @@ mod record;
 mod refusal;
 
 pub use permitted_action::PermittedAction;
-pub use record::summary;
+pub use record::{rounded_strength, summary};
 pub use refusal::{Refusal, RefusalReason};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};

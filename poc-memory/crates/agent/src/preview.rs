@@ -1,6 +1,6 @@
 //! What a permitted action would change, before it is applied.
 
-use super::permit::PermittedAction;
+use super::permit::{PermittedAction, rounded_strength};
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, State};
 use poc_notes::diff::{self, FieldChange};
@@ -16,6 +16,7 @@ pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldCha
     let key = |id: &NodeId| Ok(node(id)?.map_or_else(|| id.to_string(), |node| node.key));
     Ok(match action {
         PermittedAction::Link { from, to, strength, .. } => {
+            let strength = rounded_strength(*strength);
             vec![change("link", "", &format!("{} → {}, strength {strength}", key(from)?, key(to)?))]
         }
         PermittedAction::Weigh { node: id, delta } => {
@@ -50,7 +51,11 @@ fn change(field: &str, before: &str, after: &str) -> FieldChange {
 
 fn created(draft: &Draft) -> Vec<FieldChange> {
     let fields = [("key", &draft.key), ("title", &draft.title), ("body", &draft.body)];
-    fields.into_iter().filter_map(|(field, value)| Some(change(field, "", value.as_deref()?))).collect()
+    fields
+        .into_iter()
+        .filter_map(|(field, value)| Some((field, value.as_deref().filter(|value| !value.is_empty())?)))
+        .map(|(field, value)| change(field, "", value))
+        .collect()
 }
 
 fn rewritten(old: &Node, draft: &Draft) -> Vec<FieldChange> {

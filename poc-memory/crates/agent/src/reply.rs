@@ -6,6 +6,7 @@ mod unique_fields;
 use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
+use poc_graph::json::DecodeError;
 use serde_json::Value;
 use unique_fields::UniqueFields;
 
@@ -107,7 +108,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
                 answer.unread += entries.len().saturating_sub(room);
                 entries.truncate(room);
                 for (index, entry) in entries.into_iter().enumerate() {
-                    match Action::decode(kind, entry) {
+                    match Action::decode(kind, &entry) {
                         Ok(mut action) => {
                             let reason = action.reason_mut();
                             *reason = short(reason);
@@ -115,10 +116,9 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
                         }
                         // It is refused anyway, so a malformed entry needs no correction.
                         Err(_) if !permitted.contains(&kind) => answer.actions.push(Action::blank(kind)),
-                        Err(error) => {
-                            let path = error.path().to_string();
-                            let path = if path == "." { String::new() } else { format!(".{path}") };
-                            problems.push(format!("`{name}[{index}]{path}`: {}", error.inner()));
+                        Err(DecodeError { path, message }) => {
+                            let path = if path.is_empty() { path } else { format!(".{path}") };
+                            problems.push(format!("`{name}[{index}]{path}`: {message}"));
                         }
                     }
                 }

@@ -10,6 +10,7 @@ pub mod diagnostic;
 mod edge;
 pub mod error;
 mod id;
+pub mod json;
 mod key;
 mod lists;
 mod message;

@@ -6,6 +6,7 @@ use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, DamagedFile, VerifyOutput};
 use poc_graph::error::{Error, Result};
+use poc_graph::json;
 use serde_json::{Map, Value};
 
 const CHECK: &str = "files";
@@ -26,8 +27,7 @@ pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResu
 fn verify(memory: &mut Connection, bar: &Bar) -> Result<VerifyOutput> {
     let op = ops::find("verify").ok_or_else(|| Error::internal("there is no op `verify`"))?;
     let answer = memory.call(op, Value::Object(Map::new()), &|progress| bar.show(&progress))?;
-    serde_json::from_value(answer)
-        .map_err(|error| Error::internal(format!("the answer of `verify` cannot be decoded: {error}")))
+    json::decode_answer("verify", &answer)
 }
 
 fn finding(DamagedFile { path, message, hint }: DamagedFile) -> CheckResult {

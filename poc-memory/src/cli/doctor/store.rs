@@ -8,6 +8,7 @@ use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
+use poc_graph::json;
 use poc_notes::{freshness, verification};
 use poc_store::Store;
 use serde_json::{Map, Value};
@@ -98,8 +99,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
     };
     let mut findings =
         vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
-    let shared_log = counts.get("shared_log").cloned();
-    if let Some(log) = shared_log.and_then(|log| serde_json::from_value::<SharedLogOutput>(log).ok()) {
+    if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
         findings.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
     }
     findings.extend(degraded.filter_map(Value::as_str).map(|problem| {

@@ -3,7 +3,8 @@
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, lag, plural};
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Code, Result};
+use poc_graph::json;
 use poc_notes::vault::{FolderState, VaultStatus};
 use serde_json::{Map, Value};
 
@@ -21,9 +22,7 @@ pub(super) fn check(memory: &mut Connection) -> Vec<CheckResult> {
 fn list(memory: &mut Connection) -> Result<Vec<VaultStatus>> {
     let Some(op) = ops::find("vault list") else { return Ok(Vec::new()) };
     let answer = memory.call(op, Value::Object(Map::new()), &|_| {})?;
-    let vaults = answer.get("vaults").cloned().unwrap_or_default();
-    serde_json::from_value(vaults)
-        .map_err(|error| Error::internal(format!("the list of vaults cannot be read: {error}")))
+    json::decode_answer(op.name, answer.get("vaults").unwrap_or(&Value::Null))
 }
 
 fn read(vault: &VaultStatus) -> CheckResult {

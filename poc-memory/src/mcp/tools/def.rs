@@ -88,7 +88,7 @@ impl DefaultToolDef {
                 }
                 let schema = ops::schema::<T>().to_value();
                 arguments::refuse_unknown(&given, &schema)?;
-                let tool: T = request::decode_strictly(&request::lenient(given.into(), &schema))?;
+                let tool: T = request::decode(&request::lenient(given.into(), &schema))?;
                 tool.run(&OpCalls { caller, tenant, searches })
             },
         }
@@ -117,18 +117,6 @@ pub(super) fn schema_without(mut schema: Value, names: &[&str]) -> Value {
 /// The schema of the answer of an op.
 pub(super) fn op_answer(op: &str) -> Value {
     ops::find(op).map(|op| (op.answer_schema)().to_value()).unwrap_or_default()
-}
-
-/// Decodes what an op answered.
-pub(super) fn decode<T: DeserializeOwned>(op: &str, answer: Value) -> Result<T> {
-    serde_json::from_value(answer)
-        .map_err(|error| Error::internal(format!("the answer of `{op}` cannot be decoded: {error}")))
-}
-
-/// Encodes the answer of a tool.
-pub(super) fn encode<T: serde::Serialize>(answer: &T) -> Result<Value> {
-    serde_json::to_value(answer)
-        .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
 /// The limit that a model asks for, from 1 to `max`, or else the default.

@@ -1,8 +1,9 @@
 //! `memory_history`
 
-use super::def::{DefaultTool, OpCalls, decode, encode, limit};
+use super::def::{DefaultTool, OpCalls, limit};
 use crate::ops::{self, Access, ToolEffect};
 use poc_graph::error::Result;
+use poc_graph::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -101,7 +102,7 @@ impl DefaultTool for MemoryHistory {
         };
         let more = changes.len() > limit;
         changes.truncate(limit);
-        encode(&HistoryAnswer { changes, more })
+        json::encode(&HistoryAnswer { changes, more })
     }
 
     fn answer_schema() -> Value {
@@ -112,7 +113,7 @@ impl DefaultTool for MemoryHistory {
 fn of_note(ops: &OpCalls<'_>, node: String) -> Result<Vec<NoteChange>> {
     let mut request = Map::new();
     request.insert("node".into(), node.into());
-    let history: OpHistory = decode("history", ops.call("history", request)?)?;
+    let history: OpHistory = json::decode_answer("history", &ops.call("history", request)?)?;
     let change = |change: OpChange| NoteChange {
         at: change.at,
         key: history.key.clone(),
@@ -128,7 +129,7 @@ fn of_note(ops: &OpCalls<'_>, node: String) -> Result<Vec<NoteChange>> {
 fn recent(ops: &OpCalls<'_>, limit: usize) -> Result<Vec<NoteChange>> {
     let mut request = Map::new();
     request.insert("pipeline".into(), json!([format!("all | sort:timestamp | limit:{limit}")]));
-    let found: OpSearch = decode("search", ops.call("search", request)?)?;
+    let found: OpSearch = json::decode_answer("search", &ops.call("search", request)?)?;
     let change = |note: RecentNote| NoteChange {
         at: note.date,
         key: note.key,

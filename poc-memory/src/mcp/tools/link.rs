@@ -1,8 +1,9 @@
 //! `memory_link`
 
-use super::def::{DefaultTool, OpCalls, encode, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, fields, op_answer};
 use crate::ops::{Access, ToolEffect};
 use poc_graph::error::Result;
+use poc_graph::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,7 +40,7 @@ impl DefaultTool for MemoryLink {
     const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
-        ops.call("link", fields(encode(&self)?))
+        ops.call("link", fields(json::encode(&self)?))
     }
 
     fn answer_schema() -> Value {

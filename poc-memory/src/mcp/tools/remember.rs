@@ -1,9 +1,10 @@
 //! `memory_remember`
 
-use super::def::{DefaultTool, OpCalls, encode, fields, op_answer};
+use super::def::{DefaultTool, OpCalls, fields, op_answer};
 use crate::mcp::arguments;
 use crate::ops::{Access, ToolEffect, request};
 use poc_graph::error::Result;
+use poc_graph::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -58,8 +59,8 @@ fn prepared(note: Map<String, Value>, schema: &Map<String, Value>) -> Result<Map
     let schema = Value::Object(schema.clone());
     arguments::refuse_unknown(&note, &schema)?;
     let note = request::lenient(note.into(), &schema);
-    let checked: MemoryRemember = request::decode_strictly(&note)?;
-    Ok(fields(encode(&checked)?))
+    let checked: MemoryRemember = request::decode(&note)?;
+    Ok(fields(json::encode(&checked)?))
 }
 
 impl DefaultTool for MemoryRemember {
@@ -79,7 +80,7 @@ impl DefaultTool for MemoryRemember {
                 error.field(format!("notes[{place}]{field}"))
             })?;
         }
-        ops.call("insert", fields(encode(&self)?))
+        ops.call("insert", fields(json::encode(&self)?))
     }
 
     fn answer_schema() -> Value {

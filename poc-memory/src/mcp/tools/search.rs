@@ -1,8 +1,9 @@
 //! `memory_search`
 
-use super::def::{DefaultTool, OpCalls, decode, encode, limit};
+use super::def::{DefaultTool, OpCalls, limit};
 use crate::ops::{self, Access, FormerText, ToolEffect, is_zero};
 use poc_graph::error::{Error, Result};
+use poc_graph::json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -101,7 +102,7 @@ impl DefaultTool for MemorySearch {
             request.insert("top_k".into(), limit.into());
             "search"
         };
-        let mut answer: SearchAnswer = decode(op, ops.call(op, request)?)?;
+        let mut answer: SearchAnswer = json::decode_answer(op, &ops.call(op, request)?)?;
         // A limit of the pipeline holds unless the model also gives one, and an answer is always bounded.
         let bound = self.limit.unwrap_or(MAX_LIMIT) as usize;
         answer.left_out += truncate(&mut answer.results, bound);
@@ -109,7 +110,7 @@ impl DefaultTool for MemorySearch {
         if let Some(text) = &text {
             ops.remember_search(text, answer.results.iter().map(|note| note.key.clone()).collect());
         }
-        encode(&answer)
+        json::encode(&answer)
     }
 
     fn answer_schema() -> Value {

@@ -110,8 +110,13 @@ impl Op for AgentReview {
                     .changes
                     .iter()
                     .filter(|change| ["key", "title", "body"].contains(&change.field.as_str()));
-                for change in texts.map(FieldChange::shortened) {
-                    let _ = writeln!(text, "     {}: {:?} → {:?}", change.field, change.before, change.after);
+                for FieldChange { field, before, after } in texts.map(FieldChange::shortened) {
+                    let _ = match (field.as_str(), before.as_str()) {
+                        // The action says the title of a new note.
+                        ("title", "") => Ok(()),
+                        (_, "") => writeln!(text, "     {field}: {after:?}"),
+                        _ => writeln!(text, "     {field}: {before:?} → {after:?}"),
+                    };
                 }
                 if let Some(stale) = &one.stale {
                     let _ = writeln!(text, "     too late: {stale}");

@@ -6,6 +6,7 @@ use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, mod
 use crate::ops::{Access, Ctx, Op, Route, plural};
 use poc_agent::ledger;
 use poc_graph::error::{Error, Exit, Result};
+use poc_graph::json;
 use poc_notes::freshness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,9 +99,7 @@ impl Op for DaemonCheck {
             }
         });
         let checked = AgentCheck::of_all().run(ctx)?;
-        let checked = serde_json::to_value(checked)
-            .map_err(|error| Error::internal(format!("the agents cannot be shown: {error}")))?;
-        findings.extend(agents::read(&checked));
+        findings.extend(agents::read(&json::encode(&checked)?));
         let spending = spending(ctx)?;
         let model = |(name, model): (&String, &poc_config::ModelConfig)| ConfiguredModel {
             name: name.clone(),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 fn insert(memory: &TestMemory, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    (find("insert").unwrap().run)(&ctx, request)
+    find("insert").unwrap().run(&ctx, request)
 }
 
 fn many(count: usize) -> Value {

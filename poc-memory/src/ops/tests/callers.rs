@@ -9,7 +9,7 @@ use serde_json::json;
 
 fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
-    (find(op).unwrap().run)(&ctx, request)
+    find(op).unwrap().run(&ctx, request)
 }
 
 fn with_mcp(forget: bool, delete: bool) -> TestMemory {

@@ -53,7 +53,7 @@ fn stats_equal_a_full_scan_after_thousands_of_requests() {
         let (op, request) = request(&mut draw, memory.now());
         let ctx =
             Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-        if (find(op).unwrap().run)(&ctx, request).is_ok() {
+        if find(op).unwrap().run(&ctx, request).is_ok() {
             *done.entry(op).or_insert(0) += 1;
         }
         if number % 100 == 0 {

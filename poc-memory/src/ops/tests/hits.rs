@@ -75,7 +75,7 @@ fn a_pipeline_without_a_limit_has_at_most_1000_hits() {
         .collect();
     let ctx =
         Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    (find("insert").unwrap().run)(&ctx, value!({"notes": notes})).unwrap();
+    find("insert").unwrap().run(&ctx, value!({"notes": notes})).unwrap();
     let count = |line: &str| {
         let answer = json(&memory, line);
         (answer["results"].as_array().unwrap().len(), answer["left_out"].as_u64())

@@ -17,7 +17,7 @@ fn everything(memory: &TestMemory) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
 
 fn ask(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    (find(op).unwrap().run)(&ctx, request)
+    find(op).unwrap().run(&ctx, request)
 }
 
 fn refused(memory: &TestMemory, op: &str, request: Value) -> String {

@@ -28,7 +28,7 @@ fn poisoned() -> TestMemory {
 
 fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
-    (find(op).unwrap().run)(&ctx, request)
+    find(op).unwrap().run(&ctx, request)
 }
 
 /// Read requests. Each returns a quarantined note to a caller that may see it.

@@ -26,7 +26,7 @@ fn a_read_only_caller_writes_nothing() {
         let ctx =
             Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
         let asked = request(op.name);
-        let answer = (op.run)(&ctx, asked.clone().unwrap_or_else(|| json!({})));
+        let answer = op.run(&ctx, asked.clone().unwrap_or_else(|| json!({})));
         if op.access != Access::Read {
             assert_eq!(answer.unwrap_err().code, Code::Rejected, "{}", op.name);
         } else if asked.is_some() {

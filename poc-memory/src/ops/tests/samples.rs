@@ -34,7 +34,7 @@ fn signals_only_and_read_only_callers_leave_no_samples() {
     json(&memory, "query --signals-only 'b-tree splits'");
     let reader =
         Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
-    (find("query").unwrap().run)(&reader, json!({"query": "b-tree splits"})).unwrap();
+    find("query").unwrap().run(&reader, json!({"query": "b-tree splits"})).unwrap();
     let seq = memory.store.view().seq;
     samples::flush(&memory).unwrap();
     assert_eq!((counts(&memory), memory.store.view().seq), ((1, 0), seq), "nothing was pending");

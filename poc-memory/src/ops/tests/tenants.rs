@@ -9,7 +9,7 @@ use serde_json::json;
 
 fn run(memory: &Memory, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    (find(op).unwrap().run)(&ctx, request)
+    find(op).unwrap().run(&ctx, request)
 }
 
 /// The request with a tenant. An empty `user` means the default tenant.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 fn asked(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
-    (find(op).unwrap().run)(&ctx, request)
+    find(op).unwrap().run(&ctx, request)
 }
 
 /// Checks that a request is a conflict with this version, and writes nothing.

@@ -17,7 +17,7 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
     };
     match action {
         Action::LinkAdd(link) => {
-            format!("link {} to {} at {}", key(&link.from), key(&link.to), link.strength)
+            format!("link {} to {} at {}", key(&link.from), key(&link.to), rounded_strength(link.strength))
         }
         Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
         Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
@@ -31,6 +31,11 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
             format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
         }
     }
+}
+
+/// A strength with at most three decimals, as texts show it.
+pub fn rounded_strength(strength: f64) -> f64 {
+    (strength * 1000.0).round() / 1000.0
 }
 
 impl ActionRecord {

@@ -46,10 +46,10 @@ pub(super) const FIELDS: &[Field] = &[
     Field { names: &["links"], about: "Notes that it links to, in addition to `[[key]]` in the text" },
     Field { names: &["aliases"], about: "More names that links may use" },
     Field {
-        names: &["created", "date"],
+        names: &["created", "created_at", "date", "timestamp"],
         about: "When it was written: a date, a date and time, also as in `1:10 pm on 27 March, 2023`, or seconds since 1970",
     },
-    Field { names: &["modified", "updated"], about: "When it was last changed" },
+    Field { names: &["modified", "updated", "updated_at"], about: "When it was last changed" },
     Field { names: &["expires"], about: "When it expires: after that, no search finds it" },
     Field { names: &["author", "speaker"], about: "Who said it" },
     Field {
@@ -199,8 +199,9 @@ impl ForeignNote {
                 let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
                 draft.keywords.get_or_insert_default().extend(words);
             }
-            // `date` is ambiguous: `created` takes precedence, and a value that is not a date is ignored.
-            "created" if name == "date" => match time(value) {
+            // `date` and `timestamp` are ambiguous: `created` takes precedence, and a value that is not a time is
+            // ignored.
+            "created" if matches!(name, "date" | "timestamp") => match time(value) {
                 Ok(at) => drop(draft.created.get_or_insert(at)),
                 Err(_) => self.ignored.push(name.to_owned()),
             },
@@ -336,7 +337,8 @@ mod tests {
                 "emotion" | "weight" => json!(1),
                 "meta" => json!({"speaker": "Ann"}),
                 "category" => json!("core"),
-                "created" | "date" | "modified" | "updated" | "expires" => json!("2026-11-21"),
+                "created" | "created_at" | "date" | "timestamp" => json!("2026-11-21"),
+                "modified" | "updated" | "updated_at" | "expires" => json!("2026-11-21"),
                 _ => json!("a"),
             };
             let bare = read(json!({}));
