@@ -289,7 +289,7 @@ fn documents_are_strict_and_files_are_revalidated() {
             "{policy}"
         );
         assert_eq!(document.header("cache-control"), Some("no-store"), "{path}");
-        assert_eq!(document.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(document.header("referrer-policy"), Some("same-origin"), "{path}");
         // Nothing is inline, and nothing comes from elsewhere.
         for forbidden in [" style=", " onclick=", "<style", "<script>", "http://", "https://", "<img"] {
             assert!(!document.body.contains(forbidden), "{path}: {forbidden}: {}", document.body);

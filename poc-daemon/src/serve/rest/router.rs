@@ -78,7 +78,10 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         router = mcp::add(router, rest, mcp);
     }
     let rest = rest.clone();
-    router = router.fallback(|request: Request| async move { HttpError::no_route(request.uri().path()) });
+    router = router.fallback(async move |request: Request| {
+        let document = has_page.then(|| page::no_screen(request.method(), request.uri(), request.headers()));
+        document.flatten().unwrap_or_else(|| HttpError::no_route(request.uri().path()).into_response())
+    });
     if let Some(cors) = cors::layer(rest.config()) {
         // Runs inside the guard, which has already checked host and origin.
         router = router.layer(cors);

@@ -109,7 +109,7 @@ mod tests {
             (json!({"number": 1, "text": ["a"]}), "text"),
             (json!({"number": 1, "colour": 1}), "colour"),
             (json!({}), ""),
-            (json!([1]), ""),
+            (json!("a"), ""),
         ] {
             let error = decode::<Outer>(&value).unwrap_err();
             assert!(

@@ -16,7 +16,8 @@ pub(super) fn document(html: Markup) -> Response {
     let headers = response.headers_mut();
     let fixed = [
         (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "no-referrer"),
+        // With `no-referrer`, browsers send forms with the origin `null`, which the guard refuses.
+        (REFERRER_POLICY, "same-origin"),
         (X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

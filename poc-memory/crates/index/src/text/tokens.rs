@@ -111,6 +111,7 @@ impl Tokenizer {
                         self.word(part, true, emit);
                     }
                 }
+                None if is_plain(run) => self.word(run, true, emit),
                 None => run.unicode_words().for_each(|word| self.word(word, true, emit)),
             }
         }
@@ -193,7 +194,7 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         rest = tail;
         // Drops the `'s` of identifiers, as in `INC-301's owner`. For plain words the stemmer does that.
         let owner = without_possessive(run);
-        Some((at, if identifier(owner).is_some() { owner } else { run }))
+        Some((at, if owner.len() < run.len() && identifier(owner).is_some() { owner } else { run }))
     })
 }
 
@@ -235,6 +236,9 @@ fn is_quantity(run: &str) -> bool {
 
 /// The parts of an identifier; `None` for plain words.
 fn identifier(run: &str) -> Option<Vec<&str>> {
+    if is_plain(run) {
+        return None;
+    }
     let mut parts: Vec<&str> = Vec::new();
     let mut joined = false;
     for piece in run.split(|character| is_joiner(character) && !matches!(character, '\'' | '’')) {
@@ -247,6 +251,12 @@ fn identifier(run: &str) -> Option<Vec<&str>> {
     // Single letters carry no meaning.
     parts.retain(|part| part.chars().nth(1).is_some() || part.chars().all(char::is_numeric));
     Some(parts)
+}
+
+/// Whether a run is obviously no identifier, as most words are: small ASCII letters, perhaps after a capital.
+fn is_plain(run: &str) -> bool {
+    let small = run.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(run);
+    small.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Splits `camelCase`, `HTTPServer` and `utf8` into their parts.
@@ -348,6 +358,15 @@ mod tests {
         check("PDFs NASA Hello", "pdfs nasa hello");
         check("wait...what yes--no", "wait what yes no");
         check("end. Next", "end next");
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_run_is_one_word(run in "[A-Z]?[a-z]{1,40}") {
+            prop_assert!(is_plain(&run));
+            prop_assert_eq!(split_case(&run), vec![run.as_str()]);
+            prop_assert_eq!(run.unicode_words().collect::<Vec<_>>(), vec![run.as_str()]);
+        }
     }
 
     #[test]

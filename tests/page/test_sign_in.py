@@ -1,0 +1,44 @@
+"""Signing in with a token, signing out, and addresses that do not exist."""
+
+import re
+
+from conftest import ready
+
+
+def test_a_person_signs_out(browser):
+    watched = browser.open()
+    watched.expected = ("status of 401",)
+    page = watched.page
+    ready(page)
+    page.click("text=Sign out")
+    page.wait_for_url("**/sign-in")
+    page.goto(browser.path("/"))
+    assert page.inner_text("pre") == "poc-memory page"
+
+
+def test_a_token_signs_in_for_what_it_may_do(browser):
+    watched = browser.open()
+    watched.expected = ("status of 401",)
+    page = watched.page
+    ready(page)
+    page.click("text=Sign out")
+    page.wait_for_url("**/sign-in")
+    page.click("summary")
+    page.fill("input[name=token]", "wrong")
+    page.press("input[name=token]", "Enter")
+    page.wait_for_selector("text=not a token of this memory")
+    page.click("summary")
+    page.fill("input[name=token]", (browser.world.home / "token-read").read_text())
+    page.press("input[name=token]", "Enter")
+    page.wait_for_selector(".badge:not([hidden]) >> text=read-only")
+
+
+def test_an_unknown_address_leads_back(reading):
+    watched = reading.open()
+    watched.expected = ("status of 404",)
+    page = watched.page
+    page.goto(reading.path("/no/such/screen"))
+    assert page.inner_text("h1") == "No such screen"
+    page.click("text=Today")
+    page.wait_for_url(re.compile("/$"))
+    ready(page)
