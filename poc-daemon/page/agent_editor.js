@@ -4,12 +4,17 @@ import { mayDecide, path, read, write } from "./api.js";
 import { debounced, h, marked } from "./dom.js";
 import { lineDiff } from "./diff.js";
 import { say, sayError } from "./frame.js";
+import { mistakes } from "./pipeline_field.js";
 
 /** A pause in typing after which the text is checked, in milliseconds. */
 const PAUSE = 200;
 
 /** The two files, as the ops name them. */
 const PARTS = ["file", "prompt"];
+
+/** A message begins with what is wrong; further lines show where, and need room that a line of the editor does not have. */
+const firstLine = ({ message }) => message.split("\n", 1)[0];
+const otherLines = ({ message }) => message.split("\n").slice(1).join("\n");
 
 export class AgentEditor extends HTMLElement {
   /** Shows the files of an agent, as `agent show` answers them. What was typed and not saved stays. */
@@ -153,13 +158,14 @@ export class AgentEditor extends HTMLElement {
     this.gutter.replaceChildren(...lines.map((_, index) => h("span", { class: at.get(index + 1)?.tone }, String(index + 1))), h("span", {}, " "));
     this.mirror.replaceChildren(...lines.map((line, index) => {
       const problem = at.get(index + 1);
-      return problem ? h("span", { class: problem.tone }, h("i", {}, line || " "), h("b", {}, `  ${problem.message}`), "\n") : h("i", {}, `${line}\n`);
+      return problem ? h("span", { class: problem.tone }, h("i", {}, line || " "), h("b", {}, `  ${firstLine(problem)}`), "\n") : h("i", {}, `${line}\n`);
     }));
     const row = (problem) => h("li", { class: problem.tone },
       h("span", { class: "tag" }, problem.tone === "bad" ? "error" : "warning"),
       problem.line && own(problem) && h("button", { class: "plain", onclick: () => this.jump(problem) }, `line ${problem.line}`),
       !own(problem) && h("span", { class: "quiet" }, `${problem.file}${problem.line ? `, line ${problem.line}` : ""}: `),
-      h("bdi", {}, marked(problem.message)), problem.hint && h("span", { class: "quiet" }, ": ", h("bdi", {}, marked(problem.hint))));
+      h("bdi", {}, marked(firstLine(problem))), problem.hint && !problem.pipelines?.length && h("span", { class: "quiet" }, ": ", h("bdi", {}, marked(problem.hint))),
+      problem.pipelines?.length ? mistakes(problem.pipelines) : otherLines(problem) && h("pre", { class: "long" }, otherLines(problem)));
     this.list.replaceChildren(...(this.failure ? [h("li", { class: "bad" }, marked(this.failure.message))]
       : problems.length ? problems.map(row) : [h("li", { class: "quiet" }, "No errors: it can be used as it is.")]));
     this.tabs.replaceChildren(...PARTS.filter((name) => files[name]).map((name) => h("button", { "aria-pressed": String(name === part), onclick: () => this.open(name) },

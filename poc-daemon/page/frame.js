@@ -88,9 +88,18 @@ export const sayError = (error) => say(error.hint ? `${error.message}: ${error.h
 
 /** A form in a dialog. */
 export function form(title, fields, action, run) {
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const submit = (event) => {
+    const wrong = [...event.currentTarget.elements].find((field) => !field.checkValidity());
+    if (!wrong) return run(Object.fromEntries(new FormData(event.currentTarget)));
+    event.preventDefault();
+    problem.textContent = wrong.value ? wrong.dataset.problem ?? wrong.validationMessage : `${wrong.closest("label").firstChild.textContent} is missing.`;
+    problem.hidden = false;
+    wrong.focus();
+  };
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
-    h("form", { method: "dialog", onsubmit: (event) => run(Object.fromEntries(new FormData(event.currentTarget))) },
-      h("h2", { id: "dialog-title" }, title), fields,
+    h("form", { method: "dialog", novalidate: true, onsubmit: submit },
+      h("h2", { id: "dialog-title" }, title), fields, problem,
       h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
   document.body.append(dialog);
   dialog.showModal();

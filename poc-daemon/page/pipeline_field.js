@@ -12,6 +12,14 @@ const SHOWN = 50;
 const bytes = new TextEncoder();
 const text = new TextDecoder();
 
+/** The mistakes of pipelines, each under its place. Offsets count bytes of UTF-8. */
+export const mistakes = (pipelines) => h("div", { class: "mistake", role: "alert" }, pipelines.map(({ text: typed, problems }) => {
+  const encoded = bytes.encode(typed);
+  const letters = (from, to) => [...text.decode(encoded.slice(from, to))].length;
+  return h("pre", { tabindex: "0" }, typed, problems.map(({ offset, length, message, hint }) => ["\n", " ".repeat(letters(0, offset)),
+    h("b", {}, "^".repeat(Math.max(1, letters(offset, offset + length)))), " ", marked(message), hint && ["; ", marked(hint)]]));
+}));
+
 /** The words that stages begin with, asked for once; those that need a value end with `:`. */
 let words = null;
 const vocabulary = () => (words ??= read("/v1/pipeline/complete").then(({ items }) => new Set(items.map((item) => item.text))).catch(() => {

@@ -1,6 +1,6 @@
 // Times in the zone of the browser, with UTC in the tooltip.
 
-import { h } from "./dom.js";
+import { h, marked } from "./dom.js";
 
 const DAY = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
 const MINUTE = new Intl.DateTimeFormat(undefined, {
@@ -31,6 +31,17 @@ export const minute = (text) => element(text, (at) => MINUTE.format(at));
 
 /** `3 hours ago`. */
 export const ago = (text) => element(text, () => relative(text));
+
+/** Instants in a text of the daemon, as it writes them: in UTC. */
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** A text with its backticks as code, and its instants in the zone of the browser. */
+export const worded = (text) => String(text).split(INSTANT).map((part, index) => (index % 2 ? minute(part) : marked(part)));
+
+const SECOND = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** A line of the log with its time in the zone of the browser. */
+export const logLine = (line) => line.split(INSTANT).map((part, index) => (index % 2 ? SECOND.format(new Date(part)) : part)).join("");
 
 /** An instant as the value of a field of the type `datetime-local`, to the minute. */
 export function localValue(text) {

@@ -41,7 +41,7 @@ export function since(then, now) {
   const rows = [...only(after, before).map((edge) => ({ edge, did: "new" })), ...only(before, after).map((edge) => ({ edge, did: "gone" }))];
   const parts = [
     fields,
-    words[0] !== words[1] && [h("p", { class: "field-name" }, "tags"), diff(...words)],
+    words[0] !== words[1] && [h("p", { class: "field-name" }, "keywords"), diff(...words)],
     then.body !== now.body && [h("p", { class: "field-name" }, "text"), lineDiff(then.body, now.body, ["then", "now"])],
     rows.length > 0 && [h("p", { class: "field-name" }, count(rows.length, "link")), h("ul", { class: "rows" }, rows.map(({ edge, did }) => h("li", {},
       h("span", { class: "tag" }, did), `${edge.kind} ${edge.direction === "out" ? "→" : "←"} `, noteLink(edge.key, edge.title))))],

@@ -57,6 +57,68 @@ def test_a_person_writes_an_agent_and_sees_its_first_run(browser):
     assert page.inner_text("h1") == "gardener"
 
 
+def test_a_mistake_in_a_pipeline_stays_in_its_line_and_is_shown_in_place_below(reading):
+    page = reading.open().page
+    page.goto(reading.path("/agents/linker"))
+    page.wait_for_selector("agent-editor >> text=No errors")
+    text = page.input_value("agent-editor textarea")
+    height = page.evaluate("() => document.querySelector('.mirror').scrollHeight")
+    typed(page, text.replace("not-visited:", "tpye:episodic | not-visited:", 1))
+    page.wait_for_selector(".problems .mistake")
+    # The lines of the text are as far apart with the message as without it.
+    assert page.evaluate("() => document.querySelector('.mirror').scrollHeight") == height
+    assert "\n" not in page.inner_text(".mirror b") and "unknown stage `tpye`" in page.inner_text(".mirror b")
+    lines = page.inner_text(".problems .mistake pre").split("\n")
+    assert lines[1].index("^") == lines[0].index("tpye") and "did you mean type" in lines[1].replace("`", "")
+
+
+def test_a_paused_agent_says_so_once_and_can_be_run(browser):
+    world = browser.world
+    world.run("agent", "pause", "linker")
+    page = browser.open().page
+    page.goto(browser.path("/agents/linker"))
+    ready(page)
+    text = page.inner_text("section[aria-labelledby=next]")
+    assert "It is paused since" in text and "runs it in spite of the pause" in text, text
+    assert "would not run" not in text and "poc-memory" not in text and ".0Z" not in text and "T1" not in text, text
+    page.goto(browser.path("/agents"))
+    ready(page)
+    assert "agent resume" not in page.inner_text("main") and "paused since" in page.inner_text("tbody")
+    assert page.eval_on_selector("tbody td.number", "(cell) => getComputedStyle(cell).textAlign") == "right"
+
+
+def test_a_dry_run_that_costs_something_says_so_before(browser):
+    page = browser.open().page
+    explained = browser.world.json("agent", "explain", "linker")
+    explained["costs"]["most_usd"] = 0.1
+    page.route("**/v1/agents/linker/explain*", lambda route: route.fulfill(json=explained))
+    page.goto(browser.path("/agents/linker"))
+    ready(page)
+    page.click("button >> text=Dry run")
+    assert "costs up to $0.10" in page.inner_text("dialog")
+    page.click("dialog button.primary")
+    page.wait_for_selector(".card >> text=Nothing was written")
+
+
+def test_a_wrong_name_of_an_agent_and_one_without_tests(browser):
+    page = browser.open().page
+    page.goto(browser.path("/agents"))
+    ready(page)
+    page.click("button >> text=New agent")
+    page.fill("dialog input[name=agent]", "no name!")
+    page.click("dialog button.primary")
+    page.wait_for_selector("dialog .problem >> text=A name has letters")
+    page.fill("dialog input[name=agent]", "")
+    page.click("dialog button.primary")
+    page.wait_for_selector("dialog .problem >> text=Name is missing")
+    page.fill("dialog input[name=agent]", "weeder")
+    page.click("dialog button.primary")
+    page.wait_for_url("**/agents/weeder")
+    page.click("button >> text=Run its tests")
+    page.wait_for_selector("article[aria-label=Tests] >> text=This agent has no tests")
+    assert page.locator("article[aria-label=Tests] ul").count() == 0
+
+
 def test_what_was_changed_on_disk_is_shown_and_not_overwritten(browser):
     watched = browser.open()
     watched.expected = ("status of 409",)

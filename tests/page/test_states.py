@@ -6,7 +6,7 @@ from conftest import Browser, World, ready
 SCREENS = ["/", "/search", "/search?q=words", "/review", "/agents", "/agents/linker", "/activity", "/graph", "/health"]
 
 # What a new user reads where there is nothing yet.
-EMPTY = {"/": "No agent ran", "/search": "The memory is empty", "/search?q=words": "Nothing found", "/review": "Nothing waits", "/activity": "No such runs",
+EMPTY = {"/": "No agent ran", "/search": "The memory is empty", "/search?q=words": "Nothing found", "/review": "Nothing waits", "/activity": "No runs with a result",
          "/graph": "No notes"}
 
 

@@ -20,8 +20,11 @@ def test_a_night_is_read_and_undone(browser):
     page.wait_for_selector(".figures small >> text=in this time")
     grown = re.search(r"\+(\d+) in this time", page.inner_text(".figures")).group(1)
     assert int(grown) == world.json("stats")["live"], "nothing was stored a day ago"
-    # Each line leads on, and each action can be taken back alone.
-    assert page.get_attribute(".action a", "href").startswith("/runs/")
+    # Each line leads to the notes and to the run, the latest change is the first, and each can be taken back alone.
+    latest = page.locator(".action").first
+    latest.locator("a >> text=Error BRK-4021").wait_for()
+    assert [a.get_attribute("href").split("/")[1] for a in latest.locator("a").all()] == ["notes", "notes", "runs"]
+    assert "just now" in page.inner_text("section[aria-labelledby=waiting] li")
     for anchor in page.locator("main a").all():
         assert anchor.get_attribute("href").startswith(("/", "#")), anchor.inner_text()
     assert all(row.locator("a").count() for row in page.locator(".figures dd").all() if row.inner_text().split()[0] not in ("0",))
@@ -83,7 +86,7 @@ def test_activity_lists_runs_by_agent_and_result(browser):
     # Runs of one agent in a row that found nothing are one row.
     assert "3 runs in a row" in page.inner_text("tbody")
     page.select_option("select[name=agent]", "linker")
-    page.wait_for_selector(".empty >> text=No such runs")
+    page.wait_for_selector(".empty >> text=No runs without a result of linker")
     page.click(".empty button")
     page.wait_for_selector("tbody >> text=linker")
     assert page.url.endswith("?runs=all&agent=linker") or page.url.endswith("?agent=linker&runs=all")
@@ -97,6 +100,43 @@ def test_activity_lists_runs_by_agent_and_result(browser):
     text = page.inner_text("main")
     for part in ("Proposed", "Prompt", "Reply 1", "run by hand"):
         assert part in text, (part, text)
+
+
+def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):
+    world = browser.world
+    before = links(world)
+    done = world.json("agent", "run", "linker", "--force")
+    page = browser.open().page
+    answer = world.json("agent", "inspect", done["run"])
+    answer["calls"] = [{"model": "default", "tokens_in": 15557, "tokens_out": 16384, "cost": 0.1, "estimated": True}]
+    page.route("**/v1/runs/*", lambda route: route.fulfill(json={**answer, "outcome": world.json("agent", "inspect", done["run"])["outcome"]}))
+    page.goto(browser.path(f"/runs/{done['run']}"))
+    # Notes have their titles and are links; numbers have separators; the JSON of the reply is indented.
+    page.wait_for_selector(".action a >> text=Outage of the payment gateway")
+    assert page.locator(".action a[href='/notes/outage']").count() >= 1
+    text = page.inner_text("main")
+    assert "15,557 tokens read, 16,384 written" in text, text
+    page.click("summary >> text=Reply 1")
+    assert '{\n  "link-add": [\n    {' in page.inner_text("main pre.long >> visible=true")
+    first = page.locator(".action").first
+    first.locator("button").click()
+    page.wait_for_selector(".toast >> text=1 change is undone")
+    page.wait_for_selector(".action.undone")
+    assert "line-through" in page.eval_on_selector(".action.undone > bdi", "(one) => getComputedStyle(one).textDecoration")
+    assert links(world) == before + len(done["applied"]) - 1
+
+
+def test_an_undone_change_is_brought_back(browser):
+    world = browser.world
+    page = browser.open().page
+    page.goto(browser.path("/activity"))
+    ready(page)
+    page.locator(".activity-row", has_text="runbook").last.locator("button").click()
+    page.wait_for_selector(".toast >> text=The change is undone")
+    assert world.run("get", "runbook", check=False) == ""
+    page.click(".toast button >> text=Bring back")
+    page.wait_for_selector(".toast >> text=The change is back")
+    assert world.json("get", "runbook")["title"] == "Runbook for refused cards"
 
 
 def test_all_proposals_of_a_run_are_applied_and_undone(browser):

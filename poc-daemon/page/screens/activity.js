@@ -4,8 +4,8 @@ import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { FAILED, WITH_RESULT, isFailure, runTable, status } from "../runs.js";
-import { ago, minute } from "../time.js";
+import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status } from "../runs.js";
+import { ago, minute, worded } from "../time.js";
 
 /** Runs and changes listed. */
 const LISTED = 50;
@@ -53,7 +53,7 @@ class ActivityScreen extends Screen {
     const select = (name, label, options, chosen) => h("select", { name, "aria-label": label, onchange: (event) => this.choose(name, event.currentTarget.value) },
       options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
     const none = kind === "all" ? empty("No runs", "Runs of agents appear here as they happen.")
-      : empty("No such runs", "Runs appear here as they happen. ", h("button", { onclick: () => this.choose("runs", "all") }, "Show all runs"));
+      : empty(`No ${KINDS[kind][0].toLowerCase()}${agent ? ` of ${agent}` : ""}`, "Runs appear here as they happen. ", h("button", { onclick: () => this.choose("runs", "all") }, "Show all runs"));
     return [
       h("div", { class: "title" }, h("h1", {}, "Activity"), h("p", { class: "quiet live-mark" }, "Live"), h("div", { class: "actions" },
         select("runs", "Which runs", Object.entries(KINDS).map(([value, [text]]) => [value, text]), kind),
@@ -64,16 +64,37 @@ class ActivityScreen extends Screen {
     ];
   }
 
-  async undo(what) {
+  /** Undoes a change of notes. The undo is a change itself, so it can be taken back in the same way. */
+  async undo(seq, done = "The change is undone") {
+    await this.act(async () => {
+      const answer = await write("/v1/undo", { what: String(seq) });
+      const back = answer.undone.length && (await read("/v1/changes", { limit: LISTED })).changes.find((change) => change.op === "undo" && change.seq > seq);
+      return [sentence(answer, done), back && { name: "Bring back", run: () => this.undo(back.seq, "The change is back") }];
+    });
+  }
+
+  /** Undoes a run, or some of its actions. */
+  undoRun(run, only = []) {
+    return this.act(async () => {
+      const answer = await write(path`/v1/runs/${run}/undo`, only.length ? { only } : {});
+      return [sentence(answer, count(answer.undone.length, "change") + (answer.undone.length === 1 ? " is undone" : " are undone"))];
+    });
+  }
+
+  async act(run) {
     try {
-      const { undone, refused } = await write("/v1/undo", { what: String(what) });
-      say([undone.length && `Undone: ${undone[0]}${undone.length > 1 ? ` and ${undone.length - 1} more` : ""}`,
-        refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}`].filter(Boolean).join(". ") || "Nothing was left to undo");
+      say(...await run());
     } catch (error) {
       sayError(error);
     }
     await this.loadAndShow();
   }
+}
+
+/** What an undo came to. */
+function sentence({ undone, refused }, done) {
+  const left = refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`;
+  return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
 }
 
 /** Why a run began. */
@@ -93,28 +114,41 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
     h("div", { class: "title" }, h("h1", {}, h("a", { class: "note-link", href: `/agents/${encodeURIComponent(agent)}` }, agent)), status(outcome.status),
       h("div", { class: "actions" },
         proposed.some(({ state }) => state === "proposed") && h("a", { class: "button", href: `/review?run=${run}` }, "Review"),
-        mayDecide && applied.some(({ undone }) => !undone) && h("button", { onclick: () => screen.undo(run) }, "Undo this run"))),
+        mayDecide && applied.some(({ undone }) => !undone) && h("button", { onclick: () => screen.undoRun(run) }, "Undo this run"))),
     h("p", { class: "quiet" }, minute(outcome.started), `, ${OCCASIONS[outcome.occasion] ?? outcome.occasion}, model ${outcome.model}, ${count(outcome.selected, "note")} read`,
       outcome.cost && `, ${dollars(outcome.cost)}`),
-    outcome.message && h("p", { class: isFailure(outcome.status) ? "problem" : null }, h("bdi", {}, marked(outcome.message))),
+    outcome.message && h("p", { class: isFailure(outcome.status) ? "problem" : null }, h("bdi", {}, worded(outcome.message))),
     outcome.notes && h("p", {}, h("bdi", {}, outcome.notes)),
-    actions("Applied", applied, (action) => action.undone && h("span", { class: "tag" }, "undone")),
+    actions("Applied", applied, ({ undone, number, action }) => (undone ? h("span", { class: "tag" }, "undone")
+      : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undoRun(run, [number]) }, "Undo"))),
     actions("Proposed", proposed, (action) => h("span", { class: "tag" }, action.state)),
-    actions("Refused", rejected, (action) => [h("span", { class: "tag" }, action.reason), " ", h("bdi", {}, marked(action.detail))]),
+    actions("Refused", rejected, (action) => h("span", { class: "tag" }, action.reason), ({ detail }) => detail),
     versions.length > 0 && h("section", {}, h("details", {}, h("summary", {}, `${count(versions.length, "note")} read`),
-      h("ul", { class: "rows" }, versions.map(([key, version]) => h("li", {}, noteLink(key), h("span", { class: "side" }, `version ${version}`)))))),
+      h("ul", { class: "rows" }, versions.map(([key, version]) => h("li", {}, keyLink(key), h("span", { class: "side" }, `version ${version}`)))))),
     calls.length > 0 && h("section", {}, h("h2", {}, "Calls"), h("ul", { class: "rows" }, calls.map((call) => h("li", {}, call.model,
-      ` ${call.tokens_in ?? "?"} tokens in, ${call.tokens_out ?? "?"} out`, call.cost && `, ${dollars(call.cost)}`, call.estimated && " (estimated)")))),
+      `: ${tokens(call)}`, call.cost && `, ${dollars(call.cost)}`, call.estimated && " (estimated)")))),
     text("System prompt", system),
     text("Prompt", prompt),
-    replies.map((reply, index) => [text(`Reply ${index + 1}`, reply.text, reply.problems.length > 0),
+    replies.map((reply, index) => [text(`Reply ${index + 1}`, indented(reply.text), reply.problems.length > 0),
       reply.problems.map((problem) => h("p", { class: "problem" }, h("bdi", {}, marked(problem))))]),
   ];
 }
 
-const actions = (name, list, note) => list.length > 0 && h("section", {}, h("h2", {}, `${name} (${list.length})`),
-  h("ul", { class: "rows" }, list.map((action) => h("li", {}, h("bdi", {}, marked(action.action)), " ", note(action),
-    h("p", { class: "quiet" }, h("bdi", {}, marked(action.why)))))));
+const actions = (name, list, side, why = (action) => action.why) => list.length > 0 && h("section", {}, h("h2", {}, `${name} (${list.length.toLocaleString("en")})`),
+  h("ul", { class: "rows" }, list.map((action) => h("li", { class: action.undone ? "action undone" : "action" },
+    h("bdi", {}, actionText(action.action)), side(action), why(action) && h("p", { class: "quiet" }, h("bdi", {}, marked(why(action))))))));
+
+const tokens = ({ tokens_in: read, tokens_out: written }) => (read === null && written === null ? "tokens are not counted"
+  : `${read?.toLocaleString("en") ?? "?"} tokens read, ${written?.toLocaleString("en") ?? "?"} written`);
+
+/** A reply with its JSON indented; another text as it is. */
+function indented(reply) {
+  try {
+    return JSON.stringify(JSON.parse(reply.replace(/^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/, "$1")), null, 2);
+  } catch {
+    return reply;
+  }
+}
 
 const text = (name, content, open = false) => content && h("section", {},
   h("details", { open }, h("summary", {}, name), h("pre", { class: "long", tabindex: "0" }, h("bdi", {}, content))));

@@ -5,8 +5,8 @@ import { count, dollars, h, marked } from "../dom.js";
 import { diff } from "../diff.js";
 import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { runTable, status } from "../runs.js";
-import { ago, minute } from "../time.js";
+import { REASONS, actionText, runTable, status } from "../runs.js";
+import { ago, minute, worded } from "../time.js";
 import { AgentEditor } from "../agent_editor.js";
 
 class AgentsScreen extends Screen {
@@ -56,17 +56,42 @@ class AgentsScreen extends Screen {
   run(options = {}) {
     return this.act(() => write(path`/v1/agents/${this.agent}/run`, options), (answer) => {
       this.outcome = options.dry_run ? answer : null;
-      const applied = answer.applied.length;
-      const did = options.dry_run ? `would change ${applied}` : `${answer.status}, ${count(applied, "change")}`;
-      return `${this.agent}: ${did}${answer.message ? `: ${answer.message}` : ""}`;
+      return options.dry_run ? `${this.agent} would ${intent(answer)}. Nothing was written.`
+        : summary(answer);
     });
   }
+
+  /** Runs it without writing anything, after a question if that costs something. */
+  dryRun({ costs }) {
+    const run = () => this.run({ dry_run: true });
+    if (!costs?.most_usd) return run();
+    return form(`Dry run of ${this.agent}?`, [
+      h("p", {}, `A dry run asks the model ${costs.models[0].name}, which costs up to ${dollars(costs.most_usd)}. Nothing is written to the memory.`),
+      h("p", { class: "quiet" }, `The prompt has ${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}. The cost counts towards the budget of the day: `,
+        spentToday(costs)),
+    ], "Dry run", run);
+  }
+}
+
+/** What a dry run says that a run would do. */
+function intent({ applied, proposed }) {
+  const parts = [applied.length && `make ${count(applied.length, "change")}`, proposed.length && `propose ${count(proposed.length, "change")}`].filter(Boolean);
+  return parts.join(" and ") || "change nothing";
+}
+
+/** What a run came to, as a sentence. */
+function summary({ agent, status: name, reason, message, applied, proposed, rejected }) {
+  const parts = [applied.length && `made ${count(applied.length, "change")}`, proposed.length && `made ${count(proposed.length, "proposal")} for you to decide`,
+    rejected.length && `was refused ${count(rejected.length, "change")}`].filter(Boolean);
+  const did = parts.length ? `${agent} ${parts.join(", ")}` : name === "noop" ? `${agent} read its notes and changed nothing`
+    : reason ? `${agent} did not run: ${REASONS[reason] ?? reason}` : `${agent}: ${status(name).textContent}`;
+  return message ? `${did}. ${message}` : `${did}.`;
 }
 
 /** Asks for the name of a new agent, and what to start with. */
 const create = (agents) => form("New agent", [
   h("p", { class: "quiet" }, "The new agent is valid and runs only on demand. Its file explains every key."),
-  h("label", {}, "Name", h("input", { name: "agent", required: true, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", title: "Letters, digits, “-”, “_” and “.”", autocomplete: "off", spellcheck: "false" })),
+  h("label", {}, "Name", h("input", { name: "agent", required: true, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", "data-problem": "A name has letters, digits, “-”, “_” and “.”, and begins with a letter, a digit or “_”.", autocomplete: "off", spellcheck: "false" })),
   h("label", {}, "Start with", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
     agents.map(({ name, description }) => h("option", { value: name }, `a copy of ${name}${description ? `: ${description}` : ""}`)))),
 ], "Create", async ({ agent, from }) => {
@@ -79,27 +104,27 @@ const create = (agents) => form("New agent", [
 });
 
 /** The columns of the table of agents. */
-const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now"], ["Cost today"]];
+const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs", "number"]];
 
-const list = ({ agents, problems, consolidation }) => [
+const list = ({ agents, problems, housekeeping }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
-    consolidation?.next && [". Consolidation is due ", ago(consolidation.next)]),
+    housekeeping?.next && [". Consolidation is due ", ago(housekeeping.next)]),
   mayDecide && h("div", { class: "actions" }, h("button", { class: "primary", onclick: () => create(agents) }, "New agent"))),
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
   agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
     h("div", { class: "table" }, h("table", {},
-      h("thead", {}, h("tr", {}, COLUMNS.map(([name, meaning]) => h("th", { scope: "col", title: meaning }, name)))),
-      h("tbody", {}, agents.map((agent) => h("tr", {}, cells(agent).map(([content, attributes], at) => h("td", { "data-label": COLUMNS[at][0], ...attributes }, content))))))),
+      h("thead", {}, h("tr", {}, COLUMNS.map(([name, meaning, kind]) => h("th", { scope: "col", title: meaning, class: kind }, name)))),
+      h("tbody", {}, agents.map((agent) => h("tr", {}, cells(agent).map(([content, attributes], at) => h("td", { "data-label": COLUMNS[at][0], ...attributes }, h("div", {}, content)))))))),
 ];
 
 /** The cells of an agent in the table. */
 const cells = (agent) => [
   [[h("a", { href: `/agents/${encodeURIComponent(agent.name)}` }, h("strong", {}, agent.name)),
     agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)), agent.error && h("p", { class: "problem" }, marked(agent.error))]],
-  [[status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, marked(agent.paused))]],
+  [[status(agent.running ? "running" : agent.state), agent.paused && h("p", { class: "quiet" }, pauseOf(agent))]],
   [agent.schedule === "on-demand" ? "–" : agent.schedule],
   [agent.next ? ago(agent.next) : "–"],
-  [agent.last ? [ago(agent.last), " ", status(agent.last_status)] : "never"],
+  [agent.last ? [h("div", {}, ago(agent.last)), status(agent.last_status)] : "never"],
   [agent.stale?.toLocaleString("en") ?? "–", { class: "number" }],
   [dollars(agent.usd_today), { class: "number", title: `${dollars(agent.usd_total)} in all` }],
 ];
@@ -110,7 +135,7 @@ function detail(screen, { definition, agent }, explained, runs) {
     h("p", { class: "up" }, h("a", { href: "/agents" }, "Agents")),
     h("div", { class: "title" }, h("h1", {}, agent.name), status(agent.state),
       h("div", { class: "actions" },
-        mayWrite && h("button", { onclick: () => screen.run({ dry_run: true }) }, "Dry run"),
+        mayWrite && h("button", { onclick: () => screen.dryRun(explained) }, "Dry run"),
         h("button", { onclick: () => screen.test() }, "Run its tests"),
         mayWrite && h("button", { class: "primary", onclick: () => screen.run() }, "Run now"),
         mayDecide && h("button", { onclick: () => screen.act(() => write(path`/v1/agents/${agent.name}/` + (paused ? "resume" : "pause")), () => (paused ? "Resumed" : "Paused")) },
@@ -126,11 +151,11 @@ function detail(screen, { definition, agent }, explained, runs) {
   ];
 }
 
-const dryRun = ({ applied, proposed, rejected, notes, status, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
-  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", [...applied, ...proposed, ...rejected].length === 0 &&
-    h("bdi", {}, marked(message ?? reason ?? status)), notes && [" ", h("bdi", {}, notes)])),
-  h("ul", { class: "rows" }, [...applied, ...proposed.map((one) => ({ ...one, reason: "needs approval" })), ...rejected].map((action) => h("li", {},
-    h("bdi", {}, marked(action.action)), " ", action.reason && h("span", { class: "tag" }, action.reason),
+const dryRun = ({ applied, proposed, rejected, notes, cost, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
+  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", cost && `The model cost ${dollars(cost)}. `, [...applied, ...proposed, ...rejected].length === 0 &&
+    h("bdi", {}, message ? worded(message) : reason ? [`It would not run: ${REASONS[reason] ?? reason}.`] : "It would change nothing."), notes && [" ", h("bdi", {}, notes)])),
+  [...applied, ...proposed, ...rejected].length > 0 && h("ul", { class: "rows" }, [...applied, ...proposed.map((one) => ({ ...one, reason: "needs approval" })), ...rejected].map((action) => h("li", {},
+    h("bdi", {}, actionText(action.action)), " ", action.reason && h("span", { class: "tag" }, action.reason),
     (action.why || action.detail) && h("p", { class: "quiet" }, h("bdi", {}, marked(action.detail || action.why))),
     (action.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)])))));
 
@@ -138,27 +163,45 @@ const tests = ({ tests: all, errors }) => h("article", { class: "card", "aria-la
   h("header", {}, h("h3", {}, "Tests"), h("span", { class: "quiet" }, all.length === 0 && errors.length === 0
     ? ["This agent has no tests. ", h("code", {}, "[[tests]]"), " in its file describes notes, a reply and the expected result."]
     : `${all.filter(({ ok }) => ok).length} of ${all.length} passed. No model was called and the memory was not touched.`)),
-  h("ul", { class: "rows" }, errors.map((error) => h("li", { class: "bad" }, h("span", { class: "tag" }, "error"), marked(error.message))),
+  errors.length + all.length > 0 && h("ul", { class: "rows" }, errors.map((error) => h("li", { class: "bad" }, h("span", { class: "tag" }, "error"), marked(error.message))),
     all.map(({ name, ok, differences }) => h("li", { class: ok ? null : "bad" }, h("span", { class: "tag" }, ok ? "passed" : "failed"), h("bdi", {}, name),
       differences.map(({ what, missing = [], unexpected = [], order }) => [h("p", { class: "field-name" }, what),
         diff(missing.join("\n"), unexpected.join("\n")), order && h("p", { class: "quiet" }, `In another order: ${order.join(", ")}`)])))));
 
-const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_after: pause }) => [
-  h("p", {}, agent.next ? ["Due ", ago(agent.next), ", ", minute(agent.next), ". "] : "It has no slot ahead. ",
-    would ? "It would run now." : "It would not run now:"),
-  obstacles.length > 0 && h("ul", { class: "rows" }, obstacles.map(({ reason, why }) => h("li", {}, h("span", { class: "tag" }, reason), marked(why)))),
-  costs && h("p", { class: "quiet" }, `${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, model ${costs.models.map(({ name }) => name).join(", ")}`,
-    `. Spent today: ${dollars(costs.usd_today)}${costs.max_usd_per_day ? ` of ${dollars(costs.max_usd_per_day)}` : ""}`,
-    `, by all agents ${dollars(costs.usd_today_of_all)} of ${dollars(costs.max_usd_per_day_of_all)}.`),
-  failures > 0 && h("p", { class: "problem" }, `${count(failures, "failure")} in a row; it pauses after ${pause}.`),
-];
+/** Since when and why an agent is paused. The button beside it resumes it, so the command that does is left out. */
+const pauseOf = ({ paused }) => worded(paused.replace(/[;,]? ?`poc-memory [^`]*agent resume [^`]*` resumes it/, ""));
+
+const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_after: pause }) => {
+  const others = obstacles.filter(({ reason }) => reason !== "paused");
+  return [
+    agent.paused ? h("p", {}, "It is ", pauseOf(agent), ", and its schedule does not run it until it is resumed. “Run now” runs it in spite of the pause.")
+      : h("p", {}, agent.next ? ["It is due ", ago(agent.next), ", ", minute(agent.next), "."] : "It has no schedule: it runs when somebody runs it.",
+        would && " There are notes for it to read."),
+    others.length > 0 && [h("p", {}, "If its time came now, it would not run, because:"),
+      h("ul", { class: "rows" }, others.map(({ reason, why }) => h("li", {}, worded(why || REASONS[reason] || reason))))],
+    costs && h("p", { class: "quiet" }, `A run would send ${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, to the model ${costs.models.map(({ name }) => name).join(", ")}`,
+      costs.most_usd > 0 && `, which costs up to ${dollars(costs.most_usd)}, also in a dry run`, ". Since midnight it spent ", spentToday(costs)),
+    failures > 0 && h("p", { class: "problem" }, `${count(failures, "run")} failed in a row`, pause > 0 ? `; after ${pause} it is paused.` : "."),
+  ];
+};
+
+const spentToday = (costs) => `${dollars(costs.usd_today)}${costs.max_usd_per_day ? ` of ${dollars(costs.max_usd_per_day)}` : ""}`
+  + `, and all agents together ${dollars(costs.usd_today_of_all)} of ${dollars(costs.max_usd_per_day_of_all)}.`;
 
 const stages = (finds) => [
   h("ol", { class: "stages" }, finds.stages.stages.map((stage) => h("li", {},
     h("code", {}, h("bdi", {}, stage.stage)), h("span", { class: "quiet" }, marked(stage.does)), h("span", { class: "number" }, stage.out.toLocaleString("en")),
     h("div", { class: "strength" }, h("i", { style: { "--part": stage.out / Math.max(1, ...finds.stages.stages.map(({ out }) => out)) } }))))),
-  h("p", { class: "quiet" }, `${finds.never} never read, ${finds.changed} changed since, ${finds.old} due again, ${finds.fresh} fresh.`),
+  h("p", { class: "quiet" }, readStates(finds)),
 ];
+
+/** What its visits say about the notes that it selects, as a sentence. */
+function readStates({ never, changed, old, fresh }) {
+  const parts = [never && `has never read ${count(never, "note")}`, changed && `has to read ${count(changed, "note")} again, because they have changed`,
+    old && `has to read ${count(old, "note")} again, because it read them long ago`].filter(Boolean);
+  const skips = fresh > 0 && `${count(fresh, "note")} ${fresh === 1 ? "is" : "are"} left out, because it read ${fresh === 1 ? "it" : "them"} recently`;
+  return parts.length ? `It ${parts.join(", and ")}.${skips ? ` ${skips}.` : ""}` : skips ? `Nothing is due: ${skips}.` : "It selects no notes.";
+}
 
 const permit = ({ may }) => may && h("ul", { class: "rows" }, may.actions.map(({ action, max, proposed }) => h("li", {},
   h("code", {}, action), ` at most ${max} in a run `, proposed && h("span", { class: "tag" }, "needs approval"))));

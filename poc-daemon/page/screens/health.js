@@ -4,7 +4,7 @@ import { mayDecide, read } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen } from "../frame.js";
 import { onChange } from "../live.js";
-import { ago, minute } from "../time.js";
+import { ago, logLine, minute, worded } from "../time.js";
 
 /** Lines of the log that are shown. */
 const LINES = 30;
@@ -23,17 +23,17 @@ class HealthScreen extends Screen {
 
   show({ daemon, stats, checked }) {
     const problems = [...daemon.problems, ...stats.degraded];
-    const { graph } = stats;
+    const warnings = checked?.findings.filter(({ state }) => state === "warning" || state === "failed") ?? [];
     return [
       h("div", { class: "title" }, h("h1", {}, "Health"), h("p", { class: "quiet" }, `poc-memory ${daemon.version}, running since `, minute(daemon.started))),
-      problems.length > 0
-        ? problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem))))
-        : h("p", { class: "well" }, "No problems."),
-      daemon.recovered.map((line) => h("p", { class: "problem" }, marked(line))),
+      problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, worded(problem)))),
+      problems.length === 0 && (warnings.length > 0 ? h("p", { class: "state-line" }, `The daemon works. ${count(warnings.length, "check")} below ${warnings.length === 1 ? "needs" : "need"} your attention.`)
+        : h("p", { class: "well" }, "No problems.")),
+      daemon.recovered.map((line) => h("p", { class: "problem" }, worded(line))),
       h("dl", { class: "figures" },
-        figure("Live notes", stats.live.toLocaleString("en")), figure("Edges", stats.edges.toLocaleString("en")),
+        figure("Live notes", stats.live.toLocaleString("en")), figure("Links", stats.edges.toLocaleString("en")),
         figure("Log", bytes(stats.log_bytes)), figure("Records", bytes(stats.record_bytes)), figure("Indexes", bytes(stats.index_bytes)),
-        figure("Slowest index", stats.lag ? `${stats.lag} behind` : "up to date")),
+        figure("Slowest index", stats.lag ? `${count(stats.lag, "change")} behind` : "up to date")),
       checked && findings(checked),
       h("div", { class: "halves" },
         checked && budgets(checked),
@@ -44,17 +44,13 @@ class HealthScreen extends Screen {
           ["Running now", daemon.running.join(", ") || "nothing"], ["Next", daemon.next ? [daemon.next[0], " ", ago(daemon.next[1])] : "nothing"],
           ["Agents", Object.entries(daemon.agents).map(([state, number]) => `${number} ${state}`).join(", ")],
         ]),
-        table("Graph", [
-          ["Components", graph && count(graph.components, "component")], ["Largest", graph && count(graph.largest, "note")],
-          ["Isolated", graph && count(graph.isolated, "note")], ["Clustering", graph?.clustering?.toFixed(2)],
-          ["Path length", graph?.path_length?.toFixed(2)], ["Small world", graph?.small_world?.toFixed(2)],
-          ["Average weight", stats.average_weight?.toFixed(2)], ["Embedder", stats.cosines?.embedder],
-        ]),
-        shares("Notes by type", stats.by_type), shares("Edges by kind", stats.by_edge_kind),
-        table("Backlog of agents", Object.entries(stats.backlog ?? {}).map(([name, notes]) => [h("a", { href: `/agents/${encodeURIComponent(name)}` }, name), notes ?? "–"])),
-        table("Index lag", Object.entries(stats.lags ?? {}).map(([name, lag]) => [name, lag ? `${lag} changes` : "up to date"]))),
+        graphShape(stats),
+        shares("Notes by type", stats.by_type), shares("Links by kind", named(stats.by_edge_kind)),
+        table("Backlog of agents", Object.entries(stats.backlog ?? {}).map(([name, notes]) => [h("a", { href: `/agents/${encodeURIComponent(name)}` }, name), notes?.toLocaleString("en") ?? "–"]),
+          "Notes that each agent has not read yet, or has to read again."),
+        table("Indexes", Object.entries(stats.lags ?? {}).map(([name, lag]) => [name, lag ? `${count(lag, "change")} behind` : "up to date"]))),
       checked && h("section", { "aria-labelledby": "log" }, h("h2", { id: "log" }, "Log"), checked.log.length
-        ? h("pre", { class: "long", tabindex: "0", "aria-label": "Last lines of the log" }, h("bdi", {}, checked.log.join("\n")))
+        ? h("pre", { class: "long", tabindex: "0", "aria-label": "Last lines of the log" }, h("bdi", {}, checked.log.map(logLine).join("\n")))
         : h("p", { class: "quiet" }, "There is no log file, or it is empty.")),
       !checked && h("p", { class: "quiet" }, "The checks, budgets and the log are shown to a person: ", h("code", {}, "poc-memory page"), " signs you in."),
     ];
@@ -62,11 +58,11 @@ class HealthScreen extends Screen {
 }
 
 /** The colour of each state of a check. */
-const TONES = { ok: "good", note: "", warning: "waits", failed: "bad" };
+const TONES = { ok: "good", note: "", warning: "warn", failed: "bad" };
 
 const findings = ({ findings: all }) => h("section", { "aria-labelledby": "checks" }, h("h2", { id: "checks" }, "Checks"),
   h("ul", { class: "rows" }, all.map(({ check, state, message, hint }) => h("li", {},
-    h("span", { class: `status ${TONES[state]}` }, state), " ", h("strong", {}, check), " ", h("bdi", {}, marked(message)),
+    h("span", { class: `status ${TONES[state]}` }, state), " ", h("strong", {}, check), ": ", h("bdi", {}, worded(message)),
     hint && h("p", { class: "quiet" }, h("bdi", {}, marked(hint)))))));
 
 const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table("Spent today", [
@@ -74,14 +70,14 @@ const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table
   ...spending.map(({ agent, runs, max_runs_per_day: runsMost, usd, max_usd_per_day: usdMost }) => [
     h("a", { href: `/agents/${encodeURIComponent(agent)}` }, agent),
     `${runs}${runsMost ? ` of ${runsMost}` : ""} ${runs === 1 && !runsMost ? "run" : "runs"}, ${dollars(usd)}${usdMost ? ` of ${dollars(usdMost)}` : ""}`]),
-]);
+], "Since midnight, with dry runs: what the budgets of the day count. Today shows the runs of the last 24 hours.");
 
 const models = ({ models: all }) => table("Models", all.map(({ name, provider, missing, prices }) => [name,
-  [provider, prices && `, $${prices[0]} and $${prices[1]} per million tokens`, missing ? [": ", h("span", { class: "quiet" }, marked(missing))] : ", ready"]]));
+  [provider, prices && `, per million tokens ${dollars(prices[0])} to read and ${dollars(prices[1])} to write`, missing ? [": ", h("span", { class: "quiet" }, marked(missing))] : ", ready"]]));
 
 const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
-const table = (name, rows) => h("section", { "aria-label": name }, h("h2", {}, name), h("dl", { class: "facts" },
+const table = (name, rows, meaning) => h("section", { "aria-label": name }, h("h2", {}, name), meaning && h("p", { class: "quiet meaning" }, meaning), h("dl", { class: "facts" },
   rows.filter(([, value]) => value !== undefined && value !== null).map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)])));
 
 function shares(name, numbers) {
@@ -90,6 +86,22 @@ function shares(name, numbers) {
   return h("section", { "aria-label": name }, h("h2", {}, name), entries.map(([key, number]) => h("div", { class: "share wide" },
     h("span", {}, key), h("div", {}, h("i", { style: { "--part": number / most } })), h("span", {}, number.toLocaleString("en")))));
 }
+
+/** What the shape of the graph means for search. */
+function graphShape({ graph, live }) {
+  if (!graph || live === 0) return null;
+  const { components, largest, isolated } = graph;
+  const all = components === 1 ? "All notes are connected with each other, directly or over other notes."
+    : `${largest.toLocaleString("en")} of ${count(live, "note")} are connected with each other, directly or over other notes. The others are in ${count(components - 1, "separate part")}.`;
+  const alone = isolated > 0 && `${count(isolated, "note")} ${isolated === 1 ? "has" : "have"} no link at all: only ${isolated === 1 ? "its" : "their"} own text finds ${isolated === 1 ? "it" : "them"}.`;
+  return h("section", { "aria-label": "Graph" }, h("h2", {}, "Graph"), h("p", {}, all), alone && h("p", {}, alone));
+}
+
+/** Kinds of links as the screen of a note calls them. */
+const named = (numbers) => Object.fromEntries(Object.entries(numbers ?? {}).map(([kind, number]) => [KINDS[kind] ?? kind, number]));
+
+const KINDS = { "derived-from": "derived", supersedes: "replaced", associative: "recalled together", structural: "before and after", temporal: "same time", mention: "mentions",
+  semantic: "similar", keyword: "shared keywords" };
 
 function bytes(number) {
   const units = ["B", "kB", "MB", "GB", "TB"];

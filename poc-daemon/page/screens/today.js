@@ -4,8 +4,8 @@ import { mayDecide, path, read, tenant, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { status } from "../runs.js";
-import { ago, minute } from "../time.js";
+import { REASONS, actionText, startOf, status } from "../runs.js";
+import { ago, minute, worded } from "../time.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
@@ -47,10 +47,10 @@ class TodayScreen extends Screen {
       h("dl", { class: "figures" },
         figure("Notes", stats.live, [change(grown.notes), retired].filter(Boolean).join(", "), "/search"),
         figure("Links", stats.edges, change(grown.edges), "/graph"),
-        figure("Changes by agents", actions.length, actions.length > kept && `${actions.length - kept} undone`, actions.length && "#did"),
+        figure("Changes by agents", actions.length, actions.length > kept && `${(actions.length - kept).toLocaleString("en")} undone`, actions.length && "#did"),
         figure("Waiting for you", waiting, null, waiting && "/review"),
         figure("Failures", failures.length, null, failures.length && "#failures", failures.length && "bad"),
-        figure("Cost", dollars(night.cost), null, "/health")),
+        figure("Cost of runs", dollars(night.cost), "in this time, without dry runs", "/health")),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
         h("h2", { id: "waiting" }, "Waiting for your decision"),
@@ -68,7 +68,7 @@ class TodayScreen extends Screen {
         h("h2", { id: "consolidation" }, "Consolidation"),
         h("ul", { class: "rows" }, night.housekeeping.map(consolidationRow))),
       idle.length > 0 && h("section", { "aria-labelledby": "idle" },
-        h("h2", { id: "idle" }, "Found nothing to do"),
+        h("h2", { id: "idle" }, "Changed nothing"),
         h("ul", { class: "rows" }, idle.map(idleRow))),
     ];
   }
@@ -77,7 +77,7 @@ class TodayScreen extends Screen {
   askToUndo(since, number) {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
-      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes."),
+      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. An undo of runs cannot be taken back."),
     ], "Undo", () => this.undo(number, () => write("/v1/undo", { since })));
   }
 
@@ -85,7 +85,7 @@ class TodayScreen extends Screen {
   async undo(number, run) {
     try {
       const { undone, refused } = await run();
-      say([undone.length && `Undone: ${count(Math.max(0, number - refused.length), "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${refused.length - 1} more)` : ""}`]
+      say([undone.length && `Undone: ${count(Math.max(0, number - refused.length), "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`]
         .filter(Boolean).join(". ") || "Nothing was left to undo");
     } catch (error) {
       sayError(error);
@@ -110,10 +110,10 @@ const change = (number) => number !== undefined && `${number < 0 ? "−" : "+"}$
 const agentLink = (name) => h("a", { href: `/agents/${encodeURIComponent(name)}` }, name);
 
 const waitingRow = ({ agent, count: number, run, tenant }) => h("li", {},
-  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`));
+  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`), h("span", { class: "side" }, "run ", ago(startOf(run))));
 
 const failureRow = ({ name, at, status, message, run }) => h("li", { class: "bad" },
-  h("a", { class: "tag", href: `/runs/${run}` }, status), h("strong", {}, agentLink(name)), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
+  h("a", { class: "tag", href: `/runs/${run}` }, status), h("strong", {}, agentLink(name)), " ", h("bdi", {}, worded(message)), h("span", { class: "side" }, ago(at)));
 
 const consolidationRow = ({ at, status: name, message }) => h("li", { class: name === "failed" && "bad" },
   status(name), " ", h("bdi", {}, marked(message)), h("span", { class: "side" }, ago(at)));
@@ -123,13 +123,14 @@ function agentCard([name, agent], screen) {
   const facts = [
     count(agent.actions.length, "change"),
     agent.proposed && count(agent.proposed, "proposal"),
-    agent.refused && `${agent.refused} refused`,
-    undone && `${undone} undone`,
+    agent.refused && `${agent.refused.toLocaleString("en")} refused`,
+    undone && `${undone.toLocaleString("en")} undone`,
     `${count(agent.visited, "note")} read`,
     agent.tokens && count(agent.tokens, "token"),
     agent.cost && dollars(agent.cost),
   ].filter(Boolean);
-  const rows = agent.actions.map((action) => () => actionRow(action, screen));
+  // The latest first, as everywhere.
+  const rows = agent.actions.toReversed().map((action) => () => actionRow(action, screen));
   const shown = (rows) => rows.map((row) => row());
   const rest = rows.slice(SHOWN, MOST);
   const beyond = rows.length - MOST;
@@ -140,16 +141,17 @@ function agentCard([name, agent], screen) {
       beyond > 0 && h("li", {}, h("a", { href: `/activity?agent=${encodeURIComponent(name)}` }, `The runs have ${beyond.toLocaleString("en")} more`)))));
 }
 
-/** What an agent did and why, with a link to the run. */
+/** What an agent did and why, with links to the notes and to the run. */
 const actionRow = ({ action, why, undone, run, number }, screen) => h("li", { class: undone ? "action undone" : "action" },
-  h("a", { class: "action-run", href: `/runs/${run}` }, h("bdi", {}, marked(action))),
+  h("bdi", {}, actionText(action)),
+  h("a", { class: "side", href: `/runs/${run}` }, "run ", ago(startOf(run))),
   undone ? h("span", { class: "tag" }, "undone")
     : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undo(1, () => write(path`/v1/runs/${run}/undo`, { only: [number] })) }, "Undo"),
   why && h("p", { class: "quiet" }, h("bdi", {}, marked(why))));
 
 const idleRow = ([name, agent]) => h("li", {}, h("strong", {}, agentLink(name)), " ",
-  h("a", { class: "quiet", href: `/activity?runs=idle&agent=${encodeURIComponent(name)}` }, agent.nothing ? marked(agent.nothing) : agent.visited ? `read ${count(agent.visited, "note")}` : skipped(agent)));
+  h("a", { class: "quiet", href: `/activity?runs=idle&agent=${encodeURIComponent(name)}` }, agent.nothing ? worded(agent.nothing) : agent.visited ? `read ${count(agent.visited, "note")}` : skipped(agent)));
 
-const skipped = (agent) => `not run: ${Object.entries(agent.skipped ?? {}).map(([reason, times]) => `${reason} (${times})`).join(", ")}`;
+const skipped = (agent) => Object.entries(agent.skipped ?? {}).map(([reason, times]) => `${count(times, "time")} not run, because ${REASONS[reason] ?? reason}`).join("; ");
 
 customElements.define("today-screen", TodayScreen);
