@@ -10,7 +10,7 @@ pub(crate) fn text(seed: u64, length: usize) -> String {
     let mut state = next(seed);
     let letter = |place: usize| {
         state = next(state);
-        if place % WORD == 0 { ' ' } else { letters[(state >> 33) as usize % letters.len()] }
+        if place.is_multiple_of(WORD) { ' ' } else { letters[(state >> 33) as usize % letters.len()] }
     };
     (0..length).map(letter).collect()
 }

@@ -23,6 +23,7 @@ mod explore;
 mod export;
 mod forget;
 mod get;
+mod growth;
 mod history;
 mod hit;
 mod hook;

@@ -1,14 +1,14 @@
 //! `night`
 
+use super::growth::{self, Growth};
 use super::text::{minute, plural};
 use super::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
 use poc_agent::proposal;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::RunId;
+use poc_graph::error::Result;
 use poc_graph::time::{Moment, Span, Timestamp};
-use poc_graph::{RunId, View};
-use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,14 +48,6 @@ pub(crate) struct NightOutput {
     growth: Option<Growth>,
     /// Proposals of any age that wait for a decision.
     waiting: Vec<WaitingProposals>,
-}
-
-/// What there is more than at the beginning; negative if there is less.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Growth {
-    /// Notes that searches can find.
-    notes: i64,
-    edges: i64,
 }
 
 /// What one agent did.
@@ -138,21 +130,6 @@ struct WaitingProposals {
     count: usize,
 }
 
-/// Live notes and edges now and at an instant, compared.
-fn growth(memory: &Memory, since: Timestamp) -> Result<Option<Growth>> {
-    let counts = |view: &View| (view.live_count() as i64, view.edges_by_kind().values().sum::<u64>() as i64);
-    // Without the indexes of that time, which are ready only when those of the present are.
-    let (notes_then, edges_then) = match memory.store.snapshot_at(since) {
-        Ok(then) => counts(then.view()),
-        // Nothing was stored yet.
-        Err(error) if error.code == Code::NotFound && memory.store.history_base().is_none() => (0, 0),
-        Err(error) if error.code == Code::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let (notes, edges) = counts(&memory.store.view());
-    Ok(Some(Growth { notes: notes - notes_then, edges: edges - edges_then }))
-}
-
 impl Op for Night {
     const NAME: &'static str = "night";
     const ACCESS: Access = Access::Read;
@@ -162,12 +139,7 @@ impl Op for Night {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<NightOutput> {
         let until = ctx.memory.now();
-        let since = self.since.unwrap_or(PERIOD).resolve(until);
-        if since > until {
-            return Err(Error::invalid(format!("{since} is not in the past"))
-                .hint("give an earlier time, or how long ago: `12h`")
-                .field("since"));
-        }
+        let since = growth::start(self.since.unwrap_or(PERIOD), until)?;
         let mut agents: BTreeMap<String, AgentNight> = BTreeMap::new();
         let mut consolidation = Vec::new();
         for run in ledger::rows_since(ctx.memory, since)? {
@@ -191,18 +163,14 @@ impl Op for Night {
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
-        let growth = growth(ctx.memory, since)?;
+        let growth = Growth::since(ctx.memory, since)?;
         Ok(NightOutput { since, until, agents, consolidation, cost, growth, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
         let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
         let cost = if output.cost > 0.0 { format!(", ${:.4}", output.cost) } else { String::new() };
-        let more = |count: i64, noun| {
-            let sign = if count < 0 { "−" } else { "+" };
-            format!(", {sign}{}", plural(count.unsigned_abs(), noun))
-        };
-        let grown = output.growth.as_ref().map_or_else(String::new, |growth| more(growth.notes, "note"));
+        let grown = output.growth.as_ref().map_or_else(String::new, |growth| format!(", {growth}"));
         let mut text = format!(
             "since {}: {} ran, {}{grown}{cost}\n",
             minute(Some(output.since)),

@@ -3,10 +3,12 @@
 mod shape;
 mod spread;
 
+use super::growth::{self, Growth};
 use super::shared_log::SharedLogOutput;
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
+use poc_graph::time::Moment;
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::stats;
 use schemars::JsonSchema;
@@ -19,7 +21,12 @@ use std::fmt::Write as _;
 /// Count notes, edges and keywords, and show how much space they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Stats {}
+pub(crate) struct Stats {
+    /// Also show by how much the memory has grown since a time, or how long ago (`24h`)
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default)]
+    since: Option<Moment>,
+}
 
 /// Counts, sizes and the shape of the graph.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +36,9 @@ pub(crate) struct StatsOutput {
     /// Notes that searches can find.
     live: u64,
     edges: u64,
+    /// By how much the memory has grown; absent without `since`, and if the history does not reach so far back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    growth: Option<Growth>,
     /// Distinct keywords of live notes.
     keywords: u64,
     by_type: BTreeMap<String, u64>,
@@ -56,8 +66,8 @@ pub(crate) struct StatsOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shared_log: Option<SharedLogOutput>,
     cosines: Cosines,
-    /// How many notes each agent would process now; null if that needs a search. Agents only work for the
-    /// default tenant.
+    /// How many notes of the default tenant each agent would process now; null if that needs a search. Empty for other
+    /// tenants.
     backlog: BTreeMap<String, Option<usize>>,
     graph: Shape,
     as_of: AsOf,
@@ -82,10 +92,13 @@ impl Op for Stats {
             freshness.degraded.push(format!("agents: {error}"));
             BTreeMap::new()
         });
+        let start = self.since.map(|since| growth::start(since, ctx.memory.now())).transpose()?;
+        let growth = start.map(|start| Growth::since(ctx.memory, start)).transpose()?.flatten();
         Ok(StatsOutput {
             nodes: counted.nodes,
             live: counted.live,
             edges: counted.edges,
+            growth,
             keywords: counted.keywords,
             by_type: counted.by_type,
             by_state: counted.by_state,
@@ -123,6 +136,9 @@ impl Op for Stats {
         };
         line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
         line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
+        if let Some(growth) = &output.growth {
+            line("growth", growth.to_string());
+        }
         line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
         line("graph", output.graph.to_string());
         if let Some(tenants) = output.by_tenant.as_ref().filter(|tenants| tenants.len() > 1) {

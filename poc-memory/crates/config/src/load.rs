@@ -73,7 +73,7 @@ impl Config {
     pub fn fingerprint(&self) -> String {
         let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
         // Settings come from TOML, so they can be written as it.
-        let text = toml::to_string(&fixed).unwrap_or_default();
+        let text = toml::Value::try_from(fixed).map(|value| value.to_string()).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
     }
 

@@ -39,6 +39,7 @@ fn a_night_says_what_was_changed_and_can_be_taken_back() {
     assert_eq!(growth("night")["notes"], 3);
     assert_eq!(growth("night")["edges"], json(&memory, "stats")["edges"]);
     assert_eq!(growth("night --since 30m"), json!({ "notes": 0, "edges": 0 }));
+    assert_eq!((growth("stats --since 24h"), growth("stats")), (growth("night"), json!(null)));
     let night = json(&memory, "night --since 90m");
     let linker = &night["agents"]["linker"];
     assert_eq!((linker["visited"].as_u64(), linker["actions"].as_array().unwrap().len()), (Some(3), 1));
