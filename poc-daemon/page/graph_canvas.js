@@ -14,6 +14,18 @@ const LABELS = 60;
 const ALWAYS = 12;
 const TRIED = 300;
 
+/** A label that would cover more nodes than this is left out, except for the first ones where all places are crowded. */
+const COVERED = 1;
+const CROWDED = 5;
+
+/** The room that a label keeps from the middle of other nodes at most, in pixels. */
+const ROOM = 10;
+
+/** Letters of a label, and on a narrow canvas. */
+const LETTERS = 36;
+const FEW_LETTERS = 22;
+const NARROW = 480;
+
 const ZOOM = 1.25;
 
 /** A view that has not moved for this long, in milliseconds, is painted with all its edges. */
@@ -29,7 +41,7 @@ const LONGEST = 1000;
 export class GraphCanvas {
   /** `renderer`: `webgl2` also without a graphics card, `2d`, or what suits the machine. */
   constructor(place, { label, renderer, onhover, onselect }) {
-    Object.assign(this, { place, renderer, onhover, onselect, nodes: [], edges: [], palette: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1, frames: 0, labels: new Labels() });
+    Object.assign(this, { place, renderer, onhover, onselect, nodes: [], edges: [], palette: [], scale: 40, x: 0, y: 0, hovered: -1, selected: -1, marked: [], frames: 0, labels: new Labels() });
     this.canvas = h("canvas", { class: "graph-top", tabindex: "0", role: "img", "aria-label": label });
     place.prepend(this.canvas);
     this.context = this.canvas.getContext("2d");
@@ -60,7 +72,7 @@ export class GraphCanvas {
   /** `nodes`: [{x, y, size: 0–1, color: index in the palette, label}], `edges`: [[from, to, strength]] as indexes of nodes. */
   set(nodes, edges, palette, fit = true) {
     const same = this.edges === edges;
-    Object.assign(this, { nodes, edges, palette, hovered: -1, selected: -1, layers: new Layers(nodes, edges) });
+    Object.assign(this, { nodes, edges, palette, hovered: -1, selected: -1, marked: [], layers: new Layers(nodes, edges) });
     if (!same) {
       this.neighbors = nodes.map(() => []);
       for (const [from, to] of edges) {
@@ -148,10 +160,29 @@ export class GraphCanvas {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     const focus = this.selected >= 0 ? this.selected : this.hovered;
-    this.base.classList.toggle("dimmed", focus >= 0);
+    const { marked } = this;
+    this.base.classList.toggle("dimmed", focus >= 0 || marked.length > 0);
     const { notes } = this.layers;
     const at = (one, item) => [one.x[item] * scale + dx, one.y[item] * scale + dy];
     let [labelled, source] = [layer.ranked, layer];
+    const filled = (item) => {
+      context.fillStyle = this.palette[notes.color[item]];
+      context.beginPath();
+      context.arc(...at(notes, item), radiusOf(notes, item, scale), 0, 2 * Math.PI);
+      context.fill();
+    };
+    const ringed = (item, width) => {
+      context.strokeStyle = color("--accent");
+      context.lineWidth = width;
+      context.beginPath();
+      context.arc(...at(notes, item), radiusOf(notes, item, scale) + 1 + width, 0, 2 * Math.PI);
+      context.stroke();
+    };
+    for (const item of marked) {
+      filled(item);
+      ringed(item, 1.5);
+    }
+    if (marked.length > 0) [labelled, source] = [marked, notes];
     if (focus >= 0) {
       const near = [...new Set(this.neighbors[focus])];
       context.strokeStyle = color("--accent");
@@ -162,39 +193,57 @@ export class GraphCanvas {
         context.lineTo(...at(notes, item));
       }
       context.stroke();
-      for (const item of [...near, focus]) {
-        context.fillStyle = this.palette[notes.color[item]];
-        context.beginPath();
-        context.arc(...at(notes, item), radiusOf(notes, item, scale), 0, 2 * Math.PI);
-        context.fill();
-      }
+      [...near, focus].forEach(filled);
+      ringed(focus, 2.5);
       [labelled, source] = [[focus, ...near], notes];
     }
     const [ground, text, quiet] = [color("--ground"), color("--text"), color("--quiet")];
     const font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
     const taken = [];
-    let tried = 0;
-    for (const item of labelled) {
-      if (taken.length >= LABELS || tried >= TRIED) break;
+    const inFocus = source === notes && (focus >= 0 || marked.length > 0);
+    // How many nodes a label covers besides its own.
+    const covered = ([left, top, length, tall], room) => layer.countWithin({ left: (left - room - dx) / scale, right: (left + length + room - dx) / scale,
+      top: (top - room - dy) / scale, bottom: (top + tall + room - dy) / scale }, COVERED + 1);
+    const placed = new Set();
+    const place = (item, most) => {
+      if (placed.has(item)) return;
       const [x, y] = at(source, item);
-      if (x < 0 || y < 0 || x > width || y > height) continue;
-      tried += 1;
       const radius = radiusOf(source, item, scale);
-      if (focus < 0 && radius < 4 && taken.length >= ALWAYS) break;
-      const label = this.labelOf(source, item);
+      const label = this.labelOf(source, item, width < NARROW ? FEW_LETTERS : LETTERS);
       const length = this.labels.width(label, font);
-      const left = x + radius + 3;
-      const box = [left + length > width ? x - radius - 3 - length : left, y - 8, length, 16];
-      if (item !== focus && taken.some((other) => overlap(box, other))) continue;
-      taken.push(box);
-      this.labels.draw(context, label, box[0], y, { font, ground, ratio, text: item === focus ? text : quiet });
+      const boxes = [[x + radius + 4, y - 8], [x - radius - 4 - length, y - 8], [x - length / 2, y - radius - 19], [x - length / 2, y + radius + 3]]
+        .map(([left, top]) => [left, top, length, 16]).filter(([left, top]) => left >= 0 && left + length <= width && top >= 0 && top + 16 <= height);
+      const free = boxes.filter((box) => !taken.some((other) => overlap(box, other)));
+      const ranked = free.map((one) => [covered(one, Math.min(ROOM, radius + 2)), one]).sort((a, b) => a[0] - b[0]);
+      const [over, best] = ranked[0] ?? [Infinity, null];
+      const box = inFocus || over <= most ? best : null;
+      // What is in focus always has its name.
+      const shown = box ?? (item === focus && source === notes ? [Math.max(0, Math.min(width - length, x + radius + 4)), y - 8, length, 16] : null);
+      if (!shown) return;
+      placed.add(item);
+      taken.push(shown);
+      this.labels.draw(context, label, shown[0], shown[1] + 8, { font, ground, ratio, text: item === focus || marked.includes(item) ? text : quiet });
+    };
+    const candidates = [];
+    for (const item of labelled) {
+      if (candidates.length >= TRIED) break;
+      const [x, y] = at(source, item);
+      if (x >= 0 && y >= 0 && x <= width && y <= height) candidates.push(item);
+    }
+    for (const item of candidates) {
+      if (taken.length >= LABELS || (!inFocus && radiusOf(source, item, scale) < 4 && taken.length >= ALWAYS)) break;
+      place(item, COVERED);
+    }
+    for (const item of candidates) {
+      if (taken.length >= CROWDED) break;
+      place(item, Infinity);
     }
   }
 
   /** The name of a note; of a group that of its first note and the number of the others. */
-  labelOf(layer, item) {
+  labelOf(layer, item, letters) {
     const others = layer.members[item] - 1;
-    return shortened(this.nodes[layer.first[item]].label) + (others > 0 ? ` +${others.toLocaleString("en")}` : "");
+    return shortened(this.nodes[layer.first[item]].label, letters) + (others > 0 ? ` +${others.toLocaleString("en")}` : "");
   }
 
   listen() {
@@ -300,6 +349,18 @@ export class GraphCanvas {
     this.drawTop();
   }
 
+  /** Marks notes, and shows all of them if some are out of view. */
+  mark(indexes) {
+    this.marked = indexes;
+    const { left, right, top, bottom } = this.box();
+    const isHidden = ({ x, y }) => x < left || x > right || y < top || y > bottom;
+    if (indexes.some((index) => isHidden(this.nodes[index]))) {
+      this.fit();
+      this.draw();
+    }
+    this.drawTop();
+  }
+
   /** Draws the canvas above alone with the next frame. */
   drawTop() {
     if (this.pending || this.pendingTop || !this.layer) return;
@@ -320,6 +381,6 @@ export class GraphCanvas {
   }
 }
 
-const shortened = (text) => (text.length > 36 ? `${text.slice(0, 35)}…` : text);
+const shortened = (text, letters) => (text.length > letters ? `${text.slice(0, letters - 1).trimEnd()}…` : text);
 
 const overlap = (a, b) => a[0] < b[0] + b[2] && b[0] < a[0] + a[2] && a[1] < b[1] + b[3] && b[1] < a[1] + a[3];

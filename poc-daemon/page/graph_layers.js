@@ -60,6 +60,18 @@ export class Layer {
     return count;
   }
 
+  /** How many items are in a box, but at most `most`. */
+  countWithin({ left, right, top, bottom }, most) {
+    let count = 0;
+    this.rows({ left, right, top, bottom }, (start, end) => {
+      for (let at = start; at < end && count < most; at += 1) {
+        const [x, y] = [this.x[this.items[at]], this.y[this.items[at]]];
+        if (x >= left && x <= right && y >= top && y <= bottom) count += 1;
+      }
+    });
+    return count;
+  }
+
   /** The items that are about in a box. */
   in(box) {
     const found = [];

@@ -23,6 +23,9 @@ function element(text, shown) {
   return h("time", { datetime: at.toISOString(), title: at.toISOString().replace(".000", "") + " (UTC)" }, shown(at));
 }
 
+/** `14 Nov 2026`, as text. */
+export const dayText = (text) => DAY.format(new Date(text));
+
 /** `14 Nov 2026`. */
 export const day = (text) => element(text, (at) => DAY.format(at));
 

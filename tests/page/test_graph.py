@@ -115,3 +115,86 @@ def test_communities_are_named_by_the_words_of_their_titles(reading):
     assert words and len(set(names)) == len(names), names
     for word in words:
         assert sum(word in title for title in titles) >= 2, (word, names)
+
+
+RINGS = """() => {
+    const canvas = document.querySelector('.graph-top');
+    document.querySelector('graph-screen').graph.paint();
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+    copy.drawImage(canvas, 0, 0);
+    const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+    let blue = 0;
+    // The accent of the light theme: rgb(47 95 208).
+    for (let at = 0; at < data.length; at += 4) blue += Math.abs(data[at] - 47) + Math.abs(data[at + 1] - 95) + Math.abs(data[at + 2] - 208) < 12 && data[at + 3] > 200;
+    return blue;
+}"""
+
+
+def test_what_is_found_and_what_is_selected_has_a_ring(reading):
+    page = reading.open().page
+    page.goto(reading.path("/graph?renderer=2d"))
+    page.wait_for_selector(".graph-list button")
+    assert page.evaluate(RINGS) == 0
+    page.fill(".graph-side input", "b-tree")
+    page.wait_for_function("() => document.querySelector('graph-screen').graph.marked.length === document.querySelectorAll('.graph-list li').length")
+    assert page.evaluate(RINGS) > 50
+    # It says what it searches, and where the rest is searched.
+    assert "in this graph" in page.inner_text(".graph-side [role=status]")
+    assert page.get_attribute(".graph-side [role=status] a", "href") == "/search?q=b-tree"
+    page.fill(".graph-side input", "")
+    page.wait_for_function("() => document.querySelector('graph-screen').graph.marked.length === 0")
+    assert page.evaluate(RINGS) == 0
+    page.locator(".graph-list button").first.click()
+    page.wait_for_selector(".graph-side h2")
+    assert page.evaluate(RINGS) > 20
+
+
+def test_a_selected_note_shows_its_links_with_reasons_and_the_legend_stays(reading):
+    page = reading.open().page
+    page.goto(reading.path("/graph?pipeline=" + "type:semantic"))
+    page.wait_for_selector(".graph-list button")
+    page.fill(".graph-side input", "b-tree")
+    page.locator(".graph-list button", has_text="B-tree").first.click()
+    page.wait_for_selector(".edge-kind >> text=not in this graph")
+    linked = reading.world.json("get", "btree")["edges"]
+    notes = {edge["id"] for edges in linked.values() for edge in edges}
+    assert page.locator(".graph-list li").count() == len(notes)
+    assert f"Linked with {len(notes)} notes" in page.inner_text(".edge-kind")
+    assert "shared keywords: btree" in page.inner_text(".graph-list") and page.locator(".graph-list .strength").count() == len(notes)
+    assert page.locator(".legend li").count() > 0
+
+
+def test_the_chosen_colour_stays_and_ages_are_ranges_of_days(reading):
+    page = reading.open().page
+    page.goto(reading.path("/graph"))
+    page.wait_for_selector(".graph-list button")
+    page.select_option("select[name=color]", "age")
+    page.wait_for_function("() => location.search.includes('color=age')")
+    page.wait_for_function("() => document.querySelectorAll('.legend li').length > 2")
+    rows = page.locator(".legend li").all_inner_texts()
+    assert all("20" in row for row in rows), rows
+    assert sum(int(row.rsplit(" ", 1)[1]) for row in rows) == page.evaluate("() => document.querySelector('graph-screen').view.nodes.length")
+    page.fill(".graph-side input", "b-tree")
+    page.locator(".graph-list button", has_text="B-tree").first.click()
+    page.click(".graph-side a >> text=Around this note")
+    page.wait_for_url("**around=btree*")
+    page.wait_for_selector(".graph-side h2")
+    assert page.input_value("select[name=color]") == "age"
+    # The heading has the title, not the key.
+    assert page.inner_text("h1") == "Around B-tree"
+    page.click("a >> text=The whole memory")
+    page.wait_for_function("() => !location.search.includes('around')")
+    ready(page)
+    assert page.input_value("select[name=color]") == "age"
+
+
+def test_every_colour_of_the_drawing_is_in_the_legend(reading):
+    page = reading.open().page
+    page.goto(reading.path("/graph"))
+    page.wait_for_selector(".legend li")
+    used = page.evaluate("""() => {
+        const screen = document.querySelector('graph-screen');
+        const shown = new Set(screen.groups.map(({ color }) => color));
+        return screen.graph.nodes.every(({ color }) => shown.has(screen.graph.palette[color]));
+    }""")
+    assert used

@@ -1,12 +1,12 @@
 // The graph of the memory, of the surroundings of a note, or of the answer of a pipeline. With a list beside it.
 
-import { read } from "../api.js";
+import { path, read } from "../api.js";
 import { count, debounced, h, noteLink, notePath } from "../dom.js";
 import { Screen, empty } from "../frame.js";
 import { GraphCanvas } from "../graph_canvas.js";
-import { communityNames } from "../graph_names.js";
+import { KINDS, communityNames } from "../graph_names.js";
 import { completing } from "../pipeline_field.js";
-import { minute, relative, timeForm } from "../time.js";
+import { dayText, minute, relative, timeForm } from "../time.js";
 
 /** Notes listed beside the graph. */
 const LISTED = 100;
@@ -22,19 +22,41 @@ const AT_ONCE = 2000;
 /** Colours that differ in hue at the same lightness, for twelve groups; the others are grey. */
 const HUES = [255, 145, 30, 325, 195, 75, 285, 115, 0, 225, 55, 170];
 
-/** The ages that have a colour of their own, in days, from blue to red. */
-const AGES = [[1, "Today"], [7, "This week"], [30, "This month"], [90, "Three months"], [365, "This year"], [Infinity, "Older"]];
+/** The scale of ages, from the latest notes in red to the oldest in blue. Each colour has about as many notes. */
 const AGE_HUES = [25, 55, 95, 150, 215, 265];
+
+/** Notes that are marked in the drawing at most. */
+const MARKED = 200;
 
 /** What a note is coloured by. */
 const COLORS = {
-  community: ({ community }, now, names) => (community === null ? "none" : names.get(community)),
+  community: ({ community }, names) => (community === null ? NONE : names.get(community)),
   type: ({ type }) => type,
-  age: ({ modified }, now) => AGES.find(([days]) => now - Date.parse(modified) < days * 86400000)[1],
-  writer: ({ provenance }) => (provenance.startsWith("import:") ? "import" : provenance || "none"),
+  writer: ({ provenance }) => (provenance.startsWith("import:") ? "import" : provenance || NONE),
   state: ({ state }) => state,
   since: ({ since }) => since,
 };
+
+/** Notes without a community or a writer. */
+const NONE = "none";
+
+/** What the groups of a colour are called if there are too many for a colour each. */
+const OTHERS = { community: "smaller communities", type: "other types", writer: "other writers", state: "other states", since: "others" };
+
+/** The days of notes as ranges, the latest first: a function that gives the range of a note, and the ranges. */
+function ageScale(nodes) {
+  const days = nodes.map(({ modified }) => modified.slice(0, 10)).sort().reverse();
+  const starts = new Map();
+  const ranges = [];
+  for (let at = 0; at < days.length;) {
+    const end = Math.max(at, Math.round((ranges.length + 1) * days.length / AGE_HUES.length) - 1);
+    const oldest = ranges.length === AGE_HUES.length - 1 ? days.at(-1) : days[Math.min(end, days.length - 1)];
+    const [from, to] = [dayText(`${oldest}T12:00:00Z`), dayText(`${days[at]}T12:00:00Z`)];
+    ranges.push(from === to ? from : `${from} – ${to}`);
+    for (; at < days.length && days[at] >= oldest; at += 1) starts.set(days[at], ranges.length - 1);
+  }
+  return { ranges, rangeOf: ({ modified }) => ranges[starts.get(modified.slice(0, 10))] };
+}
 
 class GraphScreen extends Screen {
   connectedCallback() {
@@ -91,8 +113,11 @@ class GraphScreen extends Screen {
     if (at) this.compare(view, now);
     this.label = `Graph of ${count(view.nodes.length, "note")}. The list has the same notes.`;
     this.tip = h("div", { class: "graph-tip", hidden: true });
-    this.side = h("div", { class: "graph-side" });
-    const choose = (name, label, options) => h("select", { "aria-label": label, name, onchange: () => this.recolor() }, options.map(([value, text]) =>
+    this.panel = h("div", { class: "graph-panel" });
+    this.legend = h("details", { class: "graph-colors", open: true });
+    this.side = h("div", { class: "graph-side" }, this.panel, this.legend);
+    const keep = Object.fromEntries([...this.fields].filter(([name]) => name !== "at"));
+    const choose = (name, label, options) => h("select", { "aria-label": label, name, onchange: (event) => this.choose(name, keep[name] = event.currentTarget.value) }, options.map(([value, text]) =>
       h("option", { value, selected: value === this.fields.get(name) }, text)));
     this.color = choose("color", "Colour", [at && ["since", "Colour: change since"], ["community", "Colour: community"], ["type", "Colour: type"],
       ["age", "Colour: age"], ["writer", "Colour: writer"], ["state", "Colour: state"]].filter(Boolean));
@@ -100,17 +125,17 @@ class GraphScreen extends Screen {
     const more = view.node_count > view.nodes.length;
     const limits = h("select", { name: "limit", "aria-label": "Number of notes", onchange: (event) => event.currentTarget.form.submit() },
       LIMITS.map((limit) => h("option", { value: limit, selected: String(limit) === (this.fields.get("limit") ?? "2000") }, `${limit.toLocaleString("en")} notes`)));
-    const field = h("input", { name: "pipeline", value: this.fields.get("pipeline") ?? "", placeholder: "Pipeline, such as type:episodic", "aria-label": "Pipeline",
+    const field = h("input", { name: "pipeline", value: this.fields.get("pipeline") ?? "", placeholder: "Pipeline: type:episodic", "aria-label": "Pipeline",
       autocomplete: "off", spellcheck: "false" });
     const hidden = (name) => this.fields.get(name) && h("input", { type: "hidden", name, value: this.fields.get(name) });
-    const head = h("div", { class: "title" }, h("h1", {}, around ? ["Around ", h("bdi", {}, around)] : "Graph"),
+    const head = h("div", { class: "title" }, h("h1", {}, around ? ["Around ", h("bdi", {}, view.nodes.find(({ key, id }) => key === around || id === around)?.title || around)] : "Graph"),
       h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}` : ""}, ${count(view.edges.length, "link")}`,
         at && [" as of ", minute(view.as_of.at)],
         this.missing > 0 && h("span", { class: "graph-rest", role: "status" }, `. Laying out ${count(this.missing, "more note")}…`)),
-      around && h("a", { href: "/graph" }, "The whole memory"),
+      around && h("a", { href: this.address({ around: null }), onclick: (event) => { event.currentTarget.href = this.address({ around: null }); } }, "The whole memory"),
       h("form", { class: "actions", action: "/graph" }, completing(field, { always: true }), hidden("at"), hidden("renderer"), limits, this.color, this.size));
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),
-      timeForm(at && view.as_of.at, Object.fromEntries([...this.fields].filter(([name]) => name !== "at"))), at && this.since());
+      timeForm(at && view.as_of.at, keep), at && this.since());
     if (view.nodes.length === 0) return [head, time, empty("No notes", "The pipeline selects nothing, or the memory is empty.")];
     const buttons = h("div", { class: "graph-buttons" },
       [["+", "Zoom in", () => this.graph.zoom(1.25)], ["−", "Zoom out", () => this.graph.zoom(0.8)], ["⤢", "Show all", () => { this.graph.fit(); this.graph.draw(); }]]
@@ -129,6 +154,23 @@ class GraphScreen extends Screen {
       this.newer.length > 0 && h("details", {}, h("summary", {}, "New notes"), h("ul", {}, this.newer.slice(0, LISTED).map(({ key, title }) => h("li", {}, noteLink(key, title))))));
   }
 
+  /** The address of this screen with other fields. */
+  address(changes) {
+    const fields = new URLSearchParams(this.fields);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value) fields.set(name, value);
+      else fields.delete(name);
+    }
+    return fields.size ? `/graph?${fields}` : "/graph";
+  }
+
+  /** Shows other colours or sizes, and keeps the choice in the address. */
+  choose(name, value) {
+    this.fields.set(name, value);
+    history.replaceState(null, "", this.address({}));
+    this.recolor();
+  }
+
   start(place) {
     this.graph = new GraphCanvas(place, { label: this.label, renderer: this.fields.get("renderer"), onhover: (at, group) => this.hover(at, group), onselect: (at) => this.select(at) });
     const index = new Map(this.view.nodes.map(({ id }, at) => [id, at]));
@@ -137,72 +179,129 @@ class GraphScreen extends Screen {
     const focus = this.fields.get("around");
     const at = focus ? this.view.nodes.findIndex(({ key, id }) => key === focus || id === focus) : -1;
     if (at >= 0) this.graph.select(at);
-    else this.list("");
+    else this.list(this.words);
   }
 
   /** Sets colours and sizes. */
   recolor(fit = false) {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
-    const [now, value, by] = [Date.parse(this.view.as_of.at), COLORS[this.color.value], this.color.value];
+    const by = this.color.value;
     this.communities ??= communityNames(this.view.nodes);
-    const names = this.view.nodes.map((node) => value(node, now, this.communities));
+    const ages = by === "age" && ageScale(this.view.nodes);
+    const value = ages ? ages.rangeOf : COLORS[by];
+    const names = this.view.nodes.map((node) => value(node, this.communities));
     const tally = new Map();
     for (const name of names) tally.set(name, (tally.get(name) ?? 0) + 1);
-    const order = by === "age" ? AGES.map(([, name]) => name).filter((name) => tally.has(name)).map((name) => [name, tally.get(name)])
-      : [...tally].sort((a, b) => b[1] - a[1]);
-    const hues = by === "age" ? AGES.map(([, name], at) => [name, AGE_HUES[at]]).filter(([name]) => tally.has(name)).map(([, hue]) => hue) : HUES;
+    const order = ages ? ages.ranges.map((name) => [name, tally.get(name)]) : [...tally].sort((a, b) => b[1] - a[1]);
+    const hues = ages ? AGE_HUES : HUES;
     const grey = dark ? "#6c7681" : "#a2abb5";
     const palette = [...hues.map((hue) => `oklch(${dark ? "74%" : "58%"} 0.13 ${hue})`), grey];
-    const places = new Map(order.map(([name], at) => [name, at < hues.length && name !== "none" && name !== "unchanged" ? at : palette.length - 1]));
-    this.groups = order.map(([name, number]) => ({ name, number, color: palette[places.get(name)] }));
+    const isGrey = (name) => name === NONE || name === "unchanged";
+    const colored = order.filter(([name]) => !isGrey(name)).slice(0, hues.length);
+    const places = new Map(order.map(([name]) => [name, palette.length - 1]));
+    colored.forEach(([name], at) => places.set(name, at));
+    const rest = order.filter(([name]) => !isGrey(name)).slice(hues.length);
+    this.groups = colored.map(([name, number]) => ({ name, number, color: palette[places.get(name)] }));
+    if (rest.length > 0) this.groups.push({ name: `${rest.length.toLocaleString("en")} ${OTHERS[by]}`, number: rest.reduce((sum, [, number]) => sum + number, 0), color: grey });
+    for (const [name, number] of order.filter(([name]) => isGrey(name))) this.groups.push({ name: name === NONE ? `no ${by}` : name, number, color: grey });
     const most = this.view.nodes.reduce((most, node) => Math.max(most, node[this.size.value]), 1e-9);
     const nodes = this.view.nodes.map((node, at) => ({
       x: node.position[0], y: node.position[1], size: node[this.size.value] / most, color: places.get(names[at]), label: node.title || node.key,
     }));
-    const selected = this.graph.selected;
+    const { selected, marked } = this.graph;
     this.graph.set(nodes, this.edges, palette, fit);
+    this.graph.marked = marked;
+    this.legend.replaceChildren(h("summary", {}, "Colours"), h("ul", { class: "legend", "aria-label": "Colours" }, this.groups.map(({ name, number, color }) =>
+      h("li", {}, h("i", { style: { "--color": color } }), h("bdi", {}, name), h("span", { class: "quiet" }, ` ${number.toLocaleString("en")}`)))),
+    by === "community" && h("p", { class: "quiet" }, "A community is a group of notes with many links among each other, named by words of its titles.") || "");
     if (selected >= 0) this.graph.select(selected);
-    else if (!fit) this.list("");
+    else if (!fit) this.list(this.words);
   }
 
   hover(at, group) {
     this.tip.hidden = at < 0;
     const node = this.view.nodes[at];
     if (node && group) this.tip.replaceChildren(h("strong", {}, count(group, "note")), h("span", { class: "quiet" }, "around ", h("bdi", {}, node.title || node.key), ". A click opens them."));
-    else if (node) this.tip.replaceChildren(h("strong", {}, h("bdi", {}, node.title || node.key)), h("span", { class: "quiet" }, `${node.type}, ${count(node.degree, "link")}, changed ${relative(node.modified)}`));
+    else if (node) this.tip.replaceChildren(h("strong", {}, h("bdi", {}, node.title || node.key)), h("span", { class: "quiet" }, `${node.type}, linked with ${count(node.degree, "note")}, changed ${relative(node.modified)}`));
   }
 
   select(at) {
-    if (at < 0) return this.list("");
+    if (at < 0) return this.list(this.words);
     const node = this.view.nodes[at];
-    const neighbors = [...new Set(this.graph.neighbors[at])].map((index) => [index, this.view.nodes[index]]);
-    this.side.replaceChildren(
+    const around = h("a", { href: this.address({ around: node.key }) }, "Around this note");
+    // The colours may be chosen after this was shown.
+    around.addEventListener("click", () => { around.href = this.address({ around: node.key }); });
+    const links = h("div", {});
+    this.panel.replaceChildren(
       h("button", { class: "plain", onclick: () => this.graph.select(-1) }, "← All notes"),
       h("h2", {}, noteLink(node.key, node.title)),
-      h("p", { class: "quiet" }, h("span", { class: "tag" }, node.type), `weight ${node.weight.toFixed(2)}, ${count(node.degree, "link")}, by `, h("bdi", {}, node.provenance)),
-      h("p", {}, h("a", { href: `/graph?around=${encodeURIComponent(node.key)}` }, "Around this note"), " · ", h("a", { href: notePath(node.key) }, "Open")),
-      neighbors.length > 0 && h("h3", { class: "edge-kind" }, "Linked here"), this.rows(neighbors));
+      h("p", { class: "quiet" }, h("span", { class: "tag" }, node.type), `weight ${node.weight.toFixed(2)}, by `, h("bdi", {}, node.provenance)),
+      h("p", {}, around, " · ", h("a", { href: notePath(node.key) }, "Open")), links);
+    this.links(node, at, links);
   }
 
-  /** The notes as a list that can be filtered. */
-  list(words) {
+  /** Shows the links of a note, with their reasons and strengths, also those with notes that are not in this graph. */
+  async links(node, at, place) {
+    const here = new Map([...new Set(this.graph.neighbors[at])].map((index) => [this.view.nodes[index].id, index]));
+    let edges = null;
+    try {
+      ({ edges } = await read(path`/v1/nodes/${node.id}`, { at: this.fields.get("at") }));
+    } catch {
+      // The drawing still says which notes are linked.
+    }
+    if (!place.isConnected) return;
+    if (!edges) return place.replaceChildren(this.rows([...here.values()].map((index) => [index, this.view.nodes[index]])));
+    const notes = new Map();
+    for (const [kind, list] of Object.entries(edges)) {
+      for (const edge of list) notes.set(edge.id, [...(notes.get(edge.id) ?? []), { kind, ...edge }]);
+    }
+    const index = new Map(this.view.nodes.map(({ id }, index) => [id, index]));
+    const strongest = (list) => Math.max(...list.map(({ strength }) => strength));
+    const rows = [...notes].map(([id, list]) => ({ at: index.get(id) ?? -1, list, strength: strongest(list) }))
+      .sort((a, b) => (b.at >= 0) - (a.at >= 0) || b.strength - a.strength);
+    const away = rows.filter((row) => row.at < 0).length;
+    place.replaceChildren(h("h3", { class: "edge-kind" }, rows.length === 0 ? "Linked with no note" : `Linked with ${count(rows.length, "note")}${away ? `, of which ${away.toLocaleString("en")} ${away === 1 ? "is" : "are"} not in this graph` : ""}`),
+      h("ul", { class: "graph-list" }, rows.map((row) => this.linkRow(row))));
+  }
+
+  /** A linked note, and why and how strongly it is linked. */
+  linkRow({ at, list, strength }) {
+    const [{ key, title }] = list;
+    const reasons = [...new Set(list.map(({ kind, reason }) => [KINDS[kind] ?? kind, reason].filter(Boolean).join(": ")))];
+    return h("li", {}, at >= 0 ? this.button(at) : h("p", { class: "away" }, noteLink(key, title)),
+      h("div", { class: "strength", role: "img", "aria-label": `Strength ${strength.toFixed(2)}`, title: `Strength ${strength.toFixed(2)}` }, h("i", { style: { "--part": Math.min(1, strength) } })),
+      h("p", { class: "quiet reason" }, h("bdi", {}, reasons.join("; "))));
+  }
+
+  /** The notes as a list that can be filtered. What is found is marked in the drawing. */
+  list(words = "") {
     const filter = h("input", { type: "search", placeholder: "Find in this graph", "aria-label": "Find in this graph", value: words, oninput: debounced(80, () => fill(filter.value)) });
+    const found = h("p", { class: "quiet", role: "status" });
     const rows = h("div", {});
     const all = Array.from(this.graph.ranked, (at) => [at, this.view.nodes[at]]);
     const fill = (text) => {
-      const wanted = text.toLowerCase();
-      const found = wanted ? all.filter(([, node]) => `${node.title} ${node.key}`.toLowerCase().includes(wanted)) : all;
-      rows.replaceChildren(this.rows(found.slice(0, LISTED)), found.length > LISTED ? h("p", { class: "quiet" }, `${count(found.length - LISTED, "more note")}`) : "");
+      this.words = text.trim();
+      const wanted = this.words.toLowerCase();
+      const hits = wanted ? all.filter(([, node]) => `${node.title} ${node.key}`.toLowerCase().includes(wanted)) : all;
+      this.graph.mark(wanted ? hits.slice(0, MARKED).map(([at]) => at) : []);
+      found.hidden = !wanted;
+      found.replaceChildren(`${count(hits.length, "note")} of the ${all.length.toLocaleString("en")} in this graph, by title and key. `,
+        h("a", { href: `/search?q=${encodeURIComponent(this.words)}` }, "Search the whole memory"));
+      rows.replaceChildren(this.rows(hits.slice(0, LISTED)), hits.length > LISTED ? h("p", { class: "quiet" }, `${count(hits.length - LISTED, "more note")}`) : "");
     };
     fill(words);
-    const legend = h("ul", { class: "legend", "aria-label": "Colours" }, this.groups.slice(0, 8).map(({ name, number, color }) =>
-      h("li", {}, h("i", { style: { "--color": color } }), name, h("span", { class: "quiet" }, ` ${number}`))));
-    this.side.replaceChildren(filter, legend, rows);
+    this.panel.replaceChildren(filter, found, rows);
   }
 
   rows(entries) {
-    return h("ul", { class: "graph-list" }, entries.map(([at, node]) => h("li", {},
-      h("button", { class: "plain", onclick: () => this.graph.select(at, true) }, h("i", { style: { "--color": this.graph.palette[this.graph.nodes[at].color] } }), h("bdi", {}, node.title || node.key)))));
+    return h("ul", { class: "graph-list" }, entries.map(([at]) => h("li", {}, this.button(at))));
+  }
+
+  /** A note of the drawing, which a click selects. */
+  button(at) {
+    const { title, key } = this.view.nodes[at];
+    return h("button", { class: "plain", onclick: () => this.graph.select(at, true) },
+      h("i", { style: { "--color": this.graph.palette[this.graph.nodes[at].color] } }), h("bdi", {}, title || key));
   }
 }
 

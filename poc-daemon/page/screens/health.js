@@ -3,6 +3,7 @@
 import { mayDecide, read } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen } from "../frame.js";
+import { KINDS } from "../graph_names.js";
 import { onChange } from "../live.js";
 import { ago, logLine, minute, worded } from "../time.js";
 
@@ -97,11 +98,8 @@ function graphShape({ graph, live }) {
   return h("section", { "aria-label": "Graph" }, h("h2", {}, "Graph"), h("p", {}, all), alone && h("p", {}, alone));
 }
 
-/** Kinds of links as the screen of a note calls them. */
+/** Numbers of links with the names of their kinds. */
 const named = (numbers) => Object.fromEntries(Object.entries(numbers ?? {}).map(([kind, number]) => [KINDS[kind] ?? kind, number]));
-
-const KINDS = { "derived-from": "derived", supersedes: "replaced", associative: "recalled together", structural: "before and after", temporal: "same time", mention: "mentions",
-  semantic: "similar", keyword: "shared keywords" };
 
 function bytes(number) {
   const units = ["B", "kB", "MB", "GB", "TB"];

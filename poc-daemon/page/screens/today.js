@@ -110,7 +110,7 @@ const change = (number) => number !== undefined && `${number < 0 ? "−" : "+"}$
 const agentLink = (name) => h("a", { href: `/agents/${encodeURIComponent(name)}` }, name);
 
 const waitingRow = ({ agent, count: number, run, tenant }) => h("li", {},
-  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`), h("span", { class: "side" }, "run ", ago(startOf(run))));
+  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`), h("span", { class: "side" }, "run ", minute(startOf(run))));
 
 const failureRow = ({ name, at, status, message, run }) => h("li", { class: "bad" },
   h("a", { class: "tag", href: `/runs/${run}` }, status), h("strong", {}, agentLink(name)), " ", h("bdi", {}, worded(message)), h("span", { class: "side" }, ago(at)));
