@@ -197,41 +197,46 @@ export class GraphCanvas {
       ringed(focus, 2.5);
       [labelled, source] = [[focus, ...near], notes];
     }
-    const [ground, text, quiet] = [color("--ground"), color("--text"), color("--quiet")];
+    this.paintLabels(labelled, source, { at: (item) => at(source, item), color, focus: source === notes ? focus : -1, chosen: source === notes && (focus >= 0 || marked.length > 0) });
+  }
+
+  /** Names beside items, each at the place where it covers the fewest others. `chosen`: all of them are in focus or marked. */
+  paintLabels(labelled, source, { at, color, focus, chosen }) {
+    const { context, layer, scale } = this;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const [ground, text, quiet, ratio] = [color("--ground"), color("--text"), color("--quiet"), devicePixelRatio || 1];
     const font = `12px ${getComputedStyle(this.canvas).fontFamily}`;
-    const taken = [];
-    const inFocus = source === notes && (focus >= 0 || marked.length > 0);
-    // How many nodes a label covers besides its own.
-    const covered = ([left, top, length, tall], room) => layer.countWithin({ left: (left - room - dx) / scale, right: (left + length + room - dx) / scale,
-      top: (top - room - dy) / scale, bottom: (top + tall + room - dy) / scale }, COVERED + 1);
-    const placed = new Set();
+    const letters = width < NARROW ? FEW_LETTERS : LETTERS;
+    const marked = new Set(this.marked);
+    const [taken, placed] = [[], new Set()];
+    const { left: west, top: north } = this.box();
+    const covered = ([left, top, length, tall], room) => layer.countWithin({ left: west + (left - room) / scale, right: west + (left + length + room) / scale,
+      top: north + (top - room) / scale, bottom: north + (top + tall + room) / scale }, COVERED + 1);
     const place = (item, most) => {
       if (placed.has(item)) return;
-      const [x, y] = at(source, item);
-      const radius = radiusOf(source, item, scale);
-      const label = this.labelOf(source, item, width < NARROW ? FEW_LETTERS : LETTERS);
+      const [[x, y], radius, label] = [at(item), radiusOf(source, item, scale), this.labelOf(source, item, letters)];
       const length = this.labels.width(label, font);
-      const boxes = [[x + radius + 4, y - 8], [x - radius - 4 - length, y - 8], [x - length / 2, y - radius - 19], [x - length / 2, y + radius + 3]]
-        .map(([left, top]) => [left, top, length, 16]).filter(([left, top]) => left >= 0 && left + length <= width && top >= 0 && top + 16 <= height);
-      const free = boxes.filter((box) => !taken.some((other) => overlap(box, other)));
-      const ranked = free.map((one) => [covered(one, Math.min(ROOM, radius + 2)), one]).sort((a, b) => a[0] - b[0]);
-      const [over, best] = ranked[0] ?? [Infinity, null];
-      const box = inFocus || over <= most ? best : null;
+      const [, best] = [[x + radius + 4, y - 8], [x - radius - 4 - length, y - 8], [x - length / 2, y - radius - 19], [x - length / 2, y + radius + 3]]
+        .map(([left, top]) => [left, top, length, 16])
+        .filter((box) => box[0] >= 0 && box[0] + length <= width && box[1] >= 0 && box[1] + 16 <= height && !taken.some((other) => overlap(box, other)))
+        .map((box) => [covered(box, Math.min(ROOM, radius + 2)), box])
+        .filter(([over]) => chosen || over <= most)
+        .reduce((least, one) => (one[0] < least[0] ? one : least), [Infinity, null]);
       // What is in focus always has its name.
-      const shown = box ?? (item === focus && source === notes ? [Math.max(0, Math.min(width - length, x + radius + 4)), y - 8, length, 16] : null);
-      if (!shown) return;
+      const box = best ?? (item === focus ? [Math.max(0, Math.min(width - length, x + radius + 4)), y - 8, length, 16] : null);
+      if (!box) return;
       placed.add(item);
-      taken.push(shown);
-      this.labels.draw(context, label, shown[0], shown[1] + 8, { font, ground, ratio, text: item === focus || marked.includes(item) ? text : quiet });
+      taken.push(box);
+      this.labels.draw(context, label, box[0], box[1] + 8, { font, ground, ratio, text: item === focus || marked.has(item) ? text : quiet });
     };
     const candidates = [];
     for (const item of labelled) {
       if (candidates.length >= TRIED) break;
-      const [x, y] = at(source, item);
+      const [x, y] = at(item);
       if (x >= 0 && y >= 0 && x <= width && y <= height) candidates.push(item);
     }
     for (const item of candidates) {
-      if (taken.length >= LABELS || (!inFocus && radiusOf(source, item, scale) < 4 && taken.length >= ALWAYS)) break;
+      if (taken.length >= LABELS || (!chosen && radiusOf(source, item, scale) < 4 && taken.length >= ALWAYS)) break;
       place(item, COVERED);
     }
     for (const item of candidates) {

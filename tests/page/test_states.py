@@ -60,6 +60,20 @@ def test_a_screen_that_waits_and_fails_says_so_and_tries_again(reading, path):
     ready(page)
 
 
+def test_health_has_no_problems_only_while_its_checks_have_none(browser):
+    page = browser.open().page
+    page.goto(browser.path("/health"))
+    page.wait_for_selector(".well >> text=No problems")
+    browser.world.home.chmod(0o755)
+    page.reload()
+    page.wait_for_selector(".state-line >> text=1 check below needs your attention")
+    assert page.locator(".well").count() == 0
+    assert "warning" in page.inner_text(".status.warn") and "other users may read" in page.inner_text("section[aria-labelledby=checks]")
+    # The log has the same times as the rest of the page.
+    assert "Z " not in page.inner_text("section[aria-labelledby=log] pre")
+    assert "connected with each other" in page.inner_text("section[aria-label=Graph]")
+
+
 # A browser allows six connections to a server, and each page has one of them open.
 @pytest.mark.parametrize("paths", [
     ["/", "/activity", "/agents", "/health"],

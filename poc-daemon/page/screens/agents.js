@@ -203,7 +203,10 @@ function readStates({ never, changed, old, fresh }) {
   return parts.length ? `It ${parts.join(", and ")}.${skips ? ` ${skips}.` : ""}` : skips ? `Nothing is due: ${skips}.` : "It selects no notes.";
 }
 
+/** What the actions of agents do, by the names that their files use. */
+const ACTIONS = { "link-add": "Link notes", weight: "Change the weights of notes", insert: "Write new notes", supersede: "Replace and rename notes" };
+
 const permit = ({ may }) => may && h("ul", { class: "rows" }, may.actions.map(({ action, max, proposed }) => h("li", {},
-  h("code", {}, action), ` at most ${max} in a run `, proposed && h("span", { class: "tag" }, "needs approval"))));
+  `${ACTIONS[action] ?? action}, at most ${max.toLocaleString("en")} in a run `, proposed && h("span", { class: "tag" }, "needs approval"))));
 
 customElements.define("agents-screen", AgentsScreen);

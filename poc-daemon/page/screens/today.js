@@ -54,7 +54,7 @@ class TodayScreen extends Screen {
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
         h("h2", { id: "waiting" }, "Waiting for your decision"),
-        h("ul", { class: "rows" }, night.waiting.map(waitingRow)),
+        h("ul", { class: "rows waiting" }, night.waiting.map(waitingRow)),
         !mayDecide && h("p", { class: "quiet" }, "This session decides nothing. ", h("code", {}, "poc-memory page"), " signs you in as yourself.")),
       failures.length > 0 && h("section", { "aria-labelledby": "failures" },
         h("h2", { id: "failures" }, "Failed"),
