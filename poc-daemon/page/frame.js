@@ -83,6 +83,32 @@ export function say(text, action) {
   setTimeout(() => line.remove(), action ? 15000 : 6000);
 }
 
+/** Loads the screen again, whose text the daemon renders, and shows a message there. */
+export function reloadAndSay(text) {
+  keep("said", text);
+  location.reload();
+}
+
+/** Keeps a text for the next screen of this tab. */
+export function keep(name, text) {
+  try {
+    sessionStorage.setItem(name, text);
+  } catch {
+    // The next screen does without it.
+  }
+}
+
+/** Takes the text that was kept. */
+export function taken(name) {
+  try {
+    const text = sessionStorage.getItem(name);
+    sessionStorage.removeItem(name);
+    return text;
+  } catch {
+    return null;
+  }
+}
+
 /** Shows why an action failed. */
 export const sayError = (error) => say(error.hint ? `${error.message}: ${error.hint}` : error.message);
 
@@ -103,6 +129,7 @@ export function form(title, fields, action, run) {
       h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
   document.body.append(dialog);
   dialog.showModal();
+  return dialog;
 }
 
 /** Runs the listeners of keys while nobody types. */
@@ -158,6 +185,8 @@ function switchTheme() {
 class PageStatus extends HTMLElement {
   connectedCallback() {
     addEventListener("connection", ({ detail: online }) => (online ? this.online() : this.offline()));
+    const said = taken("said");
+    if (said) say(said);
   }
 
   offline() {

@@ -26,7 +26,7 @@ export async function thenAndNow(id, at) {
 /** Says which time is shown, and leads back to the present. */
 export const pastHead = (then, now, at) => h("div", { class: "state-line" },
   h("p", {}, "This is the note as of ", minute(then.as_of.at), `, version ${then.version}. `,
-    now ? `Now it is version ${now.version}.` : "It has been deleted since."),
+    !now ? "It has been deleted since." : now.version === then.version ? "That is still its version." : `Now it is version ${now.version}.`),
   h("div", { class: "actions" }, h("a", { href: `/graph?around=${encodeURIComponent(then.key)}&at=${encodeURIComponent(at)}` }, "The graph as of then"), timeForm(then.as_of.at)));
 
 /** What has changed since then, by field and by link. */

@@ -247,6 +247,87 @@ def test_the_page_outlives_its_daemon(browser):
     assert page.inner_text("h1") == "After the restart"
 
 
+def test_undoing_a_change_of_many_notes_asks_first(browser):
+    watched = browser.open()
+    # The note does not exist after it.
+    watched.expected = ("status of 404",)
+    page = watched.page
+    page.goto(browser.path("/notes/broker-tls"))
+    ready(page)
+    before = browser.world.json("stats")["live"]
+    created = page.locator(".change", has_text="created").first
+    created.locator("button", has_text="Undo").click()
+    asked = page.locator("dialog")
+    assert "together, by import:" in asked.inner_text()
+    asked.locator("button", has_text="Cancel").click()
+    assert browser.world.json("stats")["live"] == before
+    created.locator("button", has_text="Undo").click()
+    page.locator("dialog button.primary").click()
+    page.wait_for_selector(".toast >> text=Undone")
+    assert browser.world.json("stats")["live"] < before
+    # Activity asks as well, and brings everything back.
+    page.goto(browser.path("/activity"))
+    ready(page)
+    page.locator(".activity-row", has_text="undo").first.locator("button").click()
+    page.locator("dialog button.primary").click()
+    page.wait_for_selector(".toast >> text=The change is undone")
+    assert browser.world.json("stats")["live"] == before
+
+
+def test_an_edit_never_replaces_a_version_that_was_not_seen(browser):
+    watched = browser.open()
+    watched.expected = ("status of 409",)
+    page = watched.page
+    page.goto(browser.path("/notes/broker-tls"))
+    ready(page)
+    theirs = lambda body: browser.world.run("insert", "--key", "broker-tls", "--update", "--body", body)
+    # Without an edit, the open note follows.
+    theirs("The broker speaks TLS since Monday.")
+    page.wait_for_selector(".state-line >> text=changed elsewhere")
+    assert "since Monday" in page.inner_text(".prose")
+    # During an edit, the dialog says so, keeps what was typed and shows both.
+    page.keyboard.press("e")
+    page.fill("textarea[name=body]", "The broker speaks TLS since Friday.")
+    theirs("The broker speaks TLS since Tuesday.")
+    page.wait_for_selector("dialog >> text=changed meanwhile")
+    page.click("dialog button.primary")
+    page.wait_for_selector("dialog >> text=Somebody else saved version")
+    shown = page.inner_text("dialog")
+    assert "Tuesday" in shown and "Friday" in shown
+    assert "Tuesday" in browser.world.json("get", "broker-tls")["body"]
+    page.click("dialog button >> text=Go on editing")
+    assert page.input_value("textarea[name=body]") == "The broker speaks TLS since Friday."
+    page.click("dialog button.primary")
+    page.wait_for_selector(".toast >> text=Saved as a new version")
+    assert "Friday" in browser.world.json("get", "broker-tls")["body"]
+
+
+def test_a_link_is_made_by_words_of_a_title(browser):
+    page = browser.open().page
+    page.goto(browser.path("/notes/broker-tls"))
+    ready(page)
+    page.keyboard.press("l")
+    page.locator("dialog input[name=to]").press_sequentially("refused cards")
+    page.wait_for_selector("#notes-for-to option[value=runbook]", state="attached")
+    page.fill("dialog input[name=to]", "runbook")
+    page.click("dialog button.primary")
+    page.wait_for_selector(".toast >> text=Link added")
+    page.wait_for_selector(".edge >> text=Runbook for refused cards")
+
+
+def test_a_search_says_when_nothing_is_near_and_shows_more(browser):
+    world = browser.world
+    for number in range(40):
+        world.run("insert", "--key", f"buoy-{number}", "--title", f"Buoy {number} of the harbour", "--body", f"It was painted in year {1900 + number}.")
+    page = browser.open().page
+    page.goto(browser.path("/search?q=buoy"))
+    page.wait_for_function("() => document.querySelectorAll('.hit').length === 30")
+    page.click("button >> text=Show more")
+    page.wait_for_function("() => document.querySelectorAll('.hit').length >= 40")
+    page.fill("input[name=q]", "zxqvbnm")
+    page.wait_for_selector("text=No note has a word of the question")
+
+
 def go(page, address):
     """Goes to an address although clicks that came before may still be followed: each of them can interrupt this once."""
     for _ in range(10):
@@ -304,6 +385,8 @@ def test_a_session_shows_the_notes_of_one_tenant(chromium):
         watched = browser.open("--tenant", "user=ann")
         page = watched.page
         assert page.inner_text(".brand").split() == ["poc-memory", "user=ann"]
+        ready(page)
+        assert "+1" in page.locator("dl.figures > *", has_text="Notes").first.inner_text()
         page.goto(browser.path("/search?q=what+turns+at+night"))
         page.wait_for_selector(".hit")
         assert page.locator(".hit h2").all_inner_texts() == ["Harbour crane"]

@@ -6,6 +6,7 @@ import { Screen, empty, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
+import { confirmUndo } from "../undo.js";
 
 /** Runs and changes listed. */
 const LISTED = 50;
@@ -105,7 +106,7 @@ const changeRow = ({ seq, at, actor, op, run, nodes, count: number = nodes.lengt
     nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", noteLink(node)]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
   h("span", { class: "side" }, ago(at)),
-  h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => screen.undo(seq) }, "Undo"));
+  h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number }, () => screen.undo(seq)) }, "Undo"));
 
 function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;

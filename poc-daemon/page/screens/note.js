@@ -1,16 +1,21 @@
 // What is known about a note beside its text, which the daemon has rendered: links, origin, history. And edits.
 
 import { mayDecide, mayWrite, path, read, write } from "../api.js";
-import { count, h, marked, notePath, noteLink } from "../dom.js";
-import { diff } from "../diff.js";
-import { Screen, form, onKeys, say, sayError } from "../frame.js";
+import { count, debounced, h, noteLink } from "../dom.js";
+import { diff, lineDiff } from "../diff.js";
+import { Screen, form, keep, onKeys, reloadAndSay, sayError, taken } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago, minute, timeForm } from "../time.js";
 import { pastHead, since, thenAndNow } from "../time_travel.js";
+import { changedTogether, confirmUndo } from "../undo.js";
 
 /** What the kinds of edges are called, in the order in which they are shown. */
 const KINDS = { link: "Links", "derived-from": "Derived from, and derived", supersedes: "Replaces, and replaced", associative: "Recalled together",
-  structural: "Before and after", temporal: "At the same time", mention: "Mentions", semantic: "Similar", keyword: "Shared tags" };
+  structural: "Before and after", temporal: "At the same time", mention: "Mentions", semantic: "Similar", keyword: "Shared keywords" };
+
+/** Notes that are suggested for a link, and the pause in typing after which they are asked for, in milliseconds. */
+const SUGGESTED = 8;
+const PAUSE = 150;
 
 /** Edges of a kind shown at first. */
 const SHOWN = 6;
@@ -40,11 +45,11 @@ class NoteScreen extends Screen {
   show({ note, changes, then, now }) {
     if (this.at) return this.showPast(then, now);
     this.note = note;
-    this.shown ??= note.version;
-    if (note.version !== this.shown && !this.outdated) {
-      this.outdated = h("p", { class: "state-line" }, "This note was changed elsewhere. ", h("button", { onclick: () => location.reload() }, "Show it"));
-      this.actions.before(this.outdated);
+    if (this.shown === undefined && taken("changed elsewhere") === note.id) {
+      this.actions.before(h("p", { class: "state-line", role: "status" }, "This note was changed elsewhere: this is its new version."));
     }
+    this.shown ??= note.version;
+    if (note.version !== this.shown && !this.acting) this.changedElsewhere(note);
     this.actions.replaceChildren(...head(this, note).flat().filter(Boolean));
     return [
       h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this)),
@@ -67,31 +72,67 @@ class NoteScreen extends Screen {
     ];
   }
 
-  async act(run, done, undo) {
+  /** Shows a version that came from elsewhere, or says so in the dialog of an edit. */
+  changedElsewhere(note) {
+    if (this.warning) this.warning.hidden = false;
+    if (document.querySelector("dialog[open]")) return;
+    keep("changed elsewhere", note.id);
+    location.reload();
+  }
+
+  async act(run, done) {
+    this.acting = true;
     try {
-      const answer = await run();
-      say(done(answer), undo);
-      // The text is rendered by the daemon, so a changed note is loaded again as a whole.
-      setTimeout(() => location.reload(), 400);
+      reloadAndSay(done(await run()));
     } catch (error) {
+      this.acting = false;
       sayError(error);
     }
   }
 
-  edit() {
-    const { key, title, body, keywords } = this.note;
-    form("Edit", [
-      h("label", {}, "Title", h("input", { name: "title", value: title, required: true })),
-      h("label", {}, "Text, in Markdown", h("textarea", { name: "body", value: body })),
-      h("label", {}, "Tags, separated by commas", h("input", { name: "keywords", value: keywords.join(", ") })),
-    ], "Save", ({ title, body, keywords }) => this.act(
-      () => write("/v1/insert", { key, title, body, update: true, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) }),
-      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")));
+  /** Edits a version of the note; `draft` is what was typed before. */
+  edit(note = this.note, draft = note) {
+    this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed meanwhile. Both versions are shown when you save.");
+    const dialog = form("Edit", [
+      this.warning,
+      h("label", {}, "Title", h("input", { name: "title", value: draft.title, required: true })),
+      h("label", {}, "Text, in Markdown", h("textarea", { name: "body", value: draft.body })),
+      h("label", {}, "Keywords, separated by commas", h("input", { name: "keywords", value: draft.keywords.join(", ") })),
+    ], "Save", ({ title, body, keywords }) => this.save(note, { title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) }));
+    dialog.addEventListener("close", () => { this.warning = null; });
+  }
+
+  /** Saves an edit of the version that was read. If there is a newer one, the person decides. */
+  async save({ key, version }, draft) {
+    this.acting = true;
+    try {
+      const { updated } = await write("/v1/insert", { key, ...draft, update: true, if_version: version });
+      reloadAndSay(updated ? "Saved as a new version" : "Nothing has changed");
+    } catch (error) {
+      this.acting = false;
+      if (error.code === "conflict") await this.compare(draft);
+      else {
+        sayError(error);
+        this.edit(this.note, draft);
+      }
+    }
+  }
+
+  /** Shows what was typed beside the version that came meanwhile. */
+  async compare(draft) {
+    const theirs = await read(path`/v1/nodes/${this.id}`);
+    const parts = [["title", theirs.title, draft.title], ["keywords", theirs.keywords.join(", "), draft.keywords.join(", ")]];
+    form("This note was changed meanwhile", [
+      h("p", {}, "Somebody else saved version ", theirs.version, ". Saving replaces it by yours; it stays in the history."),
+      parts.filter(([, other, own]) => other !== own).map(([field, other, own]) => [h("p", { class: "field-name" }, field), diff(other, own)]),
+      theirs.body !== draft.body && [h("p", { class: "field-name" }, "text"), lineDiff(theirs.body, draft.body, ["theirs", "yours"])],
+      h("p", {}, h("button", { type: "button", onclick: (event) => { event.currentTarget.closest("dialog").close(); this.edit(theirs, draft); } }, "Go on editing")),
+    ], "Save mine", () => this.save(theirs, draft));
   }
 
   link() {
     form("Link this note", [
-      h("label", {}, "To: key or id", h("input", { name: "to", required: true })),
+      h("label", {}, "To: the key of a note, or words of its title", suggesting("to")),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Link", ({ to, reason }) => this.act(
       () => write("/v1/link", { from: this.note.key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
@@ -100,15 +141,20 @@ class NoteScreen extends Screen {
   retire() {
     form("Replace by another note", [
       h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one takes over its links. It can be undone."),
-      h("label", {}, "Replacement: key or id", h("input", { name: "new", required: true })),
+      h("label", {}, "Replacement: the key of a note, or words of its title", suggesting("new")),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Replace", ({ new: other, reason }) => this.act(
       () => write("/v1/supersede", { old: this.note.key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
   }
 
-  undo(seq) {
-    return this.act(() => write("/v1/undo", { what: String(seq) }),
-      ({ undone, refused }) => (undone.length ? `Undone: ${undone[0]}` : `Left as it is: ${refused[0]?.reason}`));
+  async undo(change) {
+    try {
+      const number = await changedTogether(change);
+      confirmUndo({ ...change, number }, () => this.act(() => write("/v1/undo", { what: String(change.seq) }),
+        ({ undone, refused }) => (undone.length ? `Undone: ${undone[0]}` : `Left as it is: ${refused[0]?.reason}`)));
+    } catch (error) {
+      sayError(error);
+    }
   }
 
   unlink(edge, kind) {
@@ -120,7 +166,18 @@ class NoteScreen extends Screen {
   }
 }
 
-/** Type, tags and state below the title. */
+/** A field for the key of a note, which suggests notes for the words that are typed. */
+function suggesting(name) {
+  const list = h("datalist", { id: `notes-for-${name}` });
+  const suggest = debounced(PAUSE, async (text) => {
+    if (!text.trim()) return;
+    const { results } = await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] }));
+    list.replaceChildren(...results.map(({ key, title }) => h("option", { value: key }, title)));
+  });
+  return [h("input", { name, required: true, autocomplete: "off", list: list.id, oninput: (event) => suggest(event.currentTarget.value) }), list];
+}
+
+/** Type, keywords and state below the title. */
 const tags = (note) => [
   h("span", { class: "tag" }, note.type),
   note.keywords.map((word) => h("a", { class: "tag", href: `/search?keyword=${encodeURIComponent(word)}` }, h("bdi", {}, word))),
@@ -192,7 +249,7 @@ function facts(note) {
 const changeRow = (change, screen) => h("div", { class: "change" },
   h("header", {}, h("strong", {}, change.did), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
     h("a", { href: `?at=${encodeURIComponent(change.at)}`, title: "The note after this change" }, "As of then"),
-    mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change.seq) }, "Undo")),
+    mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change) }, "Undo")),
   (change.fields ?? change.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)]));
 
 customElements.define("note-screen", NoteScreen);

@@ -3,7 +3,7 @@
 import { mayDecide, path, read, write } from "../api.js";
 import { count, h, marked, noteLink } from "../dom.js";
 import { diff } from "../diff.js";
-import { Screen, empty, onKeys, say, sayError } from "../frame.js";
+import { Screen, empty, form, onKeys, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago } from "../time.js";
 
@@ -55,7 +55,7 @@ class ReviewScreen extends Screen {
       h("div", {},
         why && h("p", {}, h("bdi", {}, marked(why))),
         changes.map(({ field, before, after }) => h("div", {}, h("p", { class: "field-name" }, field), diff(before, after))),
-        notes.length > 0 && h("div", {}, h("p", { class: "field-name" }, "The notes that it is about"), h("ul", { class: "rows about" }, notes.map(aboutRow))),
+        notes.length > 0 && h("div", {}, h("p", { class: "field-name" }, "Notes"), h("ul", { class: "rows about" }, notes.map(aboutRow))),
         partner && h("p", { class: "quiet" }, `Decided together with number ${partner}.`),
         stale && h("p", { class: "problem" }, "Too late: ", marked(stale))),
       h("footer", {},
@@ -95,7 +95,10 @@ class ReviewScreen extends Screen {
   }
 
   decideRun(run, verb) {
-    return this.send(run, verb, []);
+    if (verb === "apply") return this.send(run, verb, []);
+    const waiting = this.cards().filter((card) => card.dataset.run === run).length;
+    return form("Reject all?", [h("p", {}, `${count(waiting, "proposal")} of this run will be rejected. This cannot be undone; the run keeps their text. Agents propose them again only after one of their notes has changed.`)],
+      "Reject all", () => this.send(run, verb, []));
   }
 
   async send(run, verb, only) {

@@ -1,14 +1,19 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
-import { mayWrite, program, quoted, read, write } from "../api.js";
+import { mayDecide, mayWrite, program, quoted, read, write } from "../api.js";
 import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
-import { completing, isPipeline } from "../pipeline_field.js";
+import { completing, isPipeline, mistakes } from "../pipeline_field.js";
 import { ago, day } from "../time.js";
 
-/** Hits shown, and hits for which the reasons are asked. */
+/** Hits shown at first, and further ones each time that more are asked for. */
 const SHOWN = 30;
+
+/** Hits of a filtered question for which the reasons are asked at least. */
 const EXPLAINED = 100;
+
+/** The parts of a score that a note has only if it shares a word or a name with the question. */
+const LITERAL = ["words", "identifier", "named", "key"];
 
 /** A pause in typing after which the search starts, in milliseconds: shorter than between two keys, longer than for a repeated key. */
 const PAUSE = 20;
@@ -42,7 +47,7 @@ class SearchScreen extends Screen {
       h("div", {}, completing(this.field), h("button", { class: "primary" }, "Search")),
       h("div", { class: "filters" },
         select("type", "Type", TYPES.map((type) => [type, type])), select("age", "Changed within", AGES),
-        text("keyword", "Tag", "any"), text("by", "Written by", "any")));
+        text("keyword", "Keyword", "any"), text("by", "Written by", "any")));
     this.answer = h("div", { "aria-live": "polite" });
     this.replaceChildren(h("h1", { class: "hidden" }, "Search"), this.form, this.answer);
     onKeys({ j: () => this.move(1), k: () => this.move(-1) });
@@ -57,7 +62,8 @@ class SearchScreen extends Screen {
     links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
   }
 
-  async search() {
+  /** Searches, and shows so many hits. */
+  async search(shown = SHOWN) {
     this.running?.abort();
     this.running = new AbortController();
     const { signal } = this.running;
@@ -68,10 +74,10 @@ class SearchScreen extends Screen {
     if (!this.answer.hasChildNodes()) this.answer.replaceChildren(loading());
     const started = performance.now();
     try {
-      const asked = questionOf(given, await isPipeline(given.q));
-      const shown = await asked.run(signal);
+      const asked = questionOf(given, await isPipeline(given.q), shown);
+      const found = await asked.run(signal);
       const time = performance.now() - started;
-      this.answer.replaceChildren(...(await this.show(given, asked, shown, time)));
+      this.answer.replaceChildren(...this.show(given, asked, found, shown, time));
     } catch (error) {
       if (error.name === "AbortError") return;
       const shown = error.mistakes?.pipelines?.length ? mistakes(error.mistakes.pipelines) : failed(error.mistakes ?? error, () => this.search());
@@ -79,9 +85,10 @@ class SearchScreen extends Screen {
     }
   }
 
-  async show(given, asked, { results, left_out: left, pairs, degraded }, time) {
+  show(given, asked, { results, left_out: left, pairs, degraded }, shown, time) {
+    const all = results.length + (left ?? 0);
     const line = h("p", { class: "answer-line" },
-      `${count(results.length + (left ?? 0), "note")}${results.length > SHOWN ? `, the first ${SHOWN} shown` : ""} in ${time.toFixed(0)} ms`,
+      `${count(all, "note")}${all > shown ? `, the first ${shown.toLocaleString("en")} shown` : ""} in ${time.toFixed(0)} ms`,
       degraded.length > 0 && [" · ", degraded.map(marked)], asked.question && h("span", { class: "side" }, "Why it was found"));
     const commandLine = h("div", { class: "command" }, "The same on the command line: ", h("code", {}, asked.command),
       h("button", { class: "plain", onclick: () => navigator.clipboard.writeText(asked.command).then(() => say("Copied")) }, "Copy"));
@@ -91,12 +98,20 @@ class SearchScreen extends Screen {
         : empty("The memory is empty", h("code", {}, "poc-memory import FOLDER"), " takes in your notes."), commandLine];
     }
     const most = Math.max(...results.map((hit) => hit.score), 1e-9);
-    return [line, h("div", { class: "hits" }, results.slice(0, SHOWN).map((hit) => hitRow(hit, given.q, asked, most))), commandLine];
+    const isFar = asked.question && results.every(({ shares }) => shares && !LITERAL.some((part) => shares[part] > 0));
+    // A ranked answer is cut after the notes that were asked for, and does not say how many there are.
+    const hasMore = all > shown || (asked.question && results.length === shown);
+    return [line,
+      isFar && h("p", { class: "quiet" }, "No note has a word of the question. These are the nearest in meaning, which may not be near."),
+      h("div", { class: "hits" }, results.slice(0, shown).map((hit) => hitRow(hit, given.q, asked, most))),
+      hasMore && h("p", {}, h("button", { onclick: () => this.search(shown + SHOWN) }, "Show more")),
+      commandLine].filter(Boolean);
   }
 }
 
-/** What the fields ask for: a pipeline if one is typed, filtered notes, or notes for a question. */
-function questionOf({ q, type, age, keyword, by }, typed) {
+/** What the fields ask for, so many notes at least: a pipeline if one is typed, filtered notes, or notes for a question. */
+function questionOf({ q, type, age, keyword, by }, typed, shown) {
+  const explained = Math.max(shown, EXPLAINED);
   const filters = [type && `type:${word(type)}`, age && `age:<${age}`, keyword && `keyword:${word(keyword)}`, by && `provenance:${word(by)}`].filter(Boolean);
   const filtered = filters.length > 0;
   if (typed) {
@@ -111,16 +126,16 @@ function questionOf({ q, type, age, keyword, by }, typed) {
   }
   if (!q) {
     const pipeline = ["all", ...filters, "sort:timestamp"].join(" | ");
-    return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: EXPLAINED }, signal) };
+    return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: explained }, signal) };
   }
   const ranked = (signal, top_k) => read("/v1/search", { text: q, top_k, explain: true }, signal);
   if (!filtered) {
-    return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, SHOWN) };
+    return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, shown) };
   }
   const pipeline = [`hybrid,k=256`, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
   const run = async (signal) => {
-    const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, EXPLAINED)]);
+    const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained)]);
     const byId = new Map(reasons.results.map((hit) => [hit.id, hit]));
     return { ...found, results: found.results.map((hit) => byId.get(hit.id) ?? hit) };
   };
@@ -150,8 +165,9 @@ const isTitle = (hit) => hit.title !== "" && hit.snippet?.trim() === hit.title.t
 /** The greatest shares of a score as bars. */
 function sharesOf(hit, most) {
   const shares = Object.entries(hit.shares).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 3);
-  const label = `Score ${hit.score.toFixed(1)}: ` + shares.map(([name, share]) => `${SIGNALS[name] ?? name} ${share.toFixed(1)}`).join(", ");
-  return h("div", { role: "img", "aria-label": label, title: `Score ${hit.score.toFixed(2)}` }, shares.map(([name, share]) =>
+  const title = `Score ${hit.score.toFixed(1)}, of which the greatest parts are shown`;
+  const label = `Score ${hit.score.toFixed(1)}, its greatest parts: ` + shares.map(([name, share]) => `${SIGNALS[name] ?? name} ${share.toFixed(1)}`).join(", ");
+  return h("div", { role: "img", "aria-label": label, title }, shares.map(([name, share]) =>
     h("div", { class: share < 0 ? "share minus" : "share", title: MEANINGS[name] }, h("span", {}, SIGNALS[name] ?? name),
       h("div", {}, h("i", { style: { "--part": Math.min(1, Math.abs(share) / most).toFixed(3) } })), h("span", {}, share.toFixed(1)))));
 }
@@ -167,28 +183,28 @@ function highlighted(text, question) {
 async function helped(button, hit, question) {
   button.disabled = true;
   try {
-    await write("/v1/reinforce", { node: hit.id, for: question });
+    const { question: noted } = await write("/v1/reinforce", { node: hit.id, for: question });
     button.textContent = "✓ Noted";
     button.classList.add("done");
-    say("Similar questions will find this note better.");
+    say("Similar questions will find this note better.", mayDecide && { name: "Undo", run: () => forget(button, noted) });
   } catch (error) {
     button.disabled = false;
     sayError(error);
   }
 }
 
-/** The mistakes of pipelines, each under its place. Offsets count bytes of UTF-8. */
-function mistakes(pipelines) {
-  const bytes = new TextEncoder();
-  const decoder = new TextDecoder();
-  return h("div", { class: "mistake", role: "alert" }, pipelines.map(({ text, problems }) => {
-    const encoded = bytes.encode(text);
-    return h("pre", { tabindex: "0" }, text, problems.map(({ offset, length, message, hint }) => {
-      const before = decoder.decode(encoded.slice(0, offset));
-      const wrong = decoder.decode(encoded.slice(offset, offset + length));
-      return ["\n", " ".repeat([...before].length), h("b", {}, "^".repeat(Math.max(1, [...wrong].length))), " ", marked(message), hint && ["; ", marked(hint)]];
-    }));
-  }));
+/** Takes back that a note helped, which was noted in a note of its own. */
+async function forget(button, noted) {
+  try {
+    const { changes } = await read("/v1/changes");
+    const change = changes.find(({ op, nodes }) => op === "reinforce" && nodes.includes(noted));
+    if (change) await write("/v1/undo", { what: String(change.seq) });
+    button.textContent = "This helped";
+    button.classList.remove("done");
+    button.disabled = false;
+  } catch (error) {
+    sayError(error);
+  }
 }
 
 const pairList = (pairs) => h("ul", { class: "rows" }, pairs.map(({ a, b, similarity }) =>

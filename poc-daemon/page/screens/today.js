@@ -1,6 +1,6 @@
 // What agents did since yesterday, what waits, what failed, and how large the memory is.
 
-import { mayDecide, path, read, tenant, write } from "../api.js";
+import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
@@ -24,7 +24,7 @@ class TodayScreen extends Screen {
 
   async load() {
     const since = new URLSearchParams(location.search).get("since") ?? "24h";
-    const [night, stats] = await Promise.all([read("/v1/night", { since }), read("/v1/stats")]);
+    const [night, stats] = await Promise.all([read("/v1/night", { since }), read("/v1/stats", { since })]);
     return { night, stats, since };
   }
 
@@ -36,8 +36,7 @@ class TodayScreen extends Screen {
     const busy = agents.filter(([, agent]) => agent.actions.length || agent.proposed || agent.refused);
     const idle = agents.filter((entry) => !busy.includes(entry) && !entry[1].failures.length);
     const kept = actions.filter(({ undone }) => !undone).length;
-    // The report is about the default tenant.
-    const grown = tenant ? {} : night.growth ?? {};
+    const grown = stats.growth ?? {};
     const retired = stats.nodes > stats.live && `${count(stats.nodes - stats.live, "retired note")}`;
     return [
       h("div", { class: "title" },

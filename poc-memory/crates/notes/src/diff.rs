@@ -19,14 +19,19 @@ pub struct FieldChange {
 }
 
 impl FieldChange {
-    /// Of long texts the part around the first difference.
+    /// Of long texts the part around the first difference. Both parts begin at the same word, so that they can be compared.
     #[must_use]
     pub fn shortened(&self) -> FieldChange {
+        let is_long = |text: &str| text.chars().nth(EXCERPT).is_some();
+        if !is_long(&self.before) && !is_long(&self.after) {
+            return self.clone();
+        }
         let common = self.before.chars().zip(self.after.chars()).take_while(|(a, b)| a == b).count();
+        let start = word_start(&self.before, common.saturating_sub(EXCERPT / 4));
         FieldChange {
             field: self.field.clone(),
-            before: excerpt(&self.before, common),
-            after: excerpt(&self.after, common),
+            before: excerpt(&self.before, start),
+            after: excerpt(&self.after, start),
         }
     }
 }
@@ -67,16 +72,26 @@ pub fn fields_in_full(before: &Node, after: &Node) -> Vec<FieldChange> {
         .collect()
 }
 
-/// The text, or if it is long, the part around character `at`.
-fn excerpt(text: &str, at: usize) -> String {
-    let length = text.chars().count();
-    if length <= EXCERPT {
-        return text.to_owned();
+/// The text from character `start`, at most [`EXCERPT`] characters that end with a whole word.
+fn excerpt(text: &str, start: usize) -> String {
+    let rest: String = text.chars().skip(start).collect();
+    let before = if start > 0 { "…" } else { "" };
+    match rest.char_indices().nth(EXCERPT) {
+        None => format!("{before}{rest}"),
+        Some((end, _)) => {
+            let part = rest.get(..end).unwrap_or_default();
+            let whole =
+                part.rfind(char::is_whitespace).map_or(part, |end| part.get(..end).unwrap_or_default());
+            format!("{before}{whole}…")
+        }
     }
-    let start = at.saturating_sub(EXCERPT / 4).min(length - EXCERPT);
-    let part: String = text.chars().skip(start).take(EXCERPT).collect();
-    let (before, after) = (if start > 0 { "…" } else { "" }, if start + EXCERPT < length { "…" } else { "" });
-    format!("{before}{part}{after}")
+}
+
+/// Where the word begins in which, or before which, character `at` is; `at` itself in a very long word.
+fn word_start(text: &str, at: usize) -> usize {
+    let before: Vec<char> = text.chars().take(at).collect();
+    let word = before.iter().rev().take_while(|character| !character.is_whitespace()).count();
+    if word < EXCERPT / 4 { at - word } else { at }
 }
 
 #[cfg(test)]
@@ -99,6 +114,28 @@ mod tests {
         insta::assert_snapshot!(changed.join("\n"), @r"
         body: Body of 1 -> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…
         state: active -> superseded
+        ");
+    }
+
+    #[test]
+    fn both_parts_of_a_long_change_begin_at_the_same_word() {
+        let text = "Hiking and gardening are what he likes. Video games and films are his main hobbies.";
+        let change = |before: &str, after: &str| {
+            let change =
+                FieldChange { field: "body".into(), before: before.into(), after: after.into() }.shortened();
+            format!("{}\n{}", change.before, change.after)
+        };
+        insta::assert_snapshot!(change(text, &format!("{text} He also has two turtles and a dog that he calls Max.")), @r"
+        …his main hobbies.
+        …his main hobbies. He also has two turtles and a dog that he…
+        ");
+        insta::assert_snapshot!(change(text, &text.replacen("Hiking", "Sailing", 1)), @r"
+        Hiking and gardening are what he likes. Video games and…
+        Sailing and gardening are what he likes. Video games and…
+        ");
+        insta::assert_snapshot!(change("short", "shorter"), @r"
+        short
+        shorter
         ");
     }
 }

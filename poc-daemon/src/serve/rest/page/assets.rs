@@ -62,6 +62,7 @@ const FILES: &[(&str, &[u8])] = files![
     "theme.js"
     "time.js"
     "time_travel.js"
+    "undo.js"
 ];
 
 /// A file as it is sent.
