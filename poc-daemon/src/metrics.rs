@@ -90,13 +90,21 @@ impl Metrics {
         registry.register("read_only", "1 while the store takes no writes, else 0", gauges.read_only.clone());
         let heads = [
             ("shared_log_head", "The last change in the shared log", &gauges.shared_log_head),
-            ("shared_log_behind", "Its changes that answers do not show yet", &gauges.shared_log_behind),
-            ("shared_log_conflicts", "Appends to it that came too late", &gauges.shared_log_conflicts),
+            (
+                "shared_log_behind",
+                "Changes in the shared log that answers do not show yet",
+                &gauges.shared_log_behind,
+            ),
+            (
+                "shared_log_conflicts",
+                "Appends to the shared log that lost to another writer and were retried",
+                &gauges.shared_log_conflicts,
+            ),
         ];
         for (name, help, gauge) in heads {
             registry.register(name, help, gauge.clone());
         }
-        registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
+        registry.register("agent_reloads", "Changes of agent files by outcome", reloads.clone());
         gauges.agents.register(&mut registry);
         Metrics { registry, calls, in_progress, seconds, rest, reloads, gauges: Mutex::new(gauges) }
     }

@@ -46,7 +46,7 @@ impl Pool {
     /// in which it arrived. Once started, the work runs to its end, even if the caller stops waiting.
     ///
     /// # Errors
-    /// What happened, when the work panics.
+    /// An error message if the work panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -25,14 +25,14 @@ use runs::Runs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The heartbeat follows the time of day: it stops when the clock jumps in either direction. The loop then goes on by
-/// itself, once in a period, and after so many periods another heartbeat is started.
+/// Periods without a heartbeat after which it is restarted. tokio-cron-scheduler follows the wall clock and stops when
+/// the clock jumps; the loop then wakes by its own timeout.
 const LOST_AFTER: u32 = 3;
 
-/// How much later than after a period a beat may come.
+/// How late a heartbeat may be.
 const TOLERANCE: Duration = Duration::from_millis(600);
 
-/// What finds runs of dead processes: at the start and, with a shared log, at its heartbeat.
+/// Name, in logs, of the task that marks runs of dead processes as interrupted.
 const RECOVERY: &str = "recovery of interrupted runs";
 
 /// How long a run may take to end after it was cancelled.

@@ -32,9 +32,9 @@ struct Daemon {
     shared: Arc<Shared>,
     runtime: Runtime,
     schedule: JoinHandle<()>,
-    /// Receives when the shutdown starts to wait for runs. Ends if it need not.
+    /// Receives a value when shutdown starts to wait for runs; closed if there is nothing to wait for.
     draining: Option<oneshot::Receiver<()>>,
-    /// Ends that wait when it is dropped.
+    /// Dropping it ends that wait.
     grace: oneshot::Sender<()>,
 }
 

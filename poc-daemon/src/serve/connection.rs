@@ -168,7 +168,7 @@ async fn until_closed(idle: Option<&IdleConnection>) {
     }
 }
 
-/// The error for a client whose connection another one needs.
+/// The error for an idle client that is disconnected to make room for another.
 fn displaced() -> Error {
     Error::unavailable("all connections were in use, and this one was idle")
         .hint("connect again, or raise `max-connections` under `[daemon]` in config.toml")

@@ -17,7 +17,7 @@ use poc_graph::cancellation::{CancellationToken, WaitOutcome};
 use poc_graph::retry::{Backoff, retry};
 use poc_graph::time::Span;
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -113,6 +113,12 @@ impl Http {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", base.strip_suffix(part).unwrap_or(base)));
         url
+    }
+
+    /// The header with the key as a bearer token, if there is a key.
+    pub(super) fn bearer_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let key = self.key.as_ref().and_then(|key| key.header("Bearer "));
+        key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
     /// The host of the base address.

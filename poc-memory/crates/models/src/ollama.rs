@@ -7,7 +7,6 @@ use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 /// Without `context` in the settings, context lengths are multiples of this: the server reloads the model whenever the
@@ -30,8 +29,11 @@ impl Model for Ollama {
         let progress = Progress::start(request.timeout);
         let room = max_reply_tokens(&self.model, &self.calls, request)?;
         let context = self.context(request, room);
-        let message =
-            HttpRequest::post(self.url("api/chat"), self.headers(), &self.body(request, room, context));
+        let message = HttpRequest::post(
+            self.url("api/chat"),
+            self.http.bearer_headers(),
+            &self.body(request, room, context),
+        );
         let answer = self.http.post(&message, request, &progress);
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
         let max_cost = || upper_bound(&self.model, &self.calls, request);
@@ -55,7 +57,8 @@ impl Model for Ollama {
     }
 
     fn list(&self, timeout: Span) -> Result<Vec<String>, CallError> {
-        let list = self.http.probe(&HttpRequest::get(self.url("api/tags"), self.headers()), timeout)?;
+        let list =
+            self.http.probe(&HttpRequest::get(self.url("api/tags"), self.http.bearer_headers()), timeout)?;
         Ok(list.map(|list| names(&list, "models", "name")).unwrap_or_default())
     }
 }
@@ -64,11 +67,6 @@ impl Ollama {
     /// An address under the server's root, also when `base-url` is that of the OpenAI-compatible API (`…/v1`).
     fn url(&self, path: &str) -> Url {
         self.http.sibling_url("/v1", path)
-    }
-
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
-        key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
     /// The context length in tokens, for prompt and reply: `context` of the settings, or what this call needs, with a third

@@ -9,7 +9,6 @@ use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 /// The providers `openai` and `llama-cpp`.
@@ -114,7 +113,9 @@ impl Model for OpenAi {
     }
 
     fn list(&self, timeout: Span) -> Result<Vec<String>, CallError> {
-        let list = self.http.probe(&HttpRequest::get(self.http.url("models"), self.headers()), timeout)?;
+        let list = self
+            .http
+            .probe(&HttpRequest::get(self.http.url("models"), self.http.bearer_headers()), timeout)?;
         Ok(list.map(|list| names(&list, "data", "id")).unwrap_or_default())
     }
 }
@@ -136,11 +137,6 @@ impl OpenAi {
         calls: poc_config::CallsConfig,
     ) -> OpenAi {
         OpenAi { modes: LLAMA_CPP_MODES, ..OpenAi::new(http, model, calls) }
-    }
-
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
-        key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
     /// The next dialect to try when the server does not support a feature of this one; `None` after the last.
@@ -173,7 +169,7 @@ impl OpenAi {
                 body.insert((*limit).to_owned(), json!(room));
             }
         }
-        let message = HttpRequest::post(self.http.url("chat/completions"), self.headers(), &body);
+        let message = HttpRequest::post(self.http.url("chat/completions"), self.http.bearer_headers(), &body);
         self.http.post(&message, request, progress)
     }
 

@@ -50,7 +50,7 @@ pub struct Draft {
     /// How far its text is trusted.
     pub trust: Trust,
     /// The version that the node to update must have; 0 if there must be no such node.
-    // Nothing that is stored has one.
+    // Not serialized: a stored proposal has no expected version.
     #[serde(skip)]
     pub if_version: Option<u32>,
 }
@@ -143,7 +143,7 @@ impl Draft {
         }
         if self.if_version.is_some() && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
-                .hint("give `update` and `key`, or leave it out")
+                .hint("give `update` and `key`, or leave `if_version` out")
                 .field("if_version"));
         }
         if self.update && self.supersedes.is_some() {
@@ -159,8 +159,8 @@ impl Draft {
 pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
     match text.contains('\0') {
         false => Ok(()),
-        true => Err(Error::invalid(format!("the {field} has a NUL character in it"))
-            .hint("leave it out: no text has one")
+        true => Err(Error::invalid(format!("the {field} contains a NUL character"))
+            .hint("remove it")
             .field(field)),
     }
 }
@@ -233,8 +233,8 @@ mod tests {
         the types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`, `question`; `[nodes] types` adds more
         ");
         insta::assert_snapshot!(refused(Draft { body: Some("a\0b".into()), ..draft() }), @r"
-        `body`: the body has a NUL character in it
-        leave it out: no text has one
+        `body`: the body contains a NUL character
+        remove it
         ");
         insta::assert_snapshot!(refused(Draft { keywords: Some(vec!["a,b".into()]), ..draft() }), @r"
         `keywords`: the keyword `a,b` has a comma in it

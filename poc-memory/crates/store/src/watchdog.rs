@@ -9,9 +9,9 @@ use std::time::Duration;
 /// What kept work on another thread from a result.
 #[derive(Debug, thiserror::Error)]
 enum WatchdogError {
-    #[error("no sign of life for {} s", .0.as_secs_f32())]
+    #[error("no progress for {} s", .0.as_secs_f32())]
     Hang(Duration),
-    #[error("its thread is gone")]
+    #[error("its thread ended without a result")]
     ThreadEnded,
     #[error("the thread `{name}` cannot be started: {source}")]
     Spawn { name: String, source: std::io::Error },
@@ -177,7 +177,7 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-        assert_eq!(result.unwrap_err().message, "no sign of life for 0.01 s");
+        assert_eq!(result.unwrap_err().message, "no progress for 0.01 s");
         assert_eq!(clock.received.load(Ordering::SeqCst), 2);
     }
 

@@ -157,7 +157,7 @@ impl ServiceManager {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&done.stderr);
-        let said = said.lines().next().unwrap_or("it says nothing").trim();
+        let said = said.lines().next().unwrap_or("no error message").trim();
         Err(Error::unavailable(format!("`{line}` failed: {said}")))
     }
 }

@@ -67,8 +67,7 @@ fn redeem(rest: &RestContext, headers: &HeaderMap, code: &str) -> Result<Respons
     }
 }
 
-/// Starts the session of a token. A token is what programs have, so that even the one for everything does not make its
-/// owner a person.
+/// Starts the session of a token. Tokens belong to programs, so no token grants the rights of a person.
 async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Response, HttpError> {
     let token = form_field(rest, &mut body, "token").await?;
     let mut headers = HeaderMap::new();

@@ -73,7 +73,7 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
     schema
 }
 
-/// Whether its table lacks something without it.
+/// Whether the key is required: it has an example, or a required key below it.
 fn is_needed(key: &KeySpec) -> bool {
     let below = || keys::within(key.path).any(is_needed);
     key.example.is_some() || (matches!(key.takes, ValueType::Table) && below())

@@ -120,7 +120,7 @@ pub(super) fn running_boots(memory: &Memory) -> Result<BTreeSet<String>> {
     Ok(running_rows(memory, agents_with_state(memory)?)?.into_iter().map(|run| run.boot).collect())
 }
 
-/// Whether nobody works on a run any more whose row is running.
+/// Whether a run is recorded as running but no process works on it.
 pub(super) fn is_orphaned(memory: &Memory, dead: &DeadProcesses, run: &Run) -> bool {
     match run.boot == memory.boot {
         true => !memory.active_runs.lock().contains(&run.id),

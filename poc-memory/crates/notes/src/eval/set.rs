@@ -8,7 +8,6 @@
 use poc_graph::error::{Error, ErrorLocation, Result};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-
 use std::path::{Path, PathBuf};
 
 /// The file of the documents.

@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::title_of;
 use serde_json::Map;
 
-/// Longest text of one note in bytes. A search finds a section by what it is about, and a whole book by nothing.
+/// Longest text of one note in bytes. Embeddings describe a section well and a whole book poorly.
 const PART_BYTES: usize = 6_000;
 
 /// Longest document in bytes.

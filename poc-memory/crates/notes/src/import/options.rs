@@ -1,4 +1,4 @@
-//! What is said about an import when it begins.
+//! The options of an import.
 
 /// Defaults for the imported notes, and what to look for.
 #[derive(Clone, Debug, Default)]
@@ -7,7 +7,7 @@ pub struct ImportOptions {
     pub node_type: Option<String>,
     /// Keywords added to every note.
     pub keywords: Vec<String>,
-    /// The name of the format; otherwise the content says it.
+    /// The name of the format; detected from the content if `None`.
     pub format: Option<String>,
     /// Whether secrets in conversations are stored; otherwise each is replaced by its kind.
     pub allow_secrets: bool,

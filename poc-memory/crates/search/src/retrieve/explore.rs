@@ -58,7 +58,7 @@ pub struct TraversedEdge {
 pub struct Exploration {
     /// The notes, best first, ties by id.
     pub nodes: Vec<ExploredNode>,
-    /// The edges between them that the search followed, in that order.
+    /// The edges between these notes, in the order in which the search followed them.
     pub edges: Vec<TraversedEdge>,
 }
 

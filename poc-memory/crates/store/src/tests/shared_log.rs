@@ -217,7 +217,7 @@ fn a_log_that_has_lost_records_is_another_memory() {
     for others_write in [false, true] {
         let log = Arc::new(MemoryLog::default());
         let daemon = Daemon::new(&log);
-        // Else the thread that follows the log may read the other log before its connection ends.
+        // Otherwise the thread that follows the log may read the other log before its connection ends.
         daemon.writer.silence(true);
         put(daemon.store(), 1);
         put(daemon.store(), 2);
@@ -279,7 +279,7 @@ enum Step {
     Write(usize, Vec<Option<LogFault>>),
     /// A store opens again, perhaps without the last bytes of its copy, as after a crash between the two appends.
     Reopen(usize, bool),
-    /// A store hears of records only when it writes, or at once again.
+    /// Turns notifications of new records off (`true`) or on.
     Silence(usize, bool),
     /// The disk of a store fails syncs, or does not any more.
     FailSyncs(usize, bool),
@@ -355,7 +355,7 @@ proptest! {
             prop_assert_eq!(contents(daemon.store()), contents(all[0].store()));
             prop_assert_eq!(count_by_view(daemon.store()), count_by_view(all[0].store()));
         }
-        // What the copies make of the log after they are opened again.
+        // Reopened copies have the same contents.
         for daemon in &mut all {
             let before = contents(daemon.store());
             daemon.open().unwrap();
