@@ -7,6 +7,7 @@ mod dead_processes;
 mod key;
 mod recent_spending;
 mod reservation;
+mod row;
 mod rows;
 mod settled_slots;
 mod state;
@@ -18,12 +19,14 @@ mod trigger;
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve};
+pub(crate) use row::row;
+pub(super) use row::{expect_running, get};
+pub(super) use rows::end;
 pub use rows::{
     abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned, is_visible,
     rows, rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
 };
-pub(super) use rows::{end, expect_running, get};
-pub(crate) use rows::{put_reviewed, row, set_reverted};
+pub(crate) use rows::{put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Reason, Status};
 pub use totals::Totals;

@@ -20,6 +20,7 @@ pub mod eval;
 pub mod export;
 pub mod forget;
 pub mod freshness;
+pub mod front_matter;
 pub mod graph_layout;
 pub mod history;
 pub mod import;

@@ -3,7 +3,7 @@
 //! The text of a note is stored without them. With them, an export writes the file as it was.
 
 use super::draft;
-use super::markdown;
+use super::front_matter;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId};
@@ -89,7 +89,7 @@ impl MarkdownFrame {
             _ => LineEnds::Mixed(content.to_owned()),
         };
         let content = content.replace("\r\n", "\n");
-        let body = draft::tidy(markdown::split(&content).body);
+        let body = draft::tidy(front_matter::split(&content).body);
         let (before, after) = match content.rfind(&body).filter(|_| !body.is_empty()) {
             Some(start) => content.split_at(start),
             None => (content.as_str(), ""),
@@ -107,7 +107,7 @@ impl MarkdownFrame {
 
     /// The front matter, without the lines around it.
     pub fn front(&self) -> &str {
-        markdown::split(&self.before).front
+        front_matter::split(&self.before).front
     }
 
     /// The file with another text in it.
@@ -159,7 +159,7 @@ mod tests {
             for content in [format!("{front}{body}"), format!("{front}{body}").replace("\r\n", "\n").replace('\n', "\r\n")] {
                 let content = format!("{}{content}", if bom { "\u{FEFF}" } else { "" });
                 let frame = MarkdownFrame::of(&content, "a.md".into(), "import:x".into());
-                let body = draft::tidy(markdown::split(&content).body);
+                let body = draft::tidy(front_matter::split(&content).body);
                 prop_assert_eq!(frame.file(&body), content);
             }
         }

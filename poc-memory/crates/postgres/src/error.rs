@@ -1,16 +1,16 @@
 //! Errors of the database as the store reports them.
 
-use crate::location::LogLocation;
 use poc_graph::error::{Code, Error};
 use postgres::error::SqlState;
 use std::error::Error as _;
+use std::fmt::Display;
 
 /// Classes of SQLSTATE after which the same may succeed soon: connection, resources, operator intervention (a restart or a
 /// timeout), and system errors.
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
 /// The error for a failed call. Its text has no password: the client does not put one into its errors.
-pub(crate) fn failure(location: &LogLocation, error: &postgres::Error) -> Error {
+pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
         // The reason is in the source: a refused connection, a host without an address.
         let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
@@ -41,7 +41,7 @@ pub(crate) fn failure(location: &LogLocation, error: &postgres::Error) -> Error 
 }
 
 /// The error for a store that the database does not have.
-pub(crate) fn no_store(location: &LogLocation) -> Error {
-    Error::config(format!("the database `{location}` has no store `{}`", location.store()))
+pub(crate) fn no_store(location: &impl Display, store: &str) -> Error {
+    Error::config(format!("the database `{location}` has no store `{store}`"))
         .hint("add it with `poc-memory store init`")
 }

@@ -13,6 +13,8 @@ mod listener;
 mod location;
 mod schema;
 mod session;
+mod statements;
+mod store_row;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(test)]

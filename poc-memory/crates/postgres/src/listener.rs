@@ -2,7 +2,7 @@
 
 use crate::error::{failure, no_store};
 use crate::location::LogLocation;
-use crate::session::{channel, head, store};
+use crate::store_row;
 use poc_graph::error::Result;
 use poc_store::{HEARTBEAT, WriterId};
 use postgres::Client;
@@ -24,8 +24,9 @@ impl Listener {
     pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
         let mut client = location.connect()?;
         let of = |error: postgres::Error| failure(location, &error);
-        let store = store(&mut client, location.store()).map_err(of)?.ok_or_else(|| no_store(location))?;
-        if let Err(error) = client.batch_execute(&format!("LISTEN {}", channel(store))) {
+        let store = store_row::find(&mut client, location.store()).map_err(of)?;
+        let store = store.ok_or_else(|| no_store(location, location.store()))?;
+        if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
             tracing::debug!("the database has no notifications and is asked instead: {error}");
         }
         // Rows of writers that are gone.
@@ -57,7 +58,7 @@ impl Listener {
             self.announced = Some(Instant::now());
         }
         if is_due(self.asked, self.poll) {
-            self.head = self.head.max(head(&mut self.client, self.store)?);
+            self.head = self.head.max(store_row::head(&mut self.client, self.store)?);
             self.asked = Some(Instant::now());
         }
         let mut wait = timeout.min(self.poll);

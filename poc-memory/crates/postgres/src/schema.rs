@@ -2,7 +2,7 @@
 
 use crate::error::failure;
 use crate::location::LogLocation;
-use crate::session;
+use crate::store_row;
 use poc_graph::error::{Error, Result};
 use postgres::Client;
 use postgres::error::SqlState;
@@ -59,8 +59,8 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
         )
         .map_err(of)?;
     transaction.commit().map_err(of)?;
-    let store = session::store(&mut client, location.store()).map_err(of)?.unwrap_or_default();
-    let head = session::head(&mut client, store).map_err(of)?;
+    let store = store_row::find(&mut client, location.store()).map_err(of)?.unwrap_or_default();
+    let head = store_row::head(&mut client, store).map_err(of)?;
     Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
 }
 

@@ -1,20 +1,12 @@
 //! A connection that reads and appends.
 
-use crate::append::{APPEND, append_and_notify};
 use crate::error::{failure, no_store};
 use crate::location::LogLocation;
 use crate::schema;
+use crate::statements::{APPEND, READ, append_and_notify};
+use crate::store_row;
 use poc_graph::error::Result;
 use postgres::{Client, Statement};
-
-/// Records after a number. Parameters: store, number, the maximum number of records, the bytes after which there are no more.
-const READ: &str = "\
-    SELECT seq, writer, writer_seq, payload FROM ( \
-      SELECT seq, writer, writer_seq, payload, \
-        sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS preceding \
-      FROM (SELECT seq, writer, writer_seq, payload FROM poc_memory_log \
-        WHERE store = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page) AS sized \
-    WHERE preceding < $4::INT8 ORDER BY seq";
 
 /// A connection to the database of a store.
 pub(crate) struct Session {
@@ -39,7 +31,8 @@ impl Session {
     fn prepare(mut client: Client, location: &LogLocation) -> Result<Session> {
         let of = |error: postgres::Error| failure(location, &error);
         schema::check(&mut client, location)?;
-        let store = store(&mut client, location.store()).map_err(of)?.ok_or_else(|| no_store(location))?;
+        let store = store_row::find(&mut client, location.store()).map_err(of)?;
+        let store = store.ok_or_else(|| no_store(location, location.store()))?;
         // A commit that is not on disk when it is answered could be lost.
         let commits: String = client
             .query_one("SHOW synchronous_commit", &[])
@@ -60,28 +53,11 @@ impl Session {
 
     /// The number of the last record.
     pub(crate) fn head(&mut self) -> Result<u64, postgres::Error> {
-        head(&mut self.client, self.store)
+        store_row::head(&mut self.client, self.store)
     }
 
     /// The channel of notifications about the store.
     pub(crate) fn channel(&self) -> String {
-        channel(self.store)
+        store_row::channel(self.store)
     }
-}
-
-pub(crate) fn channel(store: i64) -> String {
-    format!("poc_memory_{store}")
-}
-
-/// The number of a store in the database.
-pub(crate) fn store(client: &mut Client, name: &str) -> Result<Option<i64>, postgres::Error> {
-    client
-        .query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?
-        .map(|row| row.try_get(0))
-        .transpose()
-}
-
-pub(crate) fn head(client: &mut Client, store: i64) -> Result<u64, postgres::Error> {
-    let row = client.query_one("SELECT head FROM poc_memory_store WHERE id = $1", &[&store])?;
-    Ok(row.try_get::<_, i64>(0)? as u64)
 }

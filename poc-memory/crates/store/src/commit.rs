@@ -15,35 +15,23 @@ use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
 use super::log::Appender;
-use super::logged_transaction::LoggedTransaction;
 use super::overlay::Overlay;
+use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyCause;
 use super::reserve::Reserve;
 use super::shared_log_copy::SharedLogCopy;
-use super::shared_state::WriterState;
 use super::views::Views;
 use super::watchdog;
-use outcome::{OutcomeSender, Rejection};
-use parking_lot::{Condvar, Mutex, ReentrantMutex, RwLock};
+use super::writer_state::{Writer, WriterState};
+use outcome::Rejection;
+use parking_lot::{Condvar, Mutex, RwLock};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Delta, Tenant, View};
+use poc_graph::{Tenant, View};
 use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A transaction that is built but not yet in the log.
-pub(super) struct PendingTransaction {
-    pub(super) txn: Arc<LoggedTransaction>,
-    /// The record as it goes into the log, with its checksum.
-    pub(super) record: Vec<u8>,
-    pub(super) checksum: u32,
-    pub(super) deltas: Vec<Delta>,
-    /// The view of its tenant that contains it.
-    pub(super) view: Arc<View>,
-    pub(super) outcome: OutcomeSender,
-}
 
 #[derive(Default)]
 struct Queue {
@@ -233,9 +221,6 @@ impl CommitQueue {
         self.attempted.notify_all();
     }
 }
-
-/// The state of the writers, which the committer takes back to what is durable when the disk fails.
-pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
 
 /// The thread that commits.
 pub(super) struct Committer {

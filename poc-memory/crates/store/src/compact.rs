@@ -5,25 +5,20 @@
 //! new ones, or rebuilds the records from the log. What was prepared when an attempt was interrupted is used by the next.
 
 use super::Store;
-use super::disk::Disk;
+use super::compactor::Compactor;
 use super::engine::buffered::BufferedEngine;
 use super::engine::{Engine, Mark, Put, changes};
 use super::keys;
-use super::log::{
-    Appender, CompactedSegment, MAX_RECORD, PARTIAL_SEGMENT, compaction_failed, compaction_unwritten, frame,
-};
-use super::logged_transaction::{LogBase, LoggedTransaction, Write};
-use super::open::OpenEngine;
+use super::log::{CompactedSegment, PARTIAL_SEGMENT, compaction_failed, compaction_unwritten, frame};
+use super::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
 use super::shared_state::Shared;
 use super::table::Table;
-use parking_lot::Mutex;
 use poc_graph::Tenant;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The folder in which it is prepared.
 pub(super) const FOLDER: &str = "compact";
@@ -53,16 +48,6 @@ pub struct Compaction {
     pub log_bytes: (u64, u64),
     /// Bytes of the records on disk before and after.
     pub record_bytes: (u64, u64),
-}
-
-/// What a compaction needs of an open store.
-pub(super) struct Compactor {
-    pub(super) disk: Arc<dyn Disk>,
-    pub(super) appender: Arc<Mutex<Appender>>,
-    pub(super) engine: OpenEngine,
-    pub(super) buffer: usize,
-    /// Held while one runs.
-    pub(super) running: Mutex<()>,
 }
 
 impl Store {

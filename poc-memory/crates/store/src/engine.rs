@@ -15,7 +15,11 @@ use super::record_encoding::Record;
 use super::table::Table;
 use poc_graph::error::{Code, Error, Result};
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Opens the engine in a folder.
+pub(super) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
 /// Why the records cannot be used as they are.
 #[derive(Debug, thiserror::Error)]

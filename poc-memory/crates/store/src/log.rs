@@ -23,7 +23,7 @@ pub(super) use compacted_segment::{
 pub(super) use error::LogError;
 pub(super) use inspect::{PrefixEnd, check_format, inspect};
 pub(super) use salvage::salvage;
-pub(super) use segment::{MAX_RECORD, frame, intact_records};
+pub(super) use segment::{frame, intact_records};
 pub(super) use snapshot::check_segment_with;
 pub use snapshot::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
 

@@ -1,13 +1,15 @@
 //! A transaction as the log stores it, after it was built (see [`Transaction`](crate::Transaction)).
 
 use super::keys;
-use super::log::{LogError, MAX_RECORD};
 use super::table::Table;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tenant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+/// Greatest length of an encoded transaction in bytes.
+pub(crate) const MAX_RECORD: usize = 64 << 20;
 
 /// Nesting a record of the log may have; a [`LoggedTransaction`] needs four.
 const MAX_DEPTH: usize = 64;
@@ -150,7 +152,7 @@ impl LoggedTransaction {
         let plain = plain(bytes)?;
         let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
         decoder.set_max_depth(MAX_DEPTH);
-        Ok(LoggedTransaction::deserialize(&mut decoder).map_err(unreadable)?)
+        LoggedTransaction::deserialize(&mut decoder).map_err(unreadable)
     }
 
     /// The cause of the transaction in a record of the log, and its write of one record of a tenant. `None` when it does
@@ -209,13 +211,13 @@ fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
     if length > MAX_RECORD {
-        return Err(unreadable(format!("it would have {length} bytes")).into());
+        return Err(unreadable(format!("it would have {length} bytes")));
     }
-    Ok(lz4_flex::block::decompress(block, length).map_err(unreadable)?)
+    lz4_flex::block::decompress(block, length).map_err(unreadable)
 }
 
-fn unreadable(why: impl std::fmt::Display) -> LogError {
-    LogError::DamagedTransaction(why.to_string())
+fn unreadable(why: impl std::fmt::Display) -> Error {
+    Error::internal(format!("a transaction of the log cannot be read: {why}"))
 }
 
 #[cfg(test)]

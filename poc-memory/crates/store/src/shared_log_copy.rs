@@ -1,8 +1,8 @@
 //! The copy of a shared log in the folder of a store.
 
-use super::commit::PendingTransaction;
 use super::log::{Appender, Log, frame};
 use super::logged_transaction::LoggedTransaction;
+use super::pending_transaction::PendingTransaction;
 use super::shared_log::{AppendOutcome, DEAD_AFTER, NewSharedRecord, Peer, SharedLog, SharedRecord};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};

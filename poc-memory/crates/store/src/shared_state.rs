@@ -1,21 +1,18 @@
 //! The state that all handles of a store share, and what closing a store does.
 
-use super::commit::outcome::Outcome;
-use super::commit::{CommitQueue, Writer};
-use super::compact::Compactor;
+use super::commit::CommitQueue;
+use super::compactor::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;
 use super::open::recovery_report::RecoveryReport;
-use super::overlay::Overlay;
 use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
-use super::views::Views;
-use parking_lot::{Mutex, ReentrantMutex};
+use super::writer_state::Writer;
+use parking_lot::Mutex;
 use poc_graph::error::Result;
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -54,23 +51,6 @@ pub(super) struct Shared {
     pub(super) _opener: EngineOpener,
     // The last field: fields drop in order, and the lock is released after everything else is closed.
     pub(super) _lock: Lock,
-}
-
-/// The state as of the last transaction that was built, durable or not.
-pub(super) struct WriterState {
-    pub(super) seq: u64,
-    pub(super) views: Views,
-    pub(super) overlay: Overlay,
-    /// The outcome of that transaction; `None` when it is durable.
-    pub(super) last: Option<Arc<Outcome>>,
-}
-
-impl WriterState {
-    /// The state after transaction `seq`, which is durable, to be shared.
-    pub(super) fn shared(seq: u64, views: Views) -> Writer {
-        let state = WriterState { seq, views, overlay: Overlay::default(), last: None };
-        Arc::new(ReentrantMutex::new(RefCell::new(state)))
-    }
 }
 
 impl Shared {

@@ -1,10 +1,10 @@
 //! The path of a write, up to its acknowledgement: builds a transaction under the writer lock, queues it for the committer,
 //! and waits until it is durable.
 
-use super::commit::PendingTransaction;
 use super::commit::outcome::{Outcome, OutcomeSender, Rejection};
-use super::log::{self, MAX_RECORD};
-use super::logged_transaction::{Cause, LoggedTransaction};
+use super::log;
+use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
+use super::pending_transaction::PendingTransaction;
 use super::shared_state::Shared;
 use super::tenants::TenantRow;
 use super::transaction::Transaction;

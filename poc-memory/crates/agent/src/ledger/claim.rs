@@ -28,7 +28,7 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
         return Err(Error::new(Code::Rejected, format!("this daemon does not run `{}`", row.agent))
             .hint("run it on a daemon whose `runs-agents` in `[daemon]` includes it"));
     }
-    let dead = DeadProcesses::of(memory)?;
+    let dead = rows::dead_processes(memory)?;
     // Before the row: a row of this process without it is of a run that could not end its row.
     memory.active_runs.lock().insert(row.id);
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {

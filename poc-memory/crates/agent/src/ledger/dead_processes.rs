@@ -1,6 +1,5 @@
 //! Which processes have died with runs in progress.
 
-use super::{reservation, rows};
 use poc_graph::error::Result;
 use poc_notes::{Memory, boot_of};
 use std::collections::BTreeSet;
@@ -19,17 +18,19 @@ pub(super) enum DeadProcesses {
 }
 
 impl DeadProcesses {
-    /// Those of a memory. With a shared log it may be asked, so this is not for transactions. A process that claims its
-    /// first run afterwards does not count as dead.
+    /// Those among the processes with these boots, which are only read with a shared log. A process that claims its first
+    /// run afterwards does not count as dead.
     ///
     /// # Errors
     /// `unavailable` when the shared log does not answer.
-    pub(super) fn of(memory: &Memory) -> Result<DeadProcesses> {
+    pub(super) fn among(
+        memory: &Memory,
+        boots: impl FnOnce() -> Result<BTreeSet<String>>,
+    ) -> Result<DeadProcesses> {
         let Some(log) = memory.store.shared_log() else {
             return Ok(DeadProcesses::Others(memory.boot.clone()));
         };
-        let mut boots = reservation::boots(memory)?;
-        boots.extend(rows::running_boots(memory)?);
+        let mut boots = boots()?;
         boots.remove(&memory.boot);
         // After an outage of the log, the others may not have renewed theirs yet.
         if boots.is_empty() || !log.is_steady {

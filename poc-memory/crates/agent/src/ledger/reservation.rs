@@ -10,7 +10,7 @@ use super::dead_processes::DeadProcesses;
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
-use super::{Call, Run, rows};
+use super::{Call, Run, row};
 use crate::child_process::ChildProcess;
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -113,7 +113,7 @@ pub fn reserve<T, E>(
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         // A run that belongs to another process by now must not spend more. A dry run has no row.
         if tx.get::<Run>(&run.key())?.is_some() {
-            rows::expect_running(tx, run)?;
+            row::expect_running(tx, run)?;
         }
         let spending = day_spending_of(tx, &state::get(tx, &run.agent)?, run, days)?;
         let (decided, max_usd) = match decide(spending) {

@@ -4,11 +4,11 @@ use super::cause::cause;
 use super::dead_processes::DeadProcesses;
 use super::key::{prefix, read_key, run_key};
 use super::reservation;
+use super::row::{expect_running, get};
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
 use super::{Occurrence, Run};
-use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -115,9 +115,17 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     Ok(running)
 }
 
-/// The boots of the processes with running rows.
-pub(super) fn running_boots(memory: &Memory) -> Result<BTreeSet<String>> {
-    Ok(running_rows(memory, agents_with_state(memory)?)?.into_iter().map(|run| run.boot).collect())
+/// The dead processes of a memory. With a shared log it may be asked, so this is not for transactions.
+///
+/// # Errors
+/// `unavailable` when the shared log does not answer.
+pub(super) fn dead_processes(memory: &Memory) -> Result<DeadProcesses> {
+    DeadProcesses::among(memory, || {
+        let running = running_rows(memory, agents_with_state(memory)?)?;
+        let mut boots = reservation::boots(memory)?;
+        boots.extend(running.into_iter().map(|run| run.boot));
+        Ok(boots)
+    })
 }
 
 /// Whether a run is recorded as running but no process works on it.
@@ -251,7 +259,7 @@ pub(super) fn put(tx: &mut Transaction<'_>, mut state: AgentState, row: &Run) ->
 
 /// Marks rows of the agents that this daemon runs as interrupted, if nobody works on them any more. Returns the rows.
 pub fn interrupt_orphaned(memory: &Memory) -> Result<Vec<Run>> {
-    let dead = DeadProcesses::of(memory)?;
+    let dead = dead_processes(memory)?;
     if reservation::boots(memory)?.iter().any(|boot| dead.contains(boot)) {
         let cause = memory.cause("daemon", "recover");
         memory.store.transact(cause, |tx| reservation::book_orphaned(&dead, tx))?;
@@ -348,24 +356,4 @@ pub(crate) fn set_reverted(memory: &Memory, run: &Run, message: String) -> Resul
         Ok(row)
     })?;
     Ok(committed.value)
-}
-
-/// The row of a run, if it is still stored.
-pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
-    tx.get(&run_key(agent, run))
-}
-
-/// The current row of a run.
-pub(crate) fn get(tx: &Transaction<'_>, run: &Run) -> Result<Run> {
-    tx.get::<Run>(&run.key())?
-        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer stored", run.id)))
-}
-
-/// Fails with `conflict` when the run was ended in the meantime.
-pub(crate) fn expect_running(tx: &Transaction<'_>, run: &Run) -> Result<()> {
-    let status = get(tx, run)?.status;
-    if status == Status::Running {
-        return Ok(());
-    }
-    Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
 }

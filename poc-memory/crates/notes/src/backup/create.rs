@@ -1,8 +1,9 @@
 //! Writes a generation.
 
+use super::files::BackupFile;
 use super::files::{self, Meter};
 use super::generations::{self, BackupGeneration};
-use super::manifest::{BackupFile, BackupManifest, BackupSegment};
+use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, known, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};

@@ -1,9 +1,9 @@
 //! Files of backups: written durably, hashed while they are copied, and listed.
 
-use super::manifest::BackupFile;
 use super::{BackupCallbacks, unusable};
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,6 +14,17 @@ const PIECE: usize = 1 << 20;
 
 /// Folders below a folder of agents or prompts that are read. Links between folders may form circles.
 const MAX_DEPTH: usize = 8;
+
+/// A file of a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupFile {
+    /// Path below the folder of the generation, with `/`.
+    pub path: String,
+    /// Length.
+    pub bytes: u64,
+    /// BLAKE3 of the content: 64 hexadecimal digits.
+    pub blake3: String,
+}
 
 /// Counts bytes for the callbacks.
 pub(super) struct Meter<'a> {

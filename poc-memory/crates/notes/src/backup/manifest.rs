@@ -3,7 +3,7 @@
 //! `manifest.json` is JSON. `manifest.b3` has the BLAKE3 of `manifest.json` in the format of `b3sum`, so that damage of
 //! the manifest itself is noticed.
 
-use super::files;
+use super::files::{self, BackupFile};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -50,17 +50,6 @@ pub struct BackupSegment {
     pub last: u64,
     /// Checksum of the last record, as in the log.
     pub checksum: u32,
-}
-
-/// A file of a generation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupFile {
-    /// Path below the folder of the generation, with `/`.
-    pub path: String,
-    /// Length.
-    pub bytes: u64,
-    /// BLAKE3 of the content: 64 hexadecimal digits.
-    pub blake3: String,
 }
 
 /// The only field whose meaning is the same in all formats.

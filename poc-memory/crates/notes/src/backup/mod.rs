@@ -17,9 +17,10 @@ mod tests;
 mod verify;
 
 pub use create::{BackupReport, create};
+pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};
 pub use known::known_generations;
-pub use manifest::{BackupFile, BackupManifest, BackupSegment};
+pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestorePoint, RestoreReport, restore};
 pub use verify::{BackupCheck, verify};
 

@@ -1,8 +1,9 @@
 //! Checks generations: every file against the manifest, and the log against its own checksums.
 
+use super::files::BackupFile;
 use super::files::{self, Meter};
 use super::generations::BackupGeneration;
-use super::manifest::{BackupFile, BackupManifest, BackupSegment};
+use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
 use poc_graph::error::Result;
 use poc_store::{SegmentState, check_segment};

@@ -7,6 +7,7 @@
 use super::names::Names;
 use super::{ExportReport, write_folder};
 use crate::Memory;
+use crate::front_matter;
 use crate::interchange::Note;
 use crate::markdown;
 use crate::markdown_frame::{MarkdownFrame, Properties};
@@ -70,7 +71,7 @@ fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String
     if changes.is_empty() {
         return Ok(frame.file(&note.body));
     }
-    let front: Option<Mapping> = markdown::front(frame.front()).unwrap_or_default();
+    let front: Option<Mapping> = front_matter::parse(frame.front()).unwrap_or_default();
     let mut front = front.unwrap_or_default();
     for (name, change) in changes {
         let value = match change {

@@ -1,7 +1,7 @@
 //! Creates the edges that notes name, after all notes are stored.
 
-use super::foreign::NoteLink;
 use super::location::SourceLocation;
+use super::note_link::NoteLink;
 use super::run::{Import, PendingEdges};
 use super::{references, wikilinks};
 use crate::batch::separate_note_errors;

@@ -1,5 +1,6 @@
 //! Notes of other tools: reads fields by their common names.
 
+use super::note_link::NoteLink;
 use super::options::ImportOptions;
 use super::{references, wikilinks};
 use crate::Draft;
@@ -7,7 +8,6 @@ use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeType, Trust, title_of};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A field of a note of another tool.
@@ -81,25 +81,6 @@ pub(super) struct ForeignNote {
     pub warnings: Vec<Error>,
     /// What surrounds its text in its file.
     pub frame: Option<MarkdownFrame>,
-}
-
-/// A link of a note.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NoteLink {
-    /// The name of the note it leads to, as written.
-    pub target: String,
-    /// Why it exists; may be empty.
-    pub reason: String,
-    /// Whether the target is a path that starts at the folder of the file.
-    pub is_path: bool,
-    /// The name of the note where it begins, if that is another note than the one that contains it.
-    pub from: Option<String>,
-}
-
-impl From<String> for NoteLink {
-    fn from(target: String) -> NoteLink {
-        NoteLink { target, ..NoteLink::default() }
-    }
 }
 
 /// Our own name of a field with any of its names.

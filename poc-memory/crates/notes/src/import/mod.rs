@@ -11,6 +11,7 @@ mod edges;
 mod foreign;
 mod format;
 mod location;
+mod note_link;
 mod options;
 mod outdated;
 pub(crate) mod references;
@@ -29,8 +30,8 @@ mod warnings;
 mod wikilinks;
 
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
-pub(crate) use foreign::NoteLink;
 pub use location::SourceLocation;
+pub(crate) use note_link::NoteLink;
 pub use options::ImportOptions;
 pub use run::ImportReport;
 pub(crate) use run::PROVENANCE;

@@ -1,6 +1,6 @@
 //! What the text and the properties of a Markdown file refer to: links, embedded notes, paths, and inline tags.
 
-use super::foreign::NoteLink;
+use super::note_link::NoteLink;
 use super::wikilinks;
 use percent_encoding::percent_decode_str;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream};

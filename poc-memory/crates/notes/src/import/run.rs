@@ -1,8 +1,8 @@
 //! The state of a running import.
 
 use super::ParsedNote;
-use super::foreign::NoteLink;
 use super::location::SourceLocation;
+use super::note_link::NoteLink;
 use super::options::ImportOptions;
 use super::skipped::SkippedCounts;
 use super::stored::{Outcome, StoredNote};

@@ -1,9 +1,9 @@
 //! A single file of a vault as a note, read as import reads it.
 
 use super::ParsedNote;
-use super::foreign::NoteLink;
 use super::format;
 use super::location::SourceLocation;
+use super::note_link::NoteLink;
 use super::options::ImportOptions;
 use super::run::Import;
 use super::source_file::SourceFile;

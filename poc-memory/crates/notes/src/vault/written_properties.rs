@@ -2,7 +2,7 @@
 //!
 //! They are lines of their own: without them, the file is what the person wrote, byte for byte.
 
-use crate::markdown::{self, BOM};
+use crate::front_matter::{self, BOM};
 use serde::{Deserialize, Serialize};
 
 /// The links that agents and people added to the note.
@@ -47,7 +47,7 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
         _ => "\n",
     };
     let added: String = lines.iter().map(|line| format!("{line}{end}")).collect();
-    match markdown::front_range(&own) {
+    match front_matter::front_range(&own) {
         Some(front) => {
             let (before, after) = own.split_at_checked(front.end).unwrap_or((&own, ""));
             format!("{before}{added}{after}")
@@ -64,7 +64,7 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
 
 /// The file as the person wrote it.
 pub(super) fn remove(file: &str) -> String {
-    let Some(range) = markdown::front_range(file) else { return file.to_owned() };
+    let Some(range) = front_matter::front_range(file) else { return file.to_owned() };
     let front = file.get(range.clone()).unwrap_or_default();
     let mut own = String::new();
     let mut is_written = false;
@@ -136,7 +136,7 @@ mod tests {
                 let properties = WrittenProperties { links, replaced_by };
                 written = set(&written, &properties);
                 prop_assert_eq!(remove(&written), file.clone());
-                let range = markdown::front_range(&written);
+                let range = front_matter::front_range(&written);
                 let lines = properties.lines();
                 let front = range.and_then(|range| written.get(range)).unwrap_or_default();
                 prop_assert!(lines.iter().all(|line| front.lines().any(|own| own == line)), "{:?}", written);

@@ -4,9 +4,10 @@
 //! everything that is queued is taken back, what came between is applied, and the writers build again.
 
 use super::outcome::Rejection;
-use super::{CommitQueue, Committer, PendingTransaction, ReadOnlyCause, take_back};
+use super::{CommitQueue, Committer, ReadOnlyCause, take_back};
 use crate::delta::deltas;
 use crate::engine::{Engine, Mark, changes};
+use crate::pending_transaction::PendingTransaction;
 use crate::records::TenantRecords;
 use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
 use crate::views::Views;

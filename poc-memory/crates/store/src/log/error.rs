@@ -14,8 +14,6 @@ pub(crate) enum LogError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the log's segment `{}` is damaged at byte {offset}", path.display())]
     Damaged { path: PathBuf, offset: u64 },
-    #[error("a transaction of the log cannot be read: {0}")]
-    DamagedTransaction(String),
     #[error("the log does not contain transaction {0}")]
     Missing(u64),
 }

@@ -6,7 +6,7 @@
 //! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
 //! sequence number (u64), payload (MessagePack of a `LoggedTransaction`).
 
-use crate::logged_transaction::LoggedTransaction;
+use crate::logged_transaction::{LoggedTransaction, MAX_RECORD};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -22,8 +22,6 @@ pub(super) const FORMAT: u32 = COMPACTED;
 pub(super) const HEADER: usize = 24;
 /// Bytes of a record before its payload.
 pub(super) const FRAME: usize = 16;
-/// Greatest payload.
-pub(crate) const MAX_RECORD: usize = 64 << 20;
 
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

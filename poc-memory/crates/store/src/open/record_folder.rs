@@ -5,7 +5,7 @@ use crate::catch_up;
 use crate::disk;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
-use crate::engine::{Engine, EngineError, sled};
+use crate::engine::{Engine, EngineError, OpenEngine, sled};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
 use crate::reserve::Reserve;
@@ -13,11 +13,9 @@ use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub(crate) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
 /// The folder of the records and the log that they follow.
 #[derive(Clone)]

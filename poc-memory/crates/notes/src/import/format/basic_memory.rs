@@ -3,11 +3,11 @@
 
 use super::markdown::read_parts;
 use super::{Class, Format, json};
+use crate::front_matter;
 use crate::import::ParsedNote;
-use crate::import::foreign::NoteLink;
+use crate::import::note_link::NoteLink;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
-use crate::markdown;
 use poc_graph::error::Result;
 use serde_json::Value;
 
@@ -41,15 +41,15 @@ impl Format for BasicMemory {
 
 /// Whether a text has the property `permalink`.
 pub(super) fn is_permalinked(text: &str) -> bool {
-    markdown::split(text).front.lines().any(|line| line.starts_with("permalink:"))
+    front_matter::split(text).front.lines().any(|line| line.starts_with("permalink:"))
 }
 
 /// The note of a file.
 pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     read_parts(text, file, import).map(|mut note| {
         if let ParsedNote::Foreign(foreign) = &mut note {
-            let markdown::Parts { front, body } = markdown::split(text);
-            let properties: Value = markdown::front(front).unwrap_or_default();
+            let front_matter::Parts { front, body } = front_matter::split(text);
+            let properties: Value = front_matter::parse(front).unwrap_or_default();
             if let Some(permalink) = json::text(&properties, "permalink") {
                 foreign.ignored.retain(|field| field != "permalink");
                 foreign.draft.key = Some(permalink.to_owned());

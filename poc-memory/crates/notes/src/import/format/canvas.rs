@@ -5,7 +5,8 @@
 
 use super::{Class, Format};
 use crate::import::ParsedNote;
-use crate::import::foreign::{ForeignNote, NoteLink};
+use crate::import::foreign::ForeignNote;
+use crate::import::note_link::NoteLink;
 use crate::import::references::without_extension;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};

@@ -1,13 +1,13 @@
 //! Markdown with optional front matter, as Obsidian and similar editors write it, and as export does.
 
 use super::{Class, Format};
+use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::references::{self, References};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use crate::interchange::Note;
-use crate::markdown;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::NodeType;
 use poc_graph::error::{Error, Result};
@@ -43,8 +43,8 @@ impl Format for Markdown {
 
 /// The note of a Markdown file.
 pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
-    let parts = markdown::split(text);
-    let fields = match markdown::front::<Option<Value>>(parts.front)? {
+    let parts = front_matter::split(text);
+    let fields = match front_matter::parse::<Option<Value>>(parts.front)? {
         None => Map::new(),
         Some(Value::Object(fields)) => fields,
         Some(_) => {
@@ -53,7 +53,7 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
         }
     };
     if super::json_lines::is_exported(&fields)? {
-        let mut note: Note = markdown::front(parts.front)?;
+        let mut note: Note = front_matter::parse(parts.front)?;
         note.body = parts.body.to_owned();
         return Ok(ParsedNote::Exported(Box::new(note)));
     }

@@ -2,8 +2,9 @@
 
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
-use crate::import::foreign::{ForeignNote, NoteLink};
+use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
+use crate::import::note_link::NoteLink;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};

@@ -1,0 +1,27 @@
+//! The row of one run in a transaction.
+
+use super::key::run_key;
+use super::{Run, Status};
+use poc_graph::RunId;
+use poc_graph::error::{Error, Result};
+use poc_store::Transaction;
+
+/// The row of a run, if it is still stored.
+pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
+    tx.get(&run_key(agent, run))
+}
+
+/// The current row of a run.
+pub(crate) fn get(tx: &Transaction<'_>, run: &Run) -> Result<Run> {
+    tx.get::<Run>(&run.key())?
+        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer stored", run.id)))
+}
+
+/// Fails with `conflict` when the run was ended in the meantime.
+pub(crate) fn expect_running(tx: &Transaction<'_>, run: &Run) -> Result<()> {
+    let status = get(tx, run)?.status;
+    if status == Status::Running {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
+}

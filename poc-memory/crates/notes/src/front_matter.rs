@@ -1,0 +1,144 @@
+//! The front matter of a Markdown file: YAML between two lines `---` at its beginning.
+
+use poc_graph::error::{Error, ErrorLocation, Result};
+use std::ops::Range;
+
+/// A Markdown file in its two parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts<'a> {
+    /// The YAML between the lines `---`; empty if there is none.
+    pub front: &'a str,
+    /// Everything after it, without the line end before and the one after it that [`crate::markdown::write`] adds.
+    pub body: &'a str,
+}
+
+/// Splits a file into front matter and body. A file whose front matter is not closed is all body.
+pub fn split(text: &str) -> Parts<'_> {
+    let Some(range) = front_range(text) else {
+        return Parts { front: "", body: trimmed(text.strip_prefix(BOM).unwrap_or(text)) };
+    };
+    let behind = text.get(range.end..).and_then(|rest| rest.split_inclusive('\n').next()).map_or(0, str::len);
+    let behind = text.get(range.end + behind..).unwrap_or_default();
+    let body = trimmed(line_end(behind).unwrap_or(behind));
+    Parts { front: text.get(range).unwrap_or_default(), body }
+}
+
+/// The byte range of the YAML between the lines `---` of a file; `None` if it has no front matter, or it is not closed.
+pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
+    let bom = if text.starts_with(BOM) { BOM.len() } else { 0 };
+    let rest = text.get(bom..)?.strip_prefix("---").and_then(line_end)?;
+    let start = text.len() - rest.len();
+    let mut at = start;
+    for line in rest.split_inclusive('\n') {
+        if matches!(line.trim_end(), "---" | "...") && !line.starts_with(char::is_whitespace) {
+            return Some(start..at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The mark at the beginning of a file that says it is Unicode.
+pub(crate) const BOM: &str = "\u{FEFF}";
+/// The deepest nesting of brackets in front matter. The time to parse it grows with the square of the depth.
+const MAX_DEPTH: usize = 64;
+
+/// Refuses front matter whose brackets nest too deeply.
+fn check_depth(front: &str) -> Result<()> {
+    let mut depth = 0_usize;
+    for (at, char) in front.char_indices() {
+        match char {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            // Brackets in a text need not be closed. A line break ends most texts, and only a few lists go on after it.
+            '\n' if !front
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with([' ', '\t', '[', ']', '{', '}'])) =>
+            {
+                depth = 0;
+            }
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let ErrorLocation { line, column, .. } = ErrorLocation::offset(front, at);
+            let at = ErrorLocation { line: line.map(|line| line + 1), column, ..ErrorLocation::default() };
+            return Err(Error::invalid(format!("the front matter nests more than {MAX_DEPTH} brackets"))
+                .hint("nest fewer lists and maps")
+                .at(at));
+        }
+    }
+    Ok(())
+}
+
+/// Parses front matter; an error has the line and column within the whole file.
+pub fn parse<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
+    check_depth(front)?;
+    serde_path_to_error::deserialize(serde_norway::Deserializer::from_str(front)).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        let at = inner.location().map_or_else(ErrorLocation::default, |place| ErrorLocation {
+            line: Some(place.line() as u32 + 1),
+            column: Some(place.column() as u32),
+            ..ErrorLocation::default()
+        });
+        let field = (path != "." && path != "?").then_some(path);
+        // The position is in `at`, so it is removed from the message.
+        let message = inner.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Error::invalid(format!("the front matter is wrong: {message}")).at(ErrorLocation { field, ..at })
+    })
+}
+
+fn line_end(text: &str) -> Option<&str> {
+    text.strip_prefix('\n').or_else(|| text.strip_prefix("\r\n"))
+}
+
+fn trimmed(text: &str) -> &str {
+    text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, front: &str, body: &str) {
+        assert_eq!(split(text), Parts { front, body });
+    }
+
+    #[test]
+    fn a_file_is_split_into_front_matter_and_body() {
+        check("---\ntitle: A\n---\n\nBody\n", "title: A\n", "Body");
+        check("---\r\ntitle: A\r\n---\r\nBody", "title: A\r\n", "Body");
+        check("---\n---\n", "", "");
+        check("Body\n---\nmore\n", "", "Body\n---\nmore");
+        check("---\nnever closed\n", "", "---\nnever closed");
+        check("---\na: |\n  ---\n...\nBody\n", "a: |\n  ---\n", "Body");
+        check("", "", "");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_brackets_in_texts_are_not() {
+        for deep in
+            ["[".repeat(100_000), "a: {".repeat(50_000), format!("title: A\nkeys: {}", "[\n  ".repeat(100))]
+        {
+            let error = parse::<serde_json::Value>(&deep).unwrap_err();
+            assert!(error.message.ends_with("more than 64 brackets"), "{error}");
+            assert!(error.at.unwrap().line.is_some());
+        }
+        // Other deep structures have a limit of the parser.
+        for deep in ["- ".repeat(100_000), "? ".repeat(100_000)] {
+            assert!(parse::<serde_json::Value>(&deep).is_err());
+        }
+        let flat = format!("title: a [b\nkeywords: [{}]\n", "x, ".repeat(10_000)).repeat(1);
+        assert!(parse::<serde_json::Value>(&flat).is_ok());
+        let open: String = (0..200).map(|number| format!("key{number}: \"smile :[ {{\"\n")).collect();
+        assert!(parse::<serde_json::Value>(&open).is_ok());
+    }
+
+    #[test]
+    fn errors_have_the_line_in_the_file() {
+        let error = parse::<serde_json::Value>("title: A\nkey: [\n").unwrap_err();
+        let at = error.at.unwrap();
+        assert!(at.line >= Some(3), "{at:?}");
+    }
+}

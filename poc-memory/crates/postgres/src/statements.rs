@@ -1,0 +1,29 @@
+//! The statements that read and append.
+
+/// Records after a number. Parameters: store, number, the maximum number of records, the bytes after which there are no more.
+pub(crate) const READ: &str = "\
+    SELECT seq, writer, writer_seq, payload FROM ( \
+      SELECT seq, writer, writer_seq, payload, \
+        sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS preceding \
+      FROM (SELECT seq, writer, writer_seq, payload FROM poc_memory_log \
+        WHERE store = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page) AS sized \
+    WHERE preceding < $4::INT8 ORDER BY seq";
+
+/// Moves the head if it is the expected one and nobody else has a lease, and inserts the records. A lease ends with it.
+/// Parameters: store, expected head, writer, the writer's number of the first record, records. Returns their numbers.
+pub(crate) const APPEND: &str = "\
+    WITH moved AS ( \
+      UPDATE poc_memory_store \
+      SET head = head + array_length($5::BYTEA[], 1), lease_writer = NULL, lease_until = NULL \
+      WHERE id = $1 AND head = $2 AND (lease_writer IS NULL OR lease_writer = $3 OR lease_until < now()) \
+      RETURNING head) \
+    INSERT INTO poc_memory_log (store, seq, writer, writer_seq, payload) \
+    SELECT $1::INT8, $2::INT8 + record.number, $3::BYTEA, $4::INT8 + record.number - 1, record.payload \
+    FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number) \
+    RETURNING seq";
+
+/// [`APPEND`] with a notification of the head.
+/// Parameters after those of it: the channel.
+pub(crate) fn append_and_notify() -> String {
+    format!("{APPEND}, pg_notify($6, ($2::INT8 + array_length($5::BYTEA[], 1))::TEXT)")
+}
