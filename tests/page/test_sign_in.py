@@ -5,24 +5,25 @@ import re
 from conftest import ready
 
 
-def test_a_person_signs_out(browser):
+def signed_out(browser):
+    """A page that was signed in, and is not any more."""
     watched = browser.open()
     watched.expected = ("status of 401",)
     page = watched.page
     ready(page)
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
+    return page
+
+
+def test_a_person_signs_out(browser):
+    page = signed_out(browser)
     page.goto(browser.path("/"))
     assert page.inner_text("pre") == "poc-memory page"
 
 
 def test_a_token_signs_in_for_what_it_may_do(browser):
-    watched = browser.open()
-    watched.expected = ("status of 401",)
-    page = watched.page
-    ready(page)
-    page.click("text=Sign out")
-    page.wait_for_url("**/sign-in")
+    page = signed_out(browser)
     page.click("summary")
     page.fill("input[name=token]", "wrong")
     page.press("input[name=token]", "Enter")

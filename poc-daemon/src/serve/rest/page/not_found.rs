@@ -1,10 +1,10 @@
 //! The document for an address that the page does not have.
 
-use super::{policy, shell};
+use super::shell;
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
-use maud::{DOCTYPE, html};
+use maud::html;
 
 /// Whether a browser asks for a document, and not a program for JSON.
 pub(super) fn wants_document(method: &Method, headers: &HeaderMap) -> bool {
@@ -15,19 +15,10 @@ pub(super) fn wants_document(method: &Method, headers: &HeaderMap) -> bool {
 
 /// Says that there is no such screen.
 pub(super) fn document(uri: &Uri) -> Response {
-    let mut response = policy::document(html! {
-        (DOCTYPE)
-        html lang="en" {
-            (shell::head("No such screen", None))
-            body.sign-in {
-                main id="content" {
-                    h1 { "No such screen" }
-                    p { "Nothing is at " code { (uri.path()) } "." }
-                    p { a href="/" { "Today" } " shows what agents did, " a href="/search" { "Search" } " finds notes." }
-                }
-            }
-        }
-    });
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response
+    let content = html! {
+        h1 { "No such screen" }
+        p { "Nothing is at " code { (uri.path()) } "." }
+        p { a href="/" { "Today" } " shows what agents did, " a href="/search" { "Search" } " finds notes." }
+    };
+    shell::without_navigation(StatusCode::NOT_FOUND, "No such screen", &content)
 }

@@ -4,6 +4,7 @@ use super::super::RestContext;
 use super::assets;
 use super::policy;
 use crate::sessions::{Session, SessionScope};
+use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
 
@@ -75,6 +76,19 @@ pub(super) fn screen(
             }
         }
     })
+}
+
+/// A document without navigation, for a browser that is not signed in or has lost its way.
+pub(super) fn without_navigation(status: StatusCode, title: &str, content: &Markup) -> Response {
+    let mut response = policy::document(html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(title, None))
+            body.sign-in { main id="content" { (content) } }
+        }
+    });
+    *response.status_mut() = status;
+    response
 }
 
 /// The element of a screen around its content. Its name is one of [`SCREENS`] or [`NOTE`], never input.

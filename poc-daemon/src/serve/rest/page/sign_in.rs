@@ -136,34 +136,25 @@ fn start(rest: &RestContext, headers: &HeaderMap, grant: SessionGrant) -> Result
 pub(super) fn ask(headers: &HeaderMap, problem: Option<&str>) -> Response {
     let has_tls = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
     let needs_tls = !session_cookie::is_loopback(headers) && !has_tls;
-    let mut response = policy::document(html! {
-        (DOCTYPE)
-        html lang="en" {
-            (shell::head("Sign in", None))
-            body.sign-in {
-                main id="content" {
-                    h1 { "poc-memory" }
-                    @if let Some(problem) = problem { p.problem role="alert" { (problem) } }
-                    p { "Run this command on the machine of the memory. It opens this page, signed in as you." }
-                    pre tabindex="0" { code { "poc-memory page" } }
-                    @if needs_tls {
-                        p.problem { "You reach this server from another machine. It has no TLS of its own, and browsers "
-                            "keep this session only with TLS: put a proxy in front of it." }
-                    }
-                    details {
-                        summary { "Sign in with a token" }
-                        p { "The tokens are in the files " code { "token-read" } " (for reading) and " code { "token" }
-                            " beside config.toml. Proposals are decided only after " code { "poc-memory page" } "." }
-                        form method="post" action="/sign-in" {
-                            label for="token" { "Token" }
-                            input id="token" name="token" type="password" autocomplete="off" required;
-                            button.primary { "Sign in" }
-                        }
-                    }
-                }
+    let content = html! {
+        h1 { "poc-memory" }
+        @if let Some(problem) = problem { p.problem role="alert" { (problem) } }
+        p { "Run this command on the machine of the memory. It opens this page, signed in as you." }
+        pre tabindex="0" { code { "poc-memory page" } }
+        @if needs_tls {
+            p.problem { "You reach this server from another machine. It has no TLS of its own, and browsers "
+                "keep this session only with TLS: put a proxy in front of it." }
+        }
+        details {
+            summary { "Sign in with a token" }
+            p { "The tokens are in the files " code { "token-read" } " (for reading) and " code { "token" }
+                " beside config.toml. Proposals are decided only after " code { "poc-memory page" } "." }
+            form method="post" action="/sign-in" {
+                label for="token" { "Token" }
+                input id="token" name="token" type="password" autocomplete="off" required;
+                button.primary { "Sign in" }
             }
         }
-    });
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    response
+    };
+    shell::without_navigation(StatusCode::UNAUTHORIZED, "Sign in", &content)
 }
