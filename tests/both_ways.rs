@@ -158,6 +158,8 @@ const SESSION: &[&[&str]] = &[
     &["agent", "review"],
     &["agent", "apply", "{run}"],
     &["agent", "reject", "{run}", "--only", "1,2"],
+    &["agent", "review", "--rejected"],
+    &["agent", "reopen", "{run}"],
     &["undo", "{run}"],
     &["undo", "--since", "1h", "--agent", "linker"],
     &["undo", "--since", "1h"],

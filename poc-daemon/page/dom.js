@@ -31,6 +31,12 @@ export function count(number, noun, plural = noun + "s") {
 /** An amount in US dollars; less than a cent with four digits. */
 export const dollars = (amount) => `$${amount.toFixed(amount && amount < 0.01 ? 4 : 2)}`;
 
+/** A strength from 0 to 1 as a bar. */
+export function strengthBar(strength) {
+  const label = `Strength ${strength.toFixed(2)}`;
+  return h("div", { class: "strength", role: "img", "aria-label": label, title: label }, h("i", { style: { "--part": Math.min(1, strength) } }));
+}
+
 /** Text with its backticks as code elements. */
 export function marked(text) {
   return String(text).split("`").map((part, at) => (at % 2 ? h("code", {}, h("bdi", {}, part)) : part));

@@ -132,17 +132,36 @@ export function form(title, fields, action, run) {
   return dialog;
 }
 
-/** Runs the listeners of keys while nobody types. */
+/** The keys of this screen, and what they do. */
+const known = new Map();
+
+/** Keys that something else listens to: they are only listed. */
+export function listKeys(keys) {
+  for (const [key, what] of Object.entries(keys)) known.set(key, what);
+}
+
+/** Runs the listeners of keys while nobody types. `keys`: {key: [what it does, listener]}. */
 export function onKeys(keys) {
+  for (const [key, [what]] of Object.entries(keys)) known.set(key, what);
   addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const run = keys[event.key];
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const run = keys[event.key]?.[1];
     if (run) {
       event.preventDefault();
       run(event);
     }
   });
+}
+
+/** Shows the keys of this screen. */
+function showKeys() {
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() }, h("form", { method: "dialog" },
+    h("h2", { id: "dialog-title" }, "Keys"),
+    h("dl", { class: "facts" }, [...known].map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Close"))));
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 class PageTools extends HTMLElement {
@@ -153,6 +172,7 @@ class PageTools extends HTMLElement {
     });
     const search = location.pathname === "/search" ? null
       : h("form", { action: "/search", role: "search", class: "quick-search" }, field, h("kbd", { "aria-hidden": "true" }, "/"));
+    const keys = h("button", { class: "icon", title: "Keys", "aria-label": "Keys", "aria-keyshortcuts": "?", onclick: showKeys }, "?");
     const theme = h("button", { class: "icon", title: "Light or dark", "aria-label": "Light or dark", onclick: switchTheme }, "◐");
     const leave = h("form", { action: "/sign-out", method: "post" },
       h("input", { type: "hidden", name: "csrf", value: document.documentElement.dataset.csrf }),
@@ -163,8 +183,8 @@ class PageTools extends HTMLElement {
       store.hidden = reason === null;
       store.title = reason ?? "";
     });
-    this.replaceChildren(...[search, store, badge, theme, leave].filter(Boolean));
-    onKeys({ "/": () => (document.querySelector("main [name=q]") ?? field).focus() });
+    this.replaceChildren(...[search, store, badge, keys, theme, leave].filter(Boolean));
+    onKeys({ "/": ["search", () => (document.querySelector("main [name=q]") ?? field).focus()], "?": ["show these keys", showKeys] });
   }
 }
 

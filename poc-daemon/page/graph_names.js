@@ -1,8 +1,4 @@
-// Names for kinds of links, and for communities: the words that the titles of a community have and those of the others do not.
-
-/** What the kinds of links are called. */
-export const KINDS = { link: "link", "derived-from": "derived", supersedes: "replaced", associative: "recalled together", structural: "before and after", temporal: "same time",
-  mention: "mention", semantic: "similar", keyword: "shared keywords" };
+// Names for communities: the words that the titles of a community have and those of the others do not.
 
 /** Words of a name, and letters of a word at least. Shorter words rarely say what notes are about. */
 const WORDS = 3;

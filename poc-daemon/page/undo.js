@@ -1,8 +1,8 @@
-// Undoing a change of notes, after a question if it changed more than one.
+// Undoing changes of notes, after a question if more than one note is changed, and bringing back what was undone.
 
-import { read } from "./api.js";
+import { read, write } from "./api.js";
 import { count, h } from "./dom.js";
-import { form } from "./frame.js";
+import { form, say, sayError } from "./frame.js";
 
 /** Changes among which the one is looked up that a note's change is a part of: the most that the route lists. */
 const LISTED = 1000;
@@ -21,6 +21,34 @@ export function confirmUndo({ actor, number }, undo) {
   form("Undo the whole change?", [
     h("p", {}, number === null ? "This change may have changed other notes too." : `This change was made to ${count(number, "note")} together, by `,
       number !== null && [h("bdi", {}, actor), "."]),
-    h("p", { class: "quiet" }, "It is undone for all of them. Notes that were changed since stay as they are and are named. The undo can be undone on Activity."),
+    h("p", { class: "quiet" }, "It is undone for all of them. Notes that were changed since stay as they are and are named. What is undone can be brought back on Activity."),
   ], number === null ? "Undo" : `Undo for ${count(number, "note")}`, undo);
+}
+
+/** What an undo came to, in a sentence. `done` is said if something was undone. */
+export function undoText({ undone, refused }, done) {
+  const left = refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`;
+  return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
+}
+
+/** Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. */
+export async function undoAndSay(run, done, refresh) {
+  try {
+    const answer = await run();
+    const changes = answer.changes ?? [answer.seq ?? []].flat();
+    say(undoText(answer, done(answer)), changes.length > 0 && { name: "Bring back", run: () => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh) });
+  } catch (error) {
+    sayError(error);
+  }
+  await refresh();
+}
+
+/** Undoes changes one after the other, the last first. */
+async function undoChanges(numbers) {
+  const whole = { undone: [], refused: [], changes: [] };
+  for (const number of numbers.toReversed()) {
+    const answer = await write("/v1/undo", { what: String(number) });
+    for (const part of Object.keys(whole)) whole[part].push(...answer[part] ?? []);
+  }
+  return whole;
 }

@@ -1,7 +1,7 @@
 //! MCP over HTTP, with the real daemon.
 
 use crate::support::http::{Http, HttpResponse};
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::time::Instant;
@@ -327,7 +327,7 @@ fn concurrent_calls_lose_nothing() {
 fn an_idle_session_ends() {
     let (_world, http) = served("session-timeout = \"1s\"\n");
     let client = Client::with_session(&http, &http.full);
-    let deadline = Instant::now() + WAIT_LIMIT;
+    let deadline = Deadline::after(WAIT_LIMIT);
     // A listening event stream is idle too and ends with its session.
     let bearer = format!("Bearer {}", http.full);
     let session = client.session.clone().unwrap();
@@ -340,7 +340,7 @@ fn an_idle_session_ends() {
     assert_eq!(http.send("GET /mcp", &headers, b"").status, 200);
     let asked = message(9, "tools/list", json!({})).to_string();
     while client.send("POST", &[], asked.as_bytes()).status != 404 {
-        assert!(Instant::now() < deadline, "the session does not end");
+        deadline.wait(|| "the session does not end".into());
     }
 }
 

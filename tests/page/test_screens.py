@@ -13,7 +13,7 @@ PICTURES = PLACE / "pictures"
 NOTE = "/notes/session-2026-11-09-retry-storm"
 SCREENS = {
     "today": "/", "search": "/search?q=slow+boot", "search-all": "/search", "search-mistake": "/search?q=all+%7C+tpye%3Ax", "note": NOTE,
-    "note-missing": "/notes/nothing-like-it", "review": "/review", "agents": "/agents", "agent": "/agents/linker",
+    "note-missing": "/notes/nothing-like-it", "review": "/review", "rejected": "/review?rejected", "agents": "/agents", "agent": "/agents/linker",
     "note-past": f"{NOTE}?at=1s", "activity": "/activity", "graph": "/graph", "graph-around": "/graph?around=btree", "graph-past": "/graph?at=1s",
     "health": "/health",
 }

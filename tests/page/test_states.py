@@ -3,10 +3,10 @@
 import pytest
 from conftest import Browser, World, ready
 
-SCREENS = ["/", "/search", "/search?q=words", "/review", "/agents", "/agents/linker", "/activity", "/graph", "/health"]
+SCREENS = ["/", "/search", "/search?q=words", "/review", "/review?rejected", "/agents", "/agents/linker", "/activity", "/graph", "/health"]
 
 # What a new user reads where there is nothing yet.
-EMPTY = {"/": "No agent ran", "/search": "The memory is empty", "/search?q=words": "Nothing found", "/review": "Nothing waits", "/activity": "No runs with a result",
+EMPTY = {"/": "No agent ran", "/search": "The memory is empty", "/search?q=words": "Nothing found", "/review": "Nothing waits", "/review?rejected": "Nothing is rejected", "/activity": "No runs with a result",
          "/graph": "No notes"}
 
 

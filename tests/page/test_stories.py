@@ -182,6 +182,38 @@ def test_proposals_are_decided_by_keyboard_and_undone(browser):
     page.wait_for_selector(".toast >> text=Rejected")
     ready(page)
     assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 2
+    # What was rejected is found again, and waits again.
+    page.click("nav.choices >> text=Rejected")
+    page.wait_for_url("**/review?rejected")
+    page.wait_for_selector(".proposal")
+    ready(page)
+    assert page.locator(".proposal").count() == 1
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    page.wait_for_selector(".toast >> text=Waits again")
+    page.wait_for_selector(".empty >> text=Nothing is rejected")
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 1
+
+
+def test_the_keys_of_a_screen_are_shown_and_hits_are_reached_by_arrows(reading):
+    page = reading.open().page
+    page.goto(reading.path("/search?q=broker"))
+    page.wait_for_selector(".hit")
+    page.locator("input[name=q]").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.activeElement === document.querySelectorAll('.hit h2 a')[1]")
+    page.keyboard.press("?")
+    keys = page.inner_text("dialog[open]")
+    assert "next note" in keys and "search" in keys, keys
+    # Keys do nothing behind the dialog.
+    page.keyboard.press("j")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    page.wait_for_function("() => document.activeElement === document.querySelectorAll('.hit h2 a')[1]")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("() => document.activeElement.name") == "q"
 
 
 def test_agents_run_pause_and_explain(browser):

@@ -43,6 +43,11 @@ def test_a_night_is_read_and_undone(browser):
     page.wait_for_function("() => document.querySelectorAll('.action').length > 0 && !document.querySelector('.action:not(.undone)')")
     assert links(world) == before
     assert page.locator("button >> text=Undo all of it").count() == 0
+    # What this undid comes back; the change that was undone before stays undone.
+    page.locator(".toast button", has_text="Bring back").last.click()
+    page.wait_for_selector(".toast >> text=It is brought back")
+    page.wait_for_function("() => document.querySelectorAll('.action.undone').length === 1")
+    assert links(world) == before + len(done["applied"]) - 1
 
 
 def test_a_failure_leads_to_its_run_and_consolidation_is_listed(browser):
@@ -124,6 +129,17 @@ def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):
     page.wait_for_selector(".action.undone")
     assert "line-through" in page.eval_on_selector(".action.undone > bdi", "(one) => getComputedStyle(one).textDecoration")
     assert links(world) == before + len(done["applied"]) - 1
+    page.click(".toast button >> text=Bring back")
+    page.wait_for_function("() => !document.querySelector('.action.undone')")
+    assert links(world) == before + len(done["applied"])
+    # Each undo is a change in the list, which can be undone as well.
+    page.goto(browser.path("/activity"))
+    page.wait_for_selector(".activity-row >> text=agent undo")
+    page.locator(".activity-row").first.locator("button").click()
+    if page.locator("dialog[open]").count():
+        page.click("dialog button.primary")
+    page.wait_for_selector(".toast >> text=The change is undone")
+    assert links(world) == before + len(done["applied"]) - 1
 
 
 def test_an_undone_change_is_brought_back(browser):
@@ -135,7 +151,7 @@ def test_an_undone_change_is_brought_back(browser):
     page.wait_for_selector(".toast >> text=The change is undone")
     assert world.run("get", "runbook", check=False) == ""
     page.click(".toast button >> text=Bring back")
-    page.wait_for_selector(".toast >> text=The change is back")
+    page.wait_for_selector(".toast >> text=It is brought back")
     assert world.json("get", "runbook")["title"] == "Runbook for refused cards"
 
 

@@ -21,10 +21,7 @@ impl Deadline {
     /// # Panics
     /// When the moment has passed, with what is wrong.
     #[track_caller]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the only place where tests wait for a process without a signal"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the process that is waited for sends no signal")]
     pub(crate) fn wait(&self, wrong: impl FnOnce() -> String) {
         assert!(Instant::now() < self.end, "not within {:?}: {}", self.within, wrong());
         std::thread::sleep(PAUSE);

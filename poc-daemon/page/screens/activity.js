@@ -2,11 +2,11 @@
 
 import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked, noteLink } from "../dom.js";
-import { Screen, empty, say, sayError } from "../frame.js";
+import { Screen, empty } from "../frame.js";
 import { onChange } from "../live.js";
 import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { confirmUndo } from "../undo.js";
+import { confirmUndo, undoAndSay } from "../undo.js";
 
 /** Runs and changes listed. */
 const LISTED = 50;
@@ -65,37 +65,16 @@ class ActivityScreen extends Screen {
     ];
   }
 
-  /** Undoes a change of notes. The undo is a change itself, so it can be taken back in the same way. */
-  async undo(seq, done = "The change is undone") {
-    await this.act(async () => {
-      const answer = await write("/v1/undo", { what: String(seq) });
-      const back = answer.undone.length && (await read("/v1/changes", { limit: LISTED })).changes.find((change) => change.op === "undo" && change.seq > seq);
-      return [sentence(answer, done), back && { name: "Bring back", run: () => this.undo(back.seq, "The change is back") }];
-    });
+  /** Undoes a change of notes. */
+  undo(seq) {
+    return undoAndSay(() => write("/v1/undo", { what: String(seq) }), () => "The change is undone", () => this.loadAndShow());
   }
 
   /** Undoes a run, or some of its actions. */
   undoRun(run, only = []) {
-    return this.act(async () => {
-      const answer = await write(path`/v1/runs/${run}/undo`, only.length ? { only } : {});
-      return [sentence(answer, count(answer.undone.length, "change") + (answer.undone.length === 1 ? " is undone" : " are undone"))];
-    });
+    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, only.length ? { only } : {}),
+      ({ undone }) => count(undone.length, "change") + (undone.length === 1 ? " is undone" : " are undone"), () => this.loadAndShow());
   }
-
-  async act(run) {
-    try {
-      say(...await run());
-    } catch (error) {
-      sayError(error);
-    }
-    await this.loadAndShow();
-  }
-}
-
-/** What an undo came to. */
-function sentence({ undone, refused }, done) {
-  const left = refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`;
-  return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
 }
 
 /** Why a run began. */

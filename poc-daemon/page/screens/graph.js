@@ -1,10 +1,11 @@
 // The graph of the memory, of the surroundings of a note, or of the answer of a pipeline. With a list beside it.
 
 import { path, read } from "../api.js";
-import { count, debounced, h, noteLink, notePath } from "../dom.js";
-import { Screen, empty } from "../frame.js";
+import { count, debounced, h, noteLink, notePath, strengthBar } from "../dom.js";
+import { Screen, empty, listKeys } from "../frame.js";
 import { GraphCanvas } from "../graph_canvas.js";
-import { KINDS, communityNames } from "../graph_names.js";
+import { communityNames } from "../graph_names.js";
+import { kindName } from "../link_kinds.js";
 import { completing } from "../pipeline_field.js";
 import { dayText, minute, relative, timeForm } from "../time.js";
 
@@ -62,6 +63,7 @@ class GraphScreen extends Screen {
   connectedCallback() {
     this.fields = new URLSearchParams(location.search);
     super.connectedCallback();
+    listKeys({ "← ↑ ↓ →": "move the drawing, if it has the focus", "+ −": "zoom it", 0: "show all of it", Esc: "select no note" });
     const repaint = () => this.graph?.canvas.isConnected && this.recolor();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -132,7 +134,7 @@ class GraphScreen extends Screen {
       h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}` : ""}, ${count(view.edges.length, "link")}`,
         at && [" as of ", minute(view.as_of.at)],
         this.missing > 0 && h("span", { class: "graph-rest", role: "status" }, `. Laying out ${count(this.missing, "more note")}…`)),
-      around && h("a", { href: this.address({ around: null }), onclick: (event) => { event.currentTarget.href = this.address({ around: null }); } }, "The whole memory"),
+      around && this.linkTo({ around: null }, "The whole memory"),
       h("form", { class: "actions", action: "/graph" }, completing(field, { always: true }), hidden("at"), hidden("renderer"), limits, this.color, this.size));
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),
       timeForm(at && view.as_of.at, keep), at && this.since());
@@ -162,6 +164,11 @@ class GraphScreen extends Screen {
       else fields.delete(name);
     }
     return fields.size ? `/graph?${fields}` : "/graph";
+  }
+
+  /** A link to this screen with other fields. Colours and sizes that are chosen after it was made are kept, too. */
+  linkTo(changes, text) {
+    return h("a", { href: this.address(changes), onclick: (event) => { event.currentTarget.href = this.address(changes); } }, text);
   }
 
   /** Shows other colours or sizes, and keeps the choice in the address. */
@@ -228,15 +235,12 @@ class GraphScreen extends Screen {
   select(at) {
     if (at < 0) return this.list(this.words);
     const node = this.view.nodes[at];
-    const around = h("a", { href: this.address({ around: node.key }) }, "Around this note");
-    // The colours may be chosen after this was shown.
-    around.addEventListener("click", () => { around.href = this.address({ around: node.key }); });
     const links = h("div", {});
     this.panel.replaceChildren(
       h("button", { class: "plain", onclick: () => this.graph.select(-1) }, "← All notes"),
       h("h2", {}, noteLink(node.key, node.title)),
       h("p", { class: "quiet" }, h("span", { class: "tag" }, node.type), `weight ${node.weight.toFixed(2)}, by `, h("bdi", {}, node.provenance)),
-      h("p", {}, around, " · ", h("a", { href: notePath(node.key) }, "Open")), links);
+      h("p", {}, this.linkTo({ around: node.key }, "Around this note"), " · ", h("a", { href: notePath(node.key) }, "Open")), links);
     this.links(node, at, links);
   }
 
@@ -267,9 +271,9 @@ class GraphScreen extends Screen {
   /** A linked note, and why and how strongly it is linked. */
   linkRow({ at, list, strength }) {
     const [{ key, title }] = list;
-    const reasons = [...new Set(list.map(({ kind, reason }) => [KINDS[kind] ?? kind, reason].filter(Boolean).join(": ")))];
+    const reasons = [...new Set(list.map(({ kind, reason }) => [kindName(kind), reason].filter(Boolean).join(": ")))];
     return h("li", {}, at >= 0 ? this.button(at) : h("p", { class: "away" }, noteLink(key, title)),
-      h("div", { class: "strength", role: "img", "aria-label": `Strength ${strength.toFixed(2)}`, title: `Strength ${strength.toFixed(2)}` }, h("i", { style: { "--part": Math.min(1, strength) } })),
+      strengthBar(strength),
       h("p", { class: "quiet reason" }, h("bdi", {}, reasons.join("; "))));
   }
 

@@ -3,7 +3,7 @@
 import { mayDecide, read } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen } from "../frame.js";
-import { KINDS } from "../graph_names.js";
+import { kindName } from "../link_kinds.js";
 import { onChange } from "../live.js";
 import { ago, logLine, minute, worded } from "../time.js";
 
@@ -99,7 +99,7 @@ function graphShape({ graph, live }) {
 }
 
 /** Numbers of links with the names of their kinds. */
-const named = (numbers) => Object.fromEntries(Object.entries(numbers ?? {}).map(([kind, number]) => [KINDS[kind] ?? kind, number]));
+const named = (numbers) => Object.fromEntries(Object.entries(numbers ?? {}).map(([kind, number]) => [kindName(kind), number]));
 
 function bytes(number) {
   const units = ["B", "kB", "MB", "GB", "TB"];

@@ -1,17 +1,14 @@
 // What is known about a note beside its text, which the daemon has rendered: links, origin, history. And edits.
 
 import { mayDecide, mayWrite, path, read, write } from "../api.js";
-import { count, debounced, h, noteLink } from "../dom.js";
+import { count, debounced, h, noteLink, strengthBar } from "../dom.js";
 import { diff, lineDiff } from "../diff.js";
 import { Screen, form, keep, onKeys, reloadAndSay, sayError, taken } from "../frame.js";
+import { LINK_KINDS, kindHeading } from "../link_kinds.js";
 import { onChange } from "../live.js";
 import { ago, minute, timeForm } from "../time.js";
 import { pastHead, since, thenAndNow } from "../time_travel.js";
-import { changedTogether, confirmUndo } from "../undo.js";
-
-/** What the kinds of edges are called, in the order in which they are shown. */
-const KINDS = { link: "Links", "derived-from": "Derived from, and derived", supersedes: "Replaces, and replaced", associative: "Recalled together",
-  structural: "Before and after", temporal: "At the same time", mention: "Mentions", semantic: "Similar", keyword: "Shared keywords" };
+import { changedTogether, confirmUndo, undoText } from "../undo.js";
 
 /** Notes that are suggested for a link, and the pause in typing after which they are asked for, in milliseconds. */
 const SUGGESTED = 8;
@@ -31,7 +28,8 @@ class NoteScreen extends Screen {
     this.live = columns.querySelector("aside");
     this.actions = h("div", { class: "note-head" });
     this.article.querySelector("h1").after(this.actions);
-    onKeys({ e: () => mayWrite && this.note && !this.at && this.edit(), l: () => mayWrite && this.note && !this.at && this.link() });
+    const may = () => mayWrite && this.note && !this.at;
+    onKeys({ e: ["edit this note", () => may() && this.edit()], l: ["link this note", () => may() && this.link()] });
     super.connectedCallback();
     onChange(() => this.loadAndShow());
   }
@@ -80,13 +78,13 @@ class NoteScreen extends Screen {
     location.reload();
   }
 
-  async act(run, done) {
+  async act(run, done, failed = sayError) {
     this.acting = true;
     try {
       reloadAndSay(done(await run()));
     } catch (error) {
       this.acting = false;
-      sayError(error);
+      await failed(error);
     }
   }
 
@@ -103,19 +101,14 @@ class NoteScreen extends Screen {
   }
 
   /** Saves an edit of the version that was read. If there is a newer one, the person decides. */
-  async save({ key, version }, draft) {
-    this.acting = true;
-    try {
-      const { updated } = await write("/v1/insert", { key, ...draft, update: true, if_version: version });
-      reloadAndSay(updated ? "Saved as a new version" : "Nothing has changed");
-    } catch (error) {
-      this.acting = false;
-      if (error.code === "conflict") await this.compare(draft);
-      else {
+  save({ key, version }, draft) {
+    return this.act(() => write("/v1/insert", { key, ...draft, update: true, if_version: version }),
+      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed"),
+      (error) => {
+        if (error.code === "conflict") return this.compare(draft);
         sayError(error);
-        this.edit(this.note, draft);
-      }
-    }
+        return this.edit(this.note, draft);
+      });
   }
 
   /** Shows what was typed beside the version that came meanwhile. */
@@ -151,7 +144,7 @@ class NoteScreen extends Screen {
     try {
       const number = await changedTogether(change);
       confirmUndo({ ...change, number }, () => this.act(() => write("/v1/undo", { what: String(change.seq) }),
-        ({ undone, refused }) => (undone.length ? `Undone: ${undone[0]}` : `Left as it is: ${refused[0]?.reason}`)));
+        (answer) => undoText(answer, `Undone: ${answer.undone[0]}`)));
     } catch (error) {
       sayError(error);
     }
@@ -199,12 +192,12 @@ function head(screen, note) {
 }
 
 function edges(note, screen) {
-  const kinds = [...new Set([...Object.keys(KINDS), ...Object.keys(note.edges)])].filter((kind) => note.edges[kind]?.length);
+  const kinds = [...new Set([...LINK_KINDS, ...Object.keys(note.edges)])].filter((kind) => note.edges[kind]?.length);
   if (kinds.length === 0) return h("p", { class: "quiet" }, "No links yet.");
   return kinds.map((kind) => {
     const rows = paired(note.edges[kind]).map((edge) => edgeRow(edge, kind, screen));
     const rest = rows.slice(SHOWN);
-    return [h("h3", { class: "edge-kind" }, `${KINDS[kind] ?? kind} (${rows.length})`), rows.slice(0, SHOWN),
+    return [h("h3", { class: "edge-kind" }, `${kindHeading(kind)} (${rows.length})`), rows.slice(0, SHOWN),
       rest.length > 0 && h("details", {}, h("summary", {}, `${rest.length} more`), rest)];
   });
 }
@@ -222,8 +215,7 @@ const ARROWS = { out: ["→", "to"], in: ["←", "from"], both: ["↔", "to and 
 const edgeRow = (edge, kind, screen) => h("div", { class: "edge" },
   h("span", { class: "arrow", role: "img", "aria-label": ARROWS[edge.direction][1] }, ARROWS[edge.direction][0]),
   noteLink(edge.key, edge.title),
-  h("div", { class: "strength", role: "img", "aria-label": `Strength ${edge.strength.toFixed(2)}`, title: `Strength ${edge.strength.toFixed(2)}` },
-    h("i", { style: { "--part": Math.min(1, edge.strength) } })),
+  strengthBar(edge.strength),
   h("span", { class: "reason" }, edge.reason && h("bdi", {}, edge.reason), kind === "link" && [` by ${edge.provenance}, `, ago(edge.created)],
     kind === "link" && mayWrite && !screen.at && h("button", { class: "plain", onclick: () => screen.unlink(edge, kind) }, "Remove")));
 

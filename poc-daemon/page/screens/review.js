@@ -6,17 +6,23 @@ import { diff } from "../diff.js";
 import { Screen, empty, form, onKeys, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago } from "../time.js";
+import { undoAndSay } from "../undo.js";
+
+/** What a decision is called afterwards. */
+const DONE = { apply: "Applied", reject: "Rejected", reopen: "Waits again" };
 
 class ReviewScreen extends Screen {
   connectedCallback() {
-    onKeys({ j: () => this.move(1), k: () => this.move(-1), a: () => this.decide("apply"), r: () => this.decide("reject") });
+    this.rejected = new URLSearchParams(location.search).has("rejected");
+    onKeys({ j: ["next proposal", () => this.move(1)], k: ["previous proposal", () => this.move(-1)],
+      ...(this.rejected ? { o: ["reopen", () => this.decide("reopen")] } : { a: ["apply", () => this.decide("apply")], r: ["reject", () => this.decide("reject")] }) });
     super.connectedCallback();
     onChange(() => this.loadAndShow());
   }
 
   async load() {
     if (!mayDecide) return null;
-    return (await read("/v1/agent/review", { run: new URLSearchParams(location.search).get("run") })).proposals;
+    return (await read("/v1/agent/review", { run: new URLSearchParams(location.search).get("run"), rejected: this.rejected || null })).proposals;
   }
 
   show(proposals) {
@@ -26,13 +32,16 @@ class ReviewScreen extends Screen {
     const runs = new Map();
     for (const proposal of proposals) runs.set(proposal.run, [...(runs.get(proposal.run) ?? []), proposal]);
     const filtered = location.search.includes("run=");
+    const none = this.rejected ? empty("Nothing is rejected", "What you reject stays here, so that you can change your mind.")
+      : empty("Nothing waits for your decision", "Agents with ", h("code", {}, 'mode = "propose"'), ", and those that replace notes, ask here first.");
     return [
       h("div", { class: "title" }, h("h1", {}, "Review"),
-        h("p", { class: "quiet" }, proposals.length ? `${count(proposals.length, "proposal")} of ${count(runs.size, "run")}` : "Nothing waits"),
-        filtered && h("a", { href: "/review" }, "Show all runs")),
-      proposals.length === 0
-        ? empty("Nothing waits for your decision", "Agents with ", h("code", {}, 'mode = "propose"'), ", and those that replace notes, ask here first.")
-        : h("p", { class: "review-keys" }, [["j", "next"], ["k", "previous"], ["a", "apply"], ["r", "reject"]].map(([key, name]) => h("span", {}, h("kbd", {}, key), ` ${name}`))),
+        h("p", { class: "quiet" }, proposals.length ? `${count(proposals.length, "proposal")} of ${count(runs.size, "run")}` : this.rejected ? "Nothing is rejected" : "Nothing waits"),
+        h("nav", { class: "choices", "aria-label": "Which proposals" }, h("a", { href: "/review", "aria-current": !this.rejected && !filtered && "true" }, "Waiting"),
+          h("a", { href: "/review?rejected", "aria-current": this.rejected && !filtered && "true" }, "Rejected")),
+        filtered && h("a", { href: this.rejected ? "/review?rejected" : "/review" }, "Show all runs")),
+      proposals.length === 0 ? none
+        : h("p", { class: "review-keys" }, [["j", "next"], ["k", "previous"], ...(this.rejected ? [["o", "reopen"]] : [["a", "apply"], ["r", "reject"]])].map(([key, name]) => h("span", {}, h("kbd", {}, key), ` ${name}`))),
       [...runs.values()].map((run) => this.run(run)),
     ];
   }
@@ -42,13 +51,13 @@ class ReviewScreen extends Screen {
     return h("section", { "aria-label": `Proposals of ${agent}`, "data-run": run },
       h("div", { class: "run-head" },
         h("h2", {}, agent, h("small", {}, tenant && `for ${tenant}, `, ago(made))),
-        h("button", { onclick: () => this.decideRun(run, "apply") }, "Apply all"),
-        h("button", { onclick: () => this.decideRun(run, "reject") }, "Reject all")),
+        this.rejected ? h("button", { onclick: () => this.decideRun(run, "reopen") }, "Reopen all")
+          : [["apply", "Apply all"], ["reject", "Reject all"]].map(([verb, name]) => h("button", { onclick: () => this.decideRun(run, verb) }, name))),
       proposals.map((proposal) => this.proposal(proposal)));
   }
 
   proposal(proposal) {
-    const { run, number, action, why, changes = [], notes = [], stale, with: partner } = proposal;
+    const { run, number, action, why, changes = [], notes = [], stale, with: partner, note } = proposal;
     const act = (verb) => () => this.decideOne(run, number, verb);
     return h("article", { class: "card proposal", tabindex: "-1", "data-run": run, "data-number": number, "aria-label": `Proposal ${number}` },
       h("header", {}, h("span", { class: "number" }, number), h("h3", {}, h("bdi", {}, marked(action)))),
@@ -57,10 +66,11 @@ class ReviewScreen extends Screen {
         changes.map(({ field, before, after }) => h("div", {}, h("p", { class: "field-name" }, field), diff(before, after))),
         notes.length > 0 && h("div", {}, h("p", { class: "field-name" }, "Notes"), h("ul", { class: "rows about" }, notes.map(aboutRow))),
         partner && h("p", { class: "quiet" }, `Decided together with number ${partner}.`),
+        note && h("p", {}, "Rejected: ", h("bdi", {}, note)),
         stale && h("p", { class: "problem" }, "Too late: ", marked(stale))),
-      h("footer", {},
+      h("footer", {}, this.rejected ? h("button", { onclick: act("reopen") }, "Reopen") : [
         h("button", { class: "primary", disabled: Boolean(stale), onclick: act("apply") }, "Apply"),
-        h("button", { onclick: act("reject") }, "Reject")));
+        h("button", { onclick: act("reject") }, "Reject")]));
   }
 
   cards() {
@@ -95,34 +105,29 @@ class ReviewScreen extends Screen {
   }
 
   decideRun(run, verb) {
-    if (verb === "apply") return this.send(run, verb, []);
+    if (verb !== "reject") return this.send(run, verb, []);
     const waiting = this.cards().filter((card) => card.dataset.run === run).length;
-    return form("Reject all?", [h("p", {}, `${count(waiting, "proposal")} of this run will be rejected. This cannot be undone; the run keeps their text. Agents propose them again only after one of their notes has changed.`)],
+    return form("Reject all?", [h("p", {}, `${count(waiting, "proposal")} of this run will be rejected. Agents propose them again only after one of their notes has changed. You can reopen them under Rejected.`)],
       "Reject all", () => this.send(run, verb, []));
   }
 
   async send(run, verb, only) {
+    const body = only.length ? { only } : {};
     try {
-      const answer = await write(path`/v1/runs/${run}/` + verb, only.length ? { only } : {});
-      const done = answer.applied ?? answer.rejected;
-      const refused = answer.refused ?? [];
-      const text = [done.length && `${verb === "apply" ? "Applied" : "Rejected"}: ${done[0]}${done.length > 1 ? ` and ${done.length - 1} more` : ""}`,
+      const { applied, rejected, reopened, refused = [] } = await write(path`/v1/runs/${run}/` + verb, body);
+      const done = applied ?? rejected ?? reopened;
+      const text = [done.length && `${DONE[verb]}: ${done[0]}${done.length > 1 ? ` and ${done.length - 1} more` : ""}`,
         refused.length && `Not applied: ${refused[0].action}: ${refused[0].reason}`].filter(Boolean).join(". ");
-      say(text || "Nothing was left to decide", verb === "apply" && done.length ? { name: "Undo", run: () => this.undo(run, only) } : null);
+      const back = { apply: () => this.undo(run, body), reject: () => this.send(run, "reopen", only) }[verb];
+      say(text || "Nothing was left to decide", done.length > 0 && back && { name: "Undo", run: back });
     } catch (error) {
       sayError(error);
     }
     await this.loadAndShow();
   }
 
-  async undo(run, only) {
-    try {
-      const { undone, refused } = await write(path`/v1/runs/${run}/undo`, only.length ? { only } : {});
-      say(undone.length ? `Undone: ${undone.join(", ")}` : `Left as it is: ${refused[0]?.reason}`);
-    } catch (error) {
-      sayError(error);
-    }
-    await this.loadAndShow();
+  undo(run, body) {
+    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, body), ({ undone }) => `Undone: ${undone.join(", ")}`, () => this.loadAndShow());
   }
 }
 

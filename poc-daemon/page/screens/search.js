@@ -50,7 +50,20 @@ class SearchScreen extends Screen {
         text("keyword", "Keyword", "any"), text("by", "Written by", "any")));
     this.answer = h("div", { "aria-live": "polite" });
     this.replaceChildren(h("h1", { class: "hidden" }, "Search"), this.form, this.answer);
-    onKeys({ j: () => this.move(1), k: () => this.move(-1) });
+    onKeys({ j: ["next note", () => this.move(1)], k: ["previous note", () => this.move(-1)] });
+    // A pipeline has completions below the field.
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowDown" || this.isPipeline || !this.querySelector(".hit")) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      this.move(1);
+    }, { capture: true });
+    this.answer.addEventListener("keydown", (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by || !event.target.matches(".hit h2 a")) return;
+      event.preventDefault();
+      this.move(by);
+    });
     addEventListener("reconnected", () => this.search());
     this.search();
   }
@@ -59,7 +72,8 @@ class SearchScreen extends Screen {
   move(by) {
     const links = [...this.querySelectorAll(".hit h2 a")];
     const at = links.indexOf(document.activeElement);
-    links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+    if (at === 0 && by < 0) this.field.focus();
+    else links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
   }
 
   /** Searches, and shows so many hits. */
@@ -74,7 +88,8 @@ class SearchScreen extends Screen {
     if (!this.answer.hasChildNodes()) this.answer.replaceChildren(loading());
     const started = performance.now();
     try {
-      const asked = questionOf(given, await isPipeline(given.q), shown);
+      this.isPipeline = await isPipeline(given.q);
+      const asked = questionOf(given, this.isPipeline, shown);
       const found = await asked.run(signal);
       const time = performance.now() - started;
       this.answer.replaceChildren(...this.show(given, asked, found, shown, time));

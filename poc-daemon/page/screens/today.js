@@ -2,10 +2,11 @@
 
 import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
-import { Screen, empty, form, say, sayError } from "../frame.js";
+import { Screen, empty, form } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
+import { undoAndSay } from "../undo.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
@@ -76,20 +77,13 @@ class TodayScreen extends Screen {
   askToUndo(since, number) {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
-      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. An undo of runs cannot be taken back."),
+      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. What is undone can be brought back, here and on Activity."),
     ], "Undo", () => this.undo(number, () => write("/v1/undo", { since })));
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */
-  async undo(number, run) {
-    try {
-      const { undone, refused } = await run();
-      say([undone.length && `Undone: ${count(Math.max(0, number - refused.length), "change")}`, refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`]
-        .filter(Boolean).join(". ") || "Nothing was left to undo");
-    } catch (error) {
-      sayError(error);
-    }
-    await this.loadAndShow();
+  undo(number, run) {
+    return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, () => this.loadAndShow());
   }
 }
 

@@ -334,7 +334,7 @@ impl OpDef {
         let schema = &ctx.memory.config.tenant_schema;
         let tenant = tenancy::take(self.name, self.per_tenant, &mut request, schema)?;
         let min_seq = min_seq::take(&mut request)?;
-        let request = self.decode_request(request)?;
+        let request = self.read_request(request)?;
         if let Some(seq) = min_seq {
             min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
         }
@@ -359,7 +359,7 @@ impl OpDef {
     }
 
     /// Decodes a request, whose field `text` may have its former name.
-    fn decode_request(&self, mut request: Value) -> Result<Box<dyn OpRequest>> {
+    fn read_request(&self, mut request: Value) -> Result<Box<dyn OpRequest>> {
         if let (Some(former), Some(fields)) = (self.former_text, request.as_object_mut()) {
             request::rename_text(former, fields)?;
         }

@@ -209,6 +209,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::AgentReview>(),
     OpDef::of::<agent::AgentApply>(),
     OpDef::of::<agent::AgentReject>(),
+    OpDef::of::<agent::AgentReopen>(),
     OpDef::of::<agent::AgentUndo>(),
     OpDef::of::<agent::AgentPause>(),
     OpDef::of::<agent::AgentResume>(),

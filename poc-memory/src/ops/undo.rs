@@ -1,7 +1,10 @@
 //! `undo`
 
+use super::agent::AgentRun;
 use super::agent::undo::{self, RefusedAction};
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, argument, changes};
+use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::Moment;
@@ -11,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a vault is one
-/// change. What later changes build on is left alone and reported; the rest is undone. Undoing a change is itself a
-/// change and can be undone, so a second `undo` restores it; undoing a run cannot.
+/// change. What later changes build on is left alone and reported; the rest is undone. An undo is itself a change and can
+/// be undone, so a second `undo` restores what the first one undid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -46,6 +49,11 @@ pub(crate) struct UndoOutput {
     undone: Vec<String>,
     /// What was left unchanged, and why.
     refused: Vec<RefusedAction>,
+    /// The numbers of the changes that this undo made, which `undo` takes to bring back what was undone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<u64>,
+    /// For how long they can be undone at least: `all` for ever, else a duration.
+    undo_within: HistoryRetention,
 }
 
 /// The number of a change; there is none with the number 0. Ids of runs start with a 0 (they begin with a time), and will
@@ -54,11 +62,13 @@ fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|number| *number == 0 || !what.starts_with('0'))
 }
 
-/// The last change of notes: its number, or the id of the run it belongs to.
+/// The number of the last change of notes; the id of the run if it is the run's own change, so that all of the run is
+/// undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
     let last = history::latest(ctx.memory, 1, &changes::is_listed)?.into_iter().next();
     let last = last.ok_or_else(|| Error::not_found("nothing has changed yet").field("what"))?;
-    Ok(last.cause.run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))
+    let run = last.cause.run.filter(|_| last.cause.op == AgentRun::NAME);
+    Ok(run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))
 }
 
 impl Op for Undo {
@@ -68,7 +78,7 @@ impl Op for Undo {
     type Output = UndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<UndoOutput> {
-        let (mut changed, mut run, mut runs) = (None, None, Vec::new());
+        let (mut changed, mut run, mut runs, mut made) = (None, None, Vec::new(), Vec::new());
         let what = match (&self.what, self.since) {
             (None, None) => Some(last_change(ctx)?),
             _ => self.what,
@@ -90,12 +100,15 @@ impl Op for Undo {
                     }
                     Some(seq) => {
                         changed = Some(seq);
-                        poc_notes::undo::undo(ctx.memory, seq).map_err(at)?
+                        let undone = poc_agent::undo::undo_change(ctx.memory, seq).map_err(at)?;
+                        made.extend(undone.seq);
+                        undone.items
                     }
                     None => {
-                        let (undone, items) = undo::of_run(ctx, &what, &[]).map_err(at)?;
-                        run = Some(undone.id);
-                        items
+                        let (of, undone) = undo::of_run(ctx, &what, &[]).map_err(at)?;
+                        run = Some(of.id);
+                        made.extend(undone.seq);
+                        undone.items
                     }
                 }
             }
@@ -106,7 +119,8 @@ impl Op for Undo {
                 let since = since.resolve(ctx.memory.now());
                 let undone = poc_agent::undo::undo_since(ctx.memory, since, self.agent.as_deref())?;
                 runs.extend(undone.iter().map(|(run, _)| *run));
-                undone.into_iter().flat_map(|(_, items)| items).collect()
+                made.extend(undone.iter().filter_map(|(_, undone)| undone.seq));
+                undone.into_iter().flat_map(|(_, undone)| undone.items).collect()
             }
             _ => {
                 return Err(Error::invalid("give either `what` or `since`")
@@ -115,7 +129,15 @@ impl Op for Undo {
             }
         };
         let (undone, refused) = undo::sorted(items);
-        Ok(UndoOutput { change: changed, run, runs, undone, refused })
+        Ok(UndoOutput {
+            change: changed,
+            run,
+            runs,
+            undone,
+            refused,
+            changes: made,
+            undo_within: undo_window(ctx),
+        })
     }
 
     fn show(output: &UndoOutput) -> String {
@@ -130,6 +152,7 @@ impl Op for Undo {
         for RefusedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
+        text += &undo_line(&output.changes, output.undo_within);
         text
     }
 

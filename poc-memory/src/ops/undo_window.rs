@@ -17,8 +17,13 @@ pub(super) fn undo_line(changes: &[u64], window: HistoryRetention) -> String {
     match changes {
         [] => String::new(),
         [change] => format!("`poc-memory undo {change}` takes this back{within}\n"),
-        [first, .., last] => {
+        [first, .., last] if last - first == changes.len() as u64 - 1 => {
             format!("`poc-memory undo N` takes a part of this back{within}, for N from {first} to {last}\n")
+        }
+        _ => {
+            let numbers: Vec<String> = changes.iter().map(u64::to_string).collect();
+            let numbers = numbers.join(", ");
+            format!("`poc-memory undo N` takes a part of this back{within}, for N one of {numbers}\n")
         }
     }
 }
@@ -37,6 +42,10 @@ mod tests {
         assert_eq!(
             undo_line(&[7, 8, 9], ninety),
             "`poc-memory undo N` takes a part of this back within 90d, for N from 7 to 9\n"
+        );
+        assert_eq!(
+            undo_line(&[7, 9], HistoryRetention::All),
+            "`poc-memory undo N` takes a part of this back, for N one of 7, 9\n"
         );
     }
 }

@@ -1,9 +1,9 @@
 //! The two text formats of metrics: OpenMetrics 1.0, and the text format 0.0.4 of Prometheus, which older collectors and
 //! people with a browser or `curl` read. A request chooses with `Accept` (RFC 9110, section 12.5.1).
 
+use super::accept;
 use super::service_resources::{OPEN_METRICS, PROMETHEUS_TEXT};
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
 use std::collections::HashSet;
 
 /// A format in which metrics are written.
@@ -16,16 +16,10 @@ pub(super) enum MetricsFormat {
 impl MetricsFormat {
     /// OpenMetrics if a request names it and does not prefer `text/plain`.
     pub(super) fn of(headers: &HeaderMap) -> MetricsFormat {
-        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let (mut open, mut plain) = (0.0, 0.0);
-        for range in values.flat_map(|value| value.split(',')) {
-            let (media, quality) = media_range(range);
-            match media.to_ascii_lowercase().as_str() {
-                "application/openmetrics-text" => open = quality.max(open),
-                "text/plain" => plain = quality.max(plain),
-                _ => {}
-            }
-        }
+        let (open, plain) = (
+            accept::quality(headers, "application/openmetrics-text"),
+            accept::quality(headers, "text/plain"),
+        );
         if open > 0.0 && open >= plain { MetricsFormat::OpenMetrics } else { MetricsFormat::Prometheus }
     }
 
@@ -44,14 +38,6 @@ impl MetricsFormat {
             MetricsFormat::Prometheus => prometheus_text(&open_metrics),
         }
     }
-}
-
-/// A media range without its parameters, and its quality from 0 to 1.
-fn media_range(range: &str) -> (&str, f64) {
-    let mut parts = range.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default();
-    let quality = parts.find_map(|part| part.strip_prefix("q=")?.trim().parse().ok());
-    (media, quality.unwrap_or(1.0))
 }
 
 /// Converts OpenMetrics to the Prometheus text format, in which the `HELP` and `TYPE` comments of a counter use the
@@ -82,6 +68,7 @@ fn prometheus_text(open_metrics: &str) -> String {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+    use axum::http::header::ACCEPT;
 
     #[test]
     fn open_metrics_is_written_for_those_who_ask_for_it() {

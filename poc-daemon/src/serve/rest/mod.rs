@@ -6,6 +6,7 @@
 //! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens. The [`page`] is a
 //! client of these routes like any other: only its sessions are its own.
 
+mod accept;
 mod answer;
 mod body;
 mod caller;

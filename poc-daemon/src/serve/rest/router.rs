@@ -79,7 +79,8 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
     }
     let rest = rest.clone();
     router = router.fallback(async move |request: Request| {
-        let document = has_page.then(|| page::no_screen(request.method(), request.uri(), request.headers()));
+        let document =
+            has_page.then(|| page::not_found::document(request.method(), request.uri(), request.headers()));
         document.flatten().unwrap_or_else(|| HttpError::no_route(request.uri().path()).into_response())
     });
     if let Some(cors) = cors::layer(rest.config()) {

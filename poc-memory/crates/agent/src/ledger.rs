@@ -91,7 +91,7 @@ pub struct ActionRecord {
     pub rejected: Option<String>,
     /// Details of the refusal.
     pub detail: Option<String>,
-    /// Sequence number of the transaction that applied it.
+    /// Sequence number of the transaction that applied, undid or rejected it.
     pub seq: Option<u64>,
     /// The action's writes, as a range of positions in that transaction.
     pub writes: (u32, u32),

@@ -13,7 +13,9 @@ use poc_notes::Memory;
 use poc_notes::insert::PreparedNote;
 use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
-use poc_store::{Cause, Records, Transaction};
+use poc_store::{Cause, LoggedTransaction, Record, Records, Table, Transaction};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Applies the proposals of a run: all, or those with the given numbers (from 1) and the actions in the same
 /// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
@@ -91,34 +93,104 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
     decide(memory, (agent, run), "agent reject", |tx, row| {
         for proposal in &chosen {
+            let from = action_group::position(tx)?;
+            proposal.close(tx)?;
             if let Some(entry) = entry(row, proposal) {
                 entry.state = ActionState::Rejected;
                 entry.detail = Some(short(note)).filter(|note| !note.is_empty());
+                (entry.seq, entry.writes) = (Some(tx.seq()), (from, action_group::position(tx)?));
             }
-            proposal.close(tx)?;
         }
         Ok(chosen.iter().map(|proposal| proposal.summary.clone()).collect())
     })
 }
 
-/// The selected proposals, in order.
+/// The rejected proposals of one agent or all agents, of one run or all runs whose rows are stored, oldest run first.
+/// Each comes with the reason of the rejection, if one was given. Those whose rejection is no longer in the log are left
+/// out.
+pub fn rejected(
+    memory: &Memory,
+    agent: Option<&str>,
+    run: Option<RunId>,
+) -> Result<Vec<(Proposal, Option<String>)>> {
+    let mut found = Vec::new();
+    for row in ledger::rows(memory, agent, usize::MAX)?.into_iter().rev() {
+        if run.is_none_or(|run| row.id == run) && ledger::is_visible(memory, &row) {
+            found.extend(rejected_of(memory, &row)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The rejected proposals of a run, in order.
+fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<String>)>> {
+    let memory = memory.of(&row.tenant);
+    let mut txns: BTreeMap<u64, Option<LoggedTransaction>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for action in row.actions.iter().filter(|action| action.state == ActionState::Rejected) {
+        // Earlier releases did not record which transaction rejected it.
+        let Some(seq) = action.seq else { continue };
+        if let Entry::Vacant(place) = txns.entry(seq) {
+            place.insert(memory.store.transaction(seq)?);
+        }
+        let Some(Some(txn)) = txns.get(&seq) else { continue };
+        let writes = txn.writes.get(action.writes.0 as usize..action.writes.1 as usize).unwrap_or_default();
+        let closed = writes.iter().find(|write| write.table == Table::Proposals);
+        if let Some(before) = closed.and_then(|write| write.before.as_deref()) {
+            found.push((Proposal::decode(before)?, action.detail.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// Lets rejected proposals of a run wait for a decision again: all, or those with the given numbers (from 1) and the
+/// actions in the same groups. Returns their descriptions.
+///
+/// # Errors
+/// `not_found` when there is no such run, `invalid_argument` when an action with one of the numbers was not rejected or
+/// its rejection is no longer in the log.
+pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
+    let rejected: Vec<Proposal> =
+        rejected_of(memory, run)?.into_iter().map(|(proposal, _)| proposal).collect();
+    let chosen = select(rejected, only, "was not rejected, or its rejection is no longer in the log")?;
+    if chosen.is_empty() {
+        return Err(Error::conflict(format!("no rejected proposal of the run `{}` can be reopened", run.id)));
+    }
+    let memory = &memory.of(&run.tenant);
+    decide(memory, (&run.agent, run.id), "agent reopen", |tx, row| {
+        for proposal in &chosen {
+            if let Some(entry) = entry(row, proposal) {
+                (entry.state, entry.detail) = (ActionState::Proposed, None);
+                (entry.seq, entry.writes) = (None, (0, 0));
+            }
+            proposal.put(tx)?;
+        }
+        Ok(chosen.iter().map(|proposal| proposal.summary.clone()).collect())
+    })
+}
+
+/// The open proposals of a run that are selected, in order.
 fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
-    let waiting = proposals(memory, Some(run))?;
-    if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
-        let numbers: Vec<String> = waiting.iter().map(|one| one.number().to_string()).collect();
-        return Err(Error::invalid(format!("action {unknown} of the run has no open proposal"))
-            .hint(format!("open proposals: {}", numbers.join(", ")))
+    select(proposals(memory, Some(run))?, only, "has no open proposal")
+}
+
+/// The selected ones of a run's proposals, in order. `otherwise` says what is wrong with another number.
+fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec<Proposal>> {
+    if let Some(unknown) = only.iter().find(|wanted| !proposals.iter().any(|one| one.number() == **wanted)) {
+        let numbers: Vec<String> = proposals.iter().map(|one| one.number().to_string()).collect();
+        return Err(Error::invalid(format!("action {unknown} of the run {otherwise}"))
+            .hint(format!("numbers to choose from: {}", numbers.join(", ")))
             .field("only"));
     }
-    let wanted: Vec<u16> = waiting
+    let wanted: Vec<u16> = proposals
         .iter()
         .map(Proposal::number)
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
     // A replacement and its parts are decided together, whichever is named.
     let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
-    let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
-    Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
+    let wholes: Vec<u16> = proposals.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
+    Ok(proposals.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
 }
 
 /// The memory of the tenant of a run's proposals.

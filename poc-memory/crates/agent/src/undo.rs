@@ -1,13 +1,15 @@
-//! Undo of a run: reverts its writes in reverse order, one action at a time.
+//! Undo of a run: reverts its writes in reverse order, one action at a time. And the undo of an undo.
 
-use super::ledger::{self, ActionState, Run};
+use super::ledger::{self, ActionRecord, ActionState, Run, Status};
+use super::{action_group, apply};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit};
 use poc_notes::Memory;
 use poc_notes::history;
-use poc_notes::undo::{UndoItem, restore};
-use poc_store::{Cause, LoggedTransaction, Record, Transaction, Write};
+use poc_notes::undo::{UndoItem, Undone, restore};
+use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first
@@ -20,8 +22,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
-pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
-    let memory = &memory.of(&run.tenant);
+pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
     let replayed = run.replays.0 < run.replays.1;
     if !replayed && run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
@@ -30,40 +31,16 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
-    let mut txns: BTreeMap<u64, LoggedTransaction> = BTreeMap::new();
-    for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
-        let txn =
-            memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
-                history::dropped(memory, seq).unwrap_or_else(|| {
-                    Error::not_found(format!(
-                        "the log no longer contains the changes of the run `{}`",
-                        run.id
-                    ))
-                })
-            })?;
-        txns.insert(seq, txn);
-    }
+    let memory = &memory.of(&run.tenant);
+    let txns = transactions(memory, run)?;
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        // Later writes may depend on earlier ones, so undo them first.
-        let mut order: Vec<usize> = (0..row.actions.len()).collect();
-        order.sort_by_key(|&at| {
-            std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes)))
-        });
-        let mut items = BTreeMap::new();
-        for at in order {
-            let Some(action) = row.actions.get_mut(at) else { continue };
+        let is_meant = |at: usize, action: &ActionRecord| {
             let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
-            let is_meant = |_: &u64| meant && action.state == ActionState::Applied;
-            let Some(seq) = action.seq.filter(is_meant) else { continue };
-            let refused = restore(memory, tx, writes(&txns, seq, action.writes))?;
-            if refused.is_none() {
-                action.state = ActionState::Undone;
-            }
-            items.insert(at, UndoItem { summary: action.summary.clone(), refused });
-        }
-        let mut items: Vec<UndoItem> = items.into_values().collect();
+            meant && action.state == ActionState::Applied
+        };
+        let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
         let all = only.is_empty() || row.applied().all(|action| action.undone());
         if let Some(seq) = row.seq.filter(|_| all) {
             let moved = writes(&txns, seq, row.replays);
@@ -82,20 +59,107 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
         tx.put(&row.key(), &row)?;
         Ok(items)
     })?;
-    Ok(committed.value)
+    Ok(Undone::of(committed))
+}
+
+/// Undoes a change of notes, given by the number of its transaction: one that no run made (see
+/// [`poc_notes::undo::undo`]), one of a run, or the undo of a run, whose actions are then applied again. Replayed notes
+/// keep the interval that the undo has given them.
+///
+/// # Errors
+/// Those of [`poc_notes::undo::undo`]; `conflict` when no action of a run is as that change has left it.
+pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
+    // A person of the default tenant undoes the runs of all tenants.
+    let cause = memory.store.transaction_of_any_tenant(seq)?.map(|txn| txn.cause);
+    let Some((id, op)) = cause.and_then(|cause| Some((cause.run?, cause.op))) else {
+        return poc_notes::undo::undo(memory, seq);
+    };
+    let unknown = |_| Error::not_found(format!("there is no change {seq}"));
+    let run = ledger::find(memory, &id.to_string()).map_err(unknown)?;
+    let of_change = |state| {
+        let is_meant = |action: &ActionRecord| action.seq == Some(seq) && action.state == state;
+        let numbered = (0..).zip(&run.actions).filter(move |(_, action)| is_meant(action));
+        numbered.filter_map(|(at, _)| number(at)).collect::<Vec<u16>>()
+    };
+    match (of_change(ActionState::Applied), of_change(ActionState::Undone)) {
+        (applied, _) if !applied.is_empty() => undo(memory, &run, &applied),
+        (_, undone) if !undone.is_empty() => redo(memory, &run, seq),
+        _ => Err(Error::conflict(format!(
+            "nothing is left to undo of change {seq} (`{op}`) of the run `{id}`"
+        ))),
+    }
+}
+
+/// Applies the actions again that the transaction with this number has undone.
+fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
+    let memory = &memory.of(&run.tenant);
+    let txns = transactions(memory, run)?;
+    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
+    let committed = memory.store.transact(cause, |tx| {
+        let mut row = ledger::get(tx, run)?;
+        let is_meant =
+            |_, action: &ActionRecord| action.seq == Some(seq) && action.state == ActionState::Undone;
+        let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
+        let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
+        undo.iter().try_for_each(|write| restore_visit(tx, write))?;
+        row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
+        if row.status == Status::Reverted {
+            (row.status, row.message) = (apply::status(&row), None);
+        }
+        ledger::put_reviewed(tx, &row)?;
+        Ok(items)
+    })?;
+    Ok(Undone::of(committed))
+}
+
+/// Restores what was there before each of the actions that are meant, the latest first, because later writes may depend
+/// on earlier ones. Those whose records were changed since stay as they are; the others get the new state.
+fn swap(
+    memory: &Memory,
+    tx: &mut Transaction<'_>,
+    (txns, row): (&BTreeMap<u64, LoggedTransaction>, &mut Run),
+    is_meant: impl Fn(usize, &ActionRecord) -> bool,
+    state: ActionState,
+) -> Result<Vec<UndoItem>> {
+    let mut order: Vec<usize> = (0..row.actions.len()).collect();
+    order.sort_by_key(|&at| Reverse(row.actions.get(at).map(|action| (action.seq, action.writes))));
+    let mut items = BTreeMap::new();
+    for at in order {
+        let Some(action) = row.actions.get_mut(at).filter(|action| is_meant(at, action)) else { continue };
+        let Some(seq) = action.seq else { continue };
+        let from = action_group::position(tx)?;
+        let refused = restore(memory, tx, writes(txns, seq, action.writes))?;
+        if refused.is_none() {
+            action.state = state;
+            (action.seq, action.writes) = (Some(tx.seq()), (from, action_group::position(tx)?));
+        }
+        items.insert(at, UndoItem { summary: action.summary.clone(), refused });
+    }
+    Ok(items.into_values().collect())
+}
+
+/// The transactions that applied or undid the actions of a run, by number.
+fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransaction>> {
+    let mut txns = BTreeMap::new();
+    for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
+        let txn = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
+        let txn = txn.ok_or_else(|| {
+            history::dropped(memory, seq).unwrap_or_else(|| {
+                Error::not_found(format!("the log no longer contains the changes of the run `{}`", run.id))
+            })
+        })?;
+        txns.insert(seq, txn);
+    }
+    Ok(txns)
 }
 
 /// Undoes the runs that started at an instant or later, of one agent or all agents, the latest first: for the default
-/// tenant those of all tenants, for any other its own. Runs without anything to undo are skipped. Returns each undone
-/// run with its items.
+/// tenant those of all tenants, for any other its own. Runs without anything to undo are skipped. Returns each run with
+/// what was undone of it.
 ///
 /// # Errors
 /// Those of [`undo`] except that there is nothing to undo. The runs undone before the error stay undone.
-pub fn undo_since(
-    memory: &Memory,
-    since: Timestamp,
-    agent: Option<&str>,
-) -> Result<Vec<(RunId, Vec<UndoItem>)>> {
+pub fn undo_since(memory: &Memory, since: Timestamp, agent: Option<&str>) -> Result<Vec<(RunId, Undone)>> {
     let mut undone = Vec::new();
     for run in ledger::rows_since(memory, since)?.into_iter().rev() {
         let is_meant = agent.is_none_or(|agent| run.agent == agent)
@@ -156,6 +220,15 @@ fn forget_version(tx: &mut Transaction<'_>, agent: &str, id: NodeId) -> Result<(
         return Ok(());
     }
     tx.put_visit(agent, id, &Visit { version: node.version, ..visit })
+}
+
+/// Restores a visit whose version was lowered, unless the agent has visited the note again.
+fn restore_visit(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
+    let is_lowered = write.table == Table::Visits && write.before.is_some() && write.after.is_some();
+    if is_lowered && tx.get_raw(write.table, &write.key)? == write.after {
+        tx.put_raw(write.table, &write.key, write.before.clone())?;
+    }
+    Ok(())
 }
 
 fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, (from, to): (u32, u32)) -> &[Write] {

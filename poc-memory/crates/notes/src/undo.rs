@@ -6,7 +6,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
-use poc_store::{LoggedTransaction, Record, Table, Transaction, Write};
+use poc_store::{Commit, LoggedTransaction, Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -18,6 +18,23 @@ pub struct UndoItem {
     pub refused: Option<String>,
 }
 
+/// The outcome of an undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// Number of the change that the undo made, which can be undone itself; `None` if nothing was undone.
+    pub seq: Option<u64>,
+    /// What was undone, and what was not.
+    pub items: Vec<UndoItem>,
+}
+
+impl Undone {
+    /// The outcome of an undo that was one transaction.
+    pub fn of(commit: Commit<Vec<UndoItem>>) -> Undone {
+        let is_changed = commit.value.iter().any(|item| item.refused.is_none());
+        Undone { seq: is_changed.then_some(commit.seq), items: commit.value }
+    }
+}
+
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If its call made several transactions, as an import does, all of them are undone, the latest first, each by a
 /// transaction of its own; one whose records were changed since is left as it is. An undo is a change as well and can be
@@ -26,7 +43,7 @@ pub struct UndoItem {
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
 /// notes.
-pub fn undo(memory: &Memory, seq: u64) -> Result<Vec<UndoItem>> {
+pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
     let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
@@ -47,21 +64,23 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Vec<UndoItem>> {
     let parts = history::of_call(memory, seq, &txn.cause)?;
     let is_single = parts.len() == 1;
     let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
+    let mut last = None;
     for part in parts {
         let Some(txn) = memory.store.transaction(part)?.filter(changes_notes) else { continue };
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
-        match memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value {
+        let Commit { seq, value } = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?;
+        match value {
             None => {
                 undone.join(summary);
-                first = Some(txn.cause);
+                (first, last) = (Some(txn.cause), Some(seq));
             }
             refusal => refused.push(UndoItem { summary: summary.text(&txn.cause), refused: refusal }),
         }
     }
     let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
-    Ok(done.into_iter().chain(refused).collect())
+    Ok(Undone { seq: last, items: done.into_iter().chain(refused).collect() })
 }
 
 /// Whether a transaction changed notes: not if it writes only vectors, as those of a migration do.
@@ -340,7 +359,7 @@ fn duplicate_text(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<Strin
 /// Undoes a change that is one transaction.
 #[cfg(test)]
 pub(super) fn undo_single(memory: &Memory, seq: u64) -> Result<UndoItem> {
-    let items = undo(memory, seq)?;
+    let items = undo(memory, seq)?.items;
     assert_eq!(items.len(), 1, "{items:?}");
     items.into_iter().next().ok_or_else(|| Error::internal("nothing was undone"))
 }

@@ -39,9 +39,3 @@ pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error
         _ => Error::internal(message),
     }
 }
-
-/// The error for a store that the database does not have.
-pub(crate) fn no_store(location: &impl Display, store: &str) -> Error {
-    Error::config(format!("the database `{location}` has no store `{store}`"))
-        .hint("add it with `poc-memory store init`")
-}

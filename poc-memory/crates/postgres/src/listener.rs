@@ -1,6 +1,6 @@
 //! A connection that waits for records, and by which other writers see this one.
 
-use crate::error::{failure, no_store};
+use crate::error::failure;
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::Result;
@@ -24,8 +24,7 @@ impl Listener {
     pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
         let mut client = location.connect()?;
         let of = |error: postgres::Error| failure(location, &error);
-        let store = store_row::find(&mut client, location.store()).map_err(of)?;
-        let store = store.ok_or_else(|| no_store(location, location.store()))?;
+        let store = store_row::get(&mut client, location)?;
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
             tracing::debug!("the database has no notifications and is asked instead: {error}");
         }

@@ -1,6 +1,6 @@
 //! A connection that reads and appends.
 
-use crate::error::{failure, no_store};
+use crate::error::failure;
 use crate::location::LogLocation;
 use crate::schema;
 use crate::statements::{APPEND, READ, append_and_notify};
@@ -31,8 +31,7 @@ impl Session {
     fn prepare(mut client: Client, location: &LogLocation) -> Result<Session> {
         let of = |error: postgres::Error| failure(location, &error);
         schema::check(&mut client, location)?;
-        let store = store_row::find(&mut client, location.store()).map_err(of)?;
-        let store = store.ok_or_else(|| no_store(location, location.store()))?;
+        let store = store_row::get(&mut client, location)?;
         // A commit that is not on disk when it is answered could be lost.
         let commits: String = client
             .query_one("SHOW synchronous_commit", &[])

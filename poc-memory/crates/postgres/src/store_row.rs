@@ -1,5 +1,8 @@
 //! The row of a store: its number, its head and its channel.
 
+use crate::error::failure;
+use crate::location::LogLocation;
+use poc_graph::error::Error;
 use postgres::Client;
 
 /// The channel of notifications about a store.
@@ -13,6 +16,18 @@ pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<i64>, postg
         .query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?
         .map(|row| row.try_get(0))
         .transpose()
+}
+
+/// The number of a location's store.
+///
+/// # Errors
+/// `invalid_config` when the database does not have it, and those of the database.
+pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Error> {
+    let found = find(client, location.store()).map_err(|error| failure(location, &error))?;
+    found.ok_or_else(|| {
+        Error::config(format!("the database `{location}` has no store `{}`", location.store()))
+            .hint("add it with `poc-memory store init`")
+    })
 }
 
 /// The number of the last record.

@@ -158,6 +158,7 @@ mod tests {
         agent inspect run: Run
         agent pause agent: Agent
         agent reject run: Run
+        agent reopen run: Run
         agent resume agent: Agent
         agent review agent: Agent
         agent review run: Run

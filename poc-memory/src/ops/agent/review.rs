@@ -1,9 +1,9 @@
 //! `agent review`
 
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
-use poc_agent::preview;
 use poc_agent::proposal::{self, Proposal, proposals};
-use poc_agent::review::stale_since;
+use poc_agent::review::{self, stale_since};
+use poc_agent::{ledger, preview};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, RunId};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// List the actions that agents proposed and that wait for your decision. `agent apply` applies them, `agent
-/// reject` rejects them.
+/// reject` rejects them. With `rejected`, list those that were rejected; `agent reopen` lets them wait again.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentReview {
@@ -25,16 +25,20 @@ pub(crate) struct AgentReview {
     #[arg(long, value_name = "NAME")]
     #[serde(default)]
     agent: Option<String>,
+    /// The proposals that were rejected instead of those that wait
+    #[arg(long)]
+    #[serde(default)]
+    rejected: bool,
 }
 
-/// The actions that wait for a decision.
+/// The actions that wait for a decision, or those that were rejected.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentReviewOutput {
     /// Oldest run first.
     proposals: Vec<ProposalRow>,
 }
 
-/// An action that waits for a decision.
+/// An action that waits for a decision or was rejected.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ProposalRow {
     run: RunId,
@@ -61,6 +65,12 @@ struct ProposalRow {
     /// Why it can no longer be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stale: Option<String>,
+    /// Whether it was rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rejected: bool,
+    /// The reason of the rejection, if one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// A note that a proposal names.
@@ -80,16 +90,22 @@ impl Op for AgentReview {
     type Output = AgentReviewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentReviewOutput> {
-        let run = self.run.map(|id| proposal::find(ctx.memory, &id)).transpose()?;
-        let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
-        let waiting: Vec<Proposal> = proposals(ctx.memory, run)?.into_iter().filter(of).collect();
-        if let (Some(agent), true) = (&self.agent, waiting.is_empty()) {
+        let rows: Vec<ProposalRow> = if self.rejected {
+            let run = self.run.map(|id| ledger::find(ctx.memory, &id)).transpose()?.map(|run| run.id);
+            let rejected = review::rejected(ctx.memory, self.agent.as_deref(), run)?;
+            let row = |(one, note)| Ok(ProposalRow { rejected: true, note, ..shown(ctx.memory, one)? });
+            rejected.into_iter().map(row).collect::<Result<_>>()?
+        } else {
+            let run = self.run.map(|id| proposal::find(ctx.memory, &id)).transpose()?;
+            let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
+            let waiting = proposals(ctx.memory, run)?.into_iter().filter(of);
+            waiting.map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?
+        };
+        if let (Some(agent), true) = (&self.agent, rows.is_empty()) {
             // An agent without proposals is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
-        let proposals =
-            waiting.into_iter().map(|one| shown(&ctx.memory.of(&one.tenant), one)).collect::<Result<_>>()?;
-        Ok(AgentReviewOutput { proposals })
+        Ok(AgentReviewOutput { proposals: rows })
     }
 
     fn show(output: &AgentReviewOutput) -> String {
@@ -118,12 +134,19 @@ impl Op for AgentReview {
                         _ => writeln!(text, "     {field}: {before:?} → {after:?}"),
                     };
                 }
+                if let Some(note) = &one.note {
+                    let _ = writeln!(text, "     rejected: {note}");
+                }
                 if let Some(stale) = &one.stale {
                     let _ = writeln!(text, "     too late: {stale}");
                 }
             }
         }
-        text + "\n`poc-memory agent apply RUN` applies them, `poc-memory agent reject RUN` rejects them; `--only 1,3` selects some\n"
+        text + if output.proposals.iter().any(|one| one.rejected) {
+            "\n`poc-memory agent reopen RUN` lets them wait for a decision again; `--only 1,3` selects some\n"
+        } else {
+            "\n`poc-memory agent apply RUN` applies them, `poc-memory agent reject RUN` rejects them; `--only 1,3` selects some\n"
+        }
     }
 }
 
@@ -140,6 +163,7 @@ fn note(node: Node) -> ProposalNote {
 }
 
 fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
+    let memory = &memory.of(&one.tenant);
     let mut notes = Vec::new();
     for (id, _) in &one.versions {
         notes.extend(memory.store.node(*id)?.map(note));
@@ -158,5 +182,7 @@ fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
         changes,
         notes,
         stale,
+        rejected: false,
+        note: None,
     })
 }

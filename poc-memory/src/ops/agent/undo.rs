@@ -1,18 +1,20 @@
 //! `agent undo`
 
 use crate::ops::text::plural;
+use crate::ops::undo_window::{undo_line, undo_window};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
+use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
-use poc_notes::undo::UndoItem;
+use poc_notes::undo::{UndoItem, Undone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Undo a run of an agent, or some of its actions. Notes edited since are left alone and reported. The
-/// agent's visits are kept.
+/// agent's visits are kept. The undo is a change of its own, which `undo` takes back.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentUndo {
@@ -33,6 +35,11 @@ pub(crate) struct AgentUndoOutput {
     undone: Vec<String>,
     /// Actions that were not undone, and why.
     refused: Vec<RefusedAction>,
+    /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    /// For how long it can be undone at least: `all` for ever, else a duration.
+    undo_within: HistoryRetention,
 }
 
 /// An action that was left as it is.
@@ -43,10 +50,10 @@ pub(in crate::ops) struct RefusedAction {
 }
 
 /// Undoes a run, or its actions with the given numbers.
-pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, Vec<UndoItem>)> {
+pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, Undone)> {
     let run = ledger::find(ctx.memory, id)?;
-    let items = undo::undo(ctx.memory, &run, only)?;
-    Ok((run, items))
+    let undone = undo::undo(ctx.memory, &run, only)?;
+    Ok((run, undone))
 }
 
 /// Splits the items into undone and refused ones.
@@ -69,9 +76,16 @@ impl Op for AgentUndo {
     type Output = AgentUndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
-        let (run, items) = of_run(ctx, &self.run, &self.only)?;
+        let (run, Undone { seq, items }) = of_run(ctx, &self.run, &self.only)?;
         let (undone, refused) = sorted(items);
-        Ok(AgentUndoOutput { run: run.id, agent: run.agent, undone, refused })
+        Ok(AgentUndoOutput {
+            run: run.id,
+            agent: run.agent,
+            undone,
+            refused,
+            seq,
+            undo_within: undo_window(ctx),
+        })
     }
 
     fn show(output: &AgentUndoOutput) -> String {
@@ -87,7 +101,7 @@ impl Op for AgentUndo {
         for RefusedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
-        text
+        text + &undo_line(output.seq.as_slice(), output.undo_within)
     }
 
     fn exit(output: &AgentUndoOutput) -> Exit {

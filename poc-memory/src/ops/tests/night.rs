@@ -51,8 +51,19 @@ fn a_night_says_what_was_changed_and_can_be_taken_back() {
     let with_link = export();
     insta::assert_snapshot!(say(&memory, "undo --since 30m"), @"no run since then changed anything that can be undone");
     assert_eq!(export(), with_link);
-    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"undone: link `insurance` to `quay-closed` at 0.4");
+    insta::assert_snapshot!(say(&memory, "undo --since 90m"), @r"
+    undone: link `insurance` to `quay-closed` at 0.4
+    `poc-memory undo 6` takes this back
+    ");
     assert!(!export().contains("\"link\""));
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
     insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
+    // The undo of a run is a change like any other.
+    json(&memory, "undo");
+    assert_eq!(export(), with_link);
+    assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], false);
+    let undone = json(&memory, "undo");
+    assert!(!export().contains("\"link\""));
+    json(&memory, &format!("undo {}", undone["changes"][0]));
+    assert_eq!(export(), with_link);
 }

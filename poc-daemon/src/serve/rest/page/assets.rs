@@ -46,6 +46,7 @@ const FILES: &[(&str, &[u8])] = files![
     "graph_layers.js"
     "graph_names.js"
     "icon.svg"
+    "link_kinds.js"
     "live.js"
     "parts.css"
     "pipeline_field.js"

@@ -6,7 +6,7 @@
 mod assets;
 mod events;
 mod markdown;
-mod not_found;
+pub(super) mod not_found;
 mod note;
 mod policy;
 mod screens;
@@ -17,18 +17,12 @@ pub(crate) use sign_in::SIGN_IN_PATH;
 
 use super::RestContext;
 use axum::Router;
-use axum::http::{HeaderMap, Method, Uri};
-use axum::response::Response;
+use axum::http::{Method, Uri};
 use std::sync::Arc;
 
 /// Whether a request opens a link that signs a browser in.
 pub(super) fn is_sign_in_link(method: &Method, uri: &Uri) -> bool {
     method == Method::GET && uri.path().starts_with(SIGN_IN_PATH)
-}
-
-/// The answer to a browser that asks for a screen that does not exist; `None` for a program.
-pub(super) fn no_screen(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
-    not_found::wants_document(method, headers).then(|| not_found::document(uri))
 }
 
 /// Adds the page to a router.

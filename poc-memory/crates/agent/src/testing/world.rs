@@ -19,6 +19,7 @@ use poc_notes::{Draft, Memory, insert};
 use poc_search::query::Names;
 use poc_store::Transaction;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -91,8 +92,10 @@ impl World {
         let store = &self.memory.store;
         let view = store.view();
         let mut text = String::new();
-        for ix in 0..view.slots() {
-            let Some(node) = view.id(ix).and_then(|id| store.node(id).unwrap()) else { continue };
+        // A note that is deleted and comes back has another slot.
+        let ids: BTreeSet<NodeId> = (0..view.slots()).filter_map(|ix| view.id(ix)).collect();
+        for id in ids {
+            let Some(node) = store.node(id).unwrap() else { continue };
             let mut edges = store.edges(node.id).unwrap();
             edges.sort_by_key(|edge| (edge.src, edge.kind, edge.dst));
             writeln!(text, "{node:?}\n  {:?}\n  {edges:?}", store.activity(node.id).unwrap()).unwrap();

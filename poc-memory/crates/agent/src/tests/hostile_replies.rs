@@ -181,7 +181,7 @@ fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize
     }
     let mut refused = Vec::new();
     if !left(&row()).is_empty() {
-        refused = undo(&world.memory, &row(), &[]).unwrap();
+        refused = undo(&world.memory, &row(), &[]).unwrap().items;
         refused.retain(|item| item.refused.is_some());
     }
     assert_eq!(left(&row()).len(), refused.len(), "{at:?}: what stayed is told");

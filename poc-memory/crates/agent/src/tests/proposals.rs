@@ -5,7 +5,7 @@ use crate::definition::{Definition, Mode};
 use crate::ledger::{self, ActionState, Run, Status};
 use crate::permit::PermittedAction;
 use crate::proposal::{self, Proposal, proposals};
-use crate::review::{approve, reject};
+use crate::review::{approve, reject, rejected, reopen};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
@@ -112,7 +112,7 @@ fn an_approved_proposal_does_what_applying_would_have_done() {
     assert_eq!(retired.state, State::Superseded);
     assert_eq!(world.memory.find("new").unwrap().provenance, "agent:tester");
 
-    let items = undo(&world.memory, &row(&world, &run), &[]).unwrap();
+    let items = undo(&world.memory, &row(&world, &run), &[]).unwrap().items;
     assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(world.graph(), before);
 }
@@ -143,11 +143,36 @@ fn a_rejected_proposal_is_not_made_again_until_its_notes_change() {
 }
 
 #[test]
+fn a_rejected_proposal_can_be_reopened_and_applied() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
+    let (before, waiting) = (row(&world, &run), proposals(&world.memory, Some(run.id)).unwrap());
+    reject(&world.memory, run.id, &[2, 4], "they differ").unwrap();
+    reject(&world.memory, run.id, &[1], "").unwrap();
+    let rejected = rejected(&world.memory, None, Some(run.id)).unwrap();
+    let numbered: Vec<_> = rejected.iter().map(|(one, note)| (one.number(), note.as_deref())).collect();
+    assert_eq!(numbered, [(1, None), (2, Some("they differ")), (4, Some("they differ"))]);
+    assert!(rejected.iter().all(|(one, _)| waiting.contains(one)), "{rejected:?}");
+
+    let error = reopen(&world.memory, &row(&world, &run), &[3]).unwrap_err();
+    insta::assert_snapshot!(error.line(), @"`only`: action 3 of the run was not rejected, or its rejection is no longer in the log; numbers to choose from: 1, 2, 4");
+    assert_eq!(reopen(&world.memory, &row(&world, &run), &[4]).unwrap(), ["supersede `note-2` by `note-3`"]);
+    assert_eq!(reopen(&world.memory, &row(&world, &run), &[]).unwrap().len(), 2);
+    // As if nothing had been decided.
+    assert_eq!(row(&world, &run), before);
+    assert_eq!(proposals(&world.memory, Some(run.id)).unwrap(), waiting);
+    assert_eq!(reopen(&world.memory, &row(&world, &run), &[]).unwrap_err().code, Code::Conflict);
+    assert!(approve(&world.memory, run.id, &[]).unwrap().iter().all(|item| item.refused.is_none()));
+    // Replaying the log gives the same proposals.
+    assert_eq!(proposals(&world.reopen().memory, None).unwrap(), []);
+}
+
+#[test]
 fn proposals_can_be_decided_one_by_one() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let error = approve(&world.memory, run.id, &[9]).unwrap_err();
-    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run has no open proposal; open proposals: 1, 2, 3, 4");
+    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run has no open proposal; numbers to choose from: 1, 2, 3, 4");
     approve(&world.memory, run.id, &[2]).unwrap();
     assert_eq!(
         reject(&world.memory, run.id, &[4], "they differ").unwrap(),
@@ -162,7 +187,7 @@ fn proposals_can_be_decided_one_by_one() {
     assert_eq!(now.actions[3].detail.as_deref(), Some("they differ"));
     assert_eq!(proposals(&world.memory, Some(run.id)).unwrap().len(), 1);
     // Both are undone in two transactions, the later one first.
-    let items = undo(&world.memory, &now, &[]).unwrap();
+    let items = undo(&world.memory, &now, &[]).unwrap().items;
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(

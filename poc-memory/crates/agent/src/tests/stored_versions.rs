@@ -65,7 +65,7 @@ fn rows_of_version_1_are_read() {
 
     // Its writes can be undone, and the row is then written in the current version.
     assert_eq!(undo(&world.memory, undone, &[]).unwrap_err().code, Code::Conflict);
-    assert!(undo(&world.memory, kept, &[]).unwrap().iter().all(|item| item.refused.is_none()));
+    assert!(undo(&world.memory, kept, &[]).unwrap().items.iter().all(|item| item.refused.is_none()));
     let world = world.reopen();
     let row = ledger::find(&world.memory, &kept.id.to_string()).unwrap();
     assert_eq!(state_of(&row), [Undone, Refused, Undone, Refused]);

@@ -202,7 +202,7 @@ fn a_run_can_be_undone_although_another_tenant_wrote_during_the_call() {
         let run = run_with(memory, &definition, &model, Trigger::Manual, &RunOptions::default()).unwrap();
         assert_eq!(run.applied().count(), 1, "{run:?}");
         assert_ne!(weights(memory), before);
-        let items = undo::undo(&world.memory, &run, &[]).unwrap();
+        let items = undo::undo(&world.memory, &run, &[]).unwrap().items;
         assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
         assert_eq!(weights(memory), before);
     }

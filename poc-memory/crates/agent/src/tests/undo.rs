@@ -4,10 +4,10 @@ use super::world::{ScriptedModel, World, agent, outcomes};
 use crate::definition::Definition;
 use crate::ledger;
 use crate::run::{RunOptions, Trigger, run_with};
-use crate::undo::undo;
+use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
-use poc_notes::undo::UndoItem;
+use poc_notes::undo::{UndoItem, Undone};
 use poc_notes::weight;
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn undoing_a_run_restores_the_graph() {
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
     assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
     assert_ne!(world.graph(), before);
-    let items = undo(&world.memory, &run, &[]).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap().items;
     assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(world.graph(), before);
 
@@ -58,11 +58,56 @@ fn undoing_a_run_restores_the_graph() {
 }
 
 #[test]
+fn the_undo_of_a_run_can_be_undone_any_number_of_times() {
+    let (world, mut definition) = world(4);
+    definition.execution.replay = false;
+    let before = world.graph();
+    let run = world.run(&definition, &ScriptedModel::replying(everything()));
+    let visits =
+        || -> Vec<_> { run.visited.iter().map(|&id| world.memory.store.visits(id).unwrap()).collect() };
+    let (after, visited) = (world.graph(), visits());
+    let row = || ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    let mut undone = undo(&world.memory, &run, &[]).unwrap();
+    for _ in 0..2 {
+        let applied = undo_change(&world.memory, undone.seq.unwrap()).unwrap();
+        assert!(
+            applied.items.len() == 5 && applied.items.iter().all(|item| item.refused.is_none()),
+            "{applied:?}"
+        );
+        assert_eq!((world.graph(), visits()), (after.clone(), visited.clone()));
+        assert_eq!((row().status, row().applied().any(|action| action.undone())), (run.status, false));
+        // A change that was undone already is refused.
+        assert_eq!(undo_change(&world.memory, undone.seq.unwrap()).unwrap_err().code, Code::Conflict);
+        undone = undo_change(&world.memory, applied.seq.unwrap()).unwrap();
+        assert_eq!(world.graph(), before);
+    }
+    // Only what the change undid is applied again.
+    undo_change(&world.memory, undone.seq.unwrap()).unwrap();
+    let first = undo(&world.memory, &row(), &[1, 3]).unwrap();
+    undo(&world.memory, &row(), &[]).unwrap();
+    undo_change(&world.memory, first.seq.unwrap()).unwrap();
+    let states: Vec<bool> = row().actions.iter().map(|action| action.undone()).collect();
+    assert_eq!(states, [false, true, false, true, true]);
+    assert!(world.memory.find("new").is_ok());
+}
+
+#[test]
+fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
+    let (world, definition) = world(4);
+    let run = world.run(&definition, &ScriptedModel::replying(everything()));
+    let undone = undo(&world.memory, &run, &[]).unwrap();
+    world.edit("note-3", "Edited by a person since.");
+    let applied = undo_change(&world.memory, undone.seq.unwrap()).unwrap();
+    let refused: Vec<_> = applied.items.iter().map(|item| item.refused.as_deref()).collect();
+    assert_eq!(refused, [None, None, None, None, Some("the note `note-3` changed since")]);
+}
+
+#[test]
 fn undo_skips_and_reports_notes_changed_since() {
     let (world, definition) = world(4);
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
     world.edit("renamed", "Edited by a person since.");
-    let items = undo(&world.memory, &run, &[]).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap().items;
     let told: Vec<String> = items
         .iter()
         .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
@@ -91,7 +136,7 @@ fn undo_keeps_what_was_learned_from_use_since() {
             world.learn();
         }
         if let Some(run) = run {
-            let items = undo(&world.memory, &run, &[]).unwrap();
+            let items = undo(&world.memory, &run, &[]).unwrap().items;
             assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
         }
         world
@@ -128,7 +173,7 @@ fn undo_keeps_a_weight_set_by_hand_since() {
         .store
         .transact(cause, |tx| weight::change(tx, id, weight::WeightChange::To(3.0), weight, now))
         .unwrap();
-    let items = undo(&world.memory, &run, &[]).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap().items;
     assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
     assert_eq!(world.weight(id), 3.0);
 }
@@ -149,7 +194,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let before = world.graph();
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
-    let items = undo(&world.memory, &run, &[]).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap().items;
     assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
     assert_eq!(world.graph(), before);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
@@ -164,7 +209,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     world.clock.advance(Span::DAY);
     let options = RunOptions { target: Some("note-0".into()), ..RunOptions::default() };
     let later = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &options).unwrap();
-    let items = undo(&world.memory, &run, &[]).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap().items;
     assert_eq!(items[0].refused.as_deref(), Some("1 of them were replayed again since"));
     assert_eq!((activity(0).replay_interval, activity(1).replay_interval), (3, 0));
     assert!(activity(1).accesses > 0 && activity(1).replayed.is_none());
@@ -206,8 +251,13 @@ proptest! {
         let before = world.graph();
         let run = world.run(&definition, &ScriptedModel::replying(reply));
         if run.applied().next().is_some() {
-            let items = undo(&world.memory, &run, &[]).unwrap();
+            let Undone { seq, items } = undo(&world.memory, &run, &[]).unwrap();
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
+            prop_assert_eq!(&world.graph(), &before);
+            // A run whose actions are applied again can be undone again.
+            let applied = undo_change(&world.memory, seq.unwrap()).unwrap();
+            prop_assert!(applied.items.iter().all(|item| item.refused.is_none()), "{:?}", applied);
+            undo_change(&world.memory, applied.seq.unwrap()).unwrap();
             prop_assert_eq!(world.graph(), before);
         }
         let store = &world.memory.store;

@@ -104,6 +104,10 @@ impl Tokenizer {
     /// Calls `emit` with every term and whether it is a stop word.
     fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
         for run in runs(text) {
+            if is_plain(run) {
+                self.word(run, true, emit);
+                continue;
+            }
             match identifier(run) {
                 Some(parts) => {
                     self.whole(run, emit);
@@ -111,7 +115,6 @@ impl Tokenizer {
                         self.word(part, true, emit);
                     }
                 }
-                None if is_plain(run) => self.word(run, true, emit),
                 None => run.unicode_words().for_each(|word| self.word(word, true, emit)),
             }
         }
@@ -137,7 +140,7 @@ impl Tokenizer {
 
 /// The identifiers in a text: tokens of several parts, such as `retry-policy` and `src/main.rs`.
 pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    runs(text).filter(|run| identifier(run).is_some())
+    runs(text).filter(|run| !is_plain(run) && identifier(run).is_some())
 }
 
 /// The identifiers in a text that have the form of a name (see [`is_name`]), such as `INC-90037` and
@@ -236,9 +239,6 @@ fn is_quantity(run: &str) -> bool {
 
 /// The parts of an identifier; `None` for plain words.
 fn identifier(run: &str) -> Option<Vec<&str>> {
-    if is_plain(run) {
-        return None;
-    }
     let mut parts: Vec<&str> = Vec::new();
     let mut joined = false;
     for piece in run.split(|character| is_joiner(character) && !matches!(character, '\'' | '’')) {

@@ -1,0 +1,22 @@
+// What the kinds of links are called.
+
+/** For each kind its name in a sentence and as a heading, in the order in which a note shows them. */
+const NAMES = {
+  link: ["link", "Links"],
+  "derived-from": ["derived", "Derived from, and derived"],
+  supersedes: ["replaced", "Replaces, and replaced"],
+  associative: ["recalled together", "Recalled together"],
+  structural: ["before and after", "Before and after"],
+  temporal: ["same time", "At the same time"],
+  mention: ["mention", "Mentions"],
+  semantic: ["similar", "Similar"],
+  keyword: ["shared keywords", "Shared keywords"],
+};
+
+export const LINK_KINDS = Object.keys(NAMES);
+
+/** The name of a kind in a sentence. A kind that is not known here is called as it is. */
+export const kindName = (kind) => NAMES[kind]?.[0] ?? kind;
+
+/** The name of a kind as a heading. */
+export const kindHeading = (kind) => NAMES[kind]?.[1] ?? kind;
