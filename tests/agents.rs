@@ -93,7 +93,10 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
         .iter()
         .map(|one| (one["number"].as_u64().unwrap(), one["undone"].as_bool().unwrap()))
         .collect();
-    assert_eq!(states, [(2, false), (3, true)]);
+    assert_eq!(states, [(2, false)]);
+    // A proposal whose approval was undone waits again.
+    assert_eq!(outcome["proposed"].as_array().unwrap().len(), 2, "{outcome:#}");
+    assert_eq!(world.json(&["agent", "review"])["proposals"][0]["number"], 3);
     // Undoing the rest restores everything.
     world.json(&["agent", "undo", id]);
     assert_eq!(graph(&world), before);

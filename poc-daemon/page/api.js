@@ -52,6 +52,9 @@ export function write(route, fields = {}) {
   return send(route, { method: "POST", headers, body: JSON.stringify(fields) });
 }
 
+/** Deletes what is at a route. */
+export const remove = (route) => send(route, { method: "DELETE", headers: { "x-csrf-token": csrf } });
+
 async function send(url, options) {
   let response;
   try {

@@ -72,7 +72,7 @@ export const failed = (error, retry) =>
     h("h2", {}, error.code === "offline" ? "Offline" : error.code === "signed-out" ? "Signed out" : "This did not work"),
     h("p", {}, marked(error.message)),
     error.hint && h("p", { class: "quiet" }, marked(error.hint)),
-    retry && h("button", { onclick: retry }, "Try again"));
+    error.code === "signed-out" ? h("p", {}, h("a", { href: "/sign-in" }, "Sign in")) : retry && h("button", { onclick: retry }, "Try again"));
 
 /** Shows a message for some seconds, with an action if there is one. */
 export function say(text, action) {
@@ -110,18 +110,44 @@ export function taken(name) {
 }
 
 /** Shows why an action failed. */
-export const sayError = (error) => say(error.hint ? `${error.message}: ${error.hint}` : error.message);
+export const sayError = (error) => say(sentences(error.message, error.hint));
 
-/** A form in a dialog. */
+/** A message and its hint as two sentences. */
+const sentences = (message, hint) => (hint ? `${message.replace(/\.$/, "")}. ${hint[0].toUpperCase()}${hint.slice(1)}` : message);
+
+/** An error without a hint that is a command of the command line, which is of no use in a dialog. */
+const withoutCommand = ({ message, hint }) => sentences(message, hint?.includes("`poc-memory ") ? null : hint);
+
+/**
+ * A form in a dialog. If `run` returns a promise, the dialog stays until it is fulfilled, and an error is shown in it, so
+ * that what was typed is kept. A dialog that has done its work has the attribute `data-done` when it closes.
+ */
 export function form(title, fields, action, run) {
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  const submit = (event) => {
-    const wrong = [...event.currentTarget.elements].find((field) => !field.checkValidity());
-    if (!wrong) return run(Object.fromEntries(new FormData(event.currentTarget)));
-    event.preventDefault();
-    problem.textContent = wrong.value ? wrong.dataset.problem ?? wrong.validationMessage : `${wrong.closest("label").firstChild.textContent} is missing.`;
+  const show = (...text) => {
+    problem.replaceChildren(...text);
     problem.hidden = false;
-    wrong.focus();
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const { elements } = event.currentTarget;
+    const wrong = [...elements].find((field) => !field.checkValidity());
+    if (wrong) {
+      show(wrong.value ? wrong.dataset.problem ?? wrong.validationMessage : `${wrong.closest("label").firstChild.textContent} is missing.`);
+      return wrong.focus();
+    }
+    const button = dialog.querySelector("button.primary");
+    button.disabled = true;
+    try {
+      await run(Object.fromEntries(new FormData(event.currentTarget)));
+      dialog.dataset.done = "";
+      dialog.close();
+    } catch (error) {
+      show(...marked(withoutCommand(error)));
+      if (!(error instanceof ApiError)) throw error;
+    } finally {
+      button.disabled = false;
+    }
   };
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
     h("form", { method: "dialog", novalidate: true, onsubmit: submit },

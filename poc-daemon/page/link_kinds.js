@@ -3,8 +3,8 @@
 /** For each kind its name in a sentence and as a heading, in the order in which a note shows them. */
 const NAMES = {
   link: ["link", "Links"],
-  "derived-from": ["derived", "Derived from, and derived"],
-  supersedes: ["replaced", "Replaces, and replaced"],
+  "derived-from": ["derived", "Derived from, or source of"],
+  supersedes: ["replaced", "Replaces, or replaced by"],
   associative: ["recalled together", "Recalled together"],
   structural: ["before and after", "Before and after"],
   temporal: ["same time", "At the same time"],

@@ -83,7 +83,7 @@ export function completing(field, { always = false } = {}) {
     const typed = text.decode(bytes.encode(field.value).slice(found.offset, found.offset + found.length));
     const open = items.filter((item) => item.text !== typed).length > 0 || signature || expects;
     if (!open || document.activeElement !== field) return close();
-    about.replaceChildren(...[signature && h("code", {}, signature), expects && [" ", marked(expects)]].flat().filter(Boolean));
+    about.replaceChildren(...[signature && h("code", {}, signature), expects && [" ", marked(expects)]].flat(Infinity).filter(Boolean));
     about.hidden = !signature && !expects;
     list.replaceChildren(...items.slice(0, SHOWN).map((item, at) => h("li", { role: "option", id: `${id}-${at}`, "aria-selected": "false",
       onpointerdown: (event) => { event.preventDefault(); accept(at); } },

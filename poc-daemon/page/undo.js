@@ -22,7 +22,7 @@ export function confirmUndo({ actor, number }, undo) {
     h("p", {}, number === null ? "This change may have changed other notes too." : `This change was made to ${count(number, "note")} together, by `,
       number !== null && [h("bdi", {}, actor), "."]),
     h("p", { class: "quiet" }, "It is undone for all of them. Notes that were changed since stay as they are and are named. What is undone can be brought back on Activity."),
-  ], number === null ? "Undo" : `Undo for ${count(number, "note")}`, undo);
+  ], number === null ? "Undo" : `Undo for ${count(number, "note")}`, () => void undo());
 }
 
 /** What an undo came to, in a sentence. `done` is said if something was undone. */

@@ -59,9 +59,12 @@ def test_search_filters_and_shows_mistakes_in_place(browser):
     page.wait_for_function("() => [...document.querySelectorAll('.hit .tag')].every((tag) => tag.textContent === 'semantic') && document.querySelector('.share')")
     assert "type=semantic" in page.url
     command = page.inner_text(".command code")
-    assert command == "poc-memory search 'broker' -p 'hybrid,k=256 | type:semantic'"
+    assert command == "poc-memory search 'broker' -p 'hybrid,k=256,derived=1 | type:semantic'"
     page.fill("input[name=keyword]", "no such tag")
     page.wait_for_selector(".empty")
+    page.click(".empty button >> text=Search without them")
+    page.wait_for_selector(".hit")
+    assert page.input_value("select[name=type]") == page.input_value("input[name=keyword]") == ""
 
 
 def test_pipelines_are_completed_from_the_language(reading):
@@ -76,6 +79,7 @@ def test_pipelines_are_completed_from_the_language(reading):
     field.press("Enter")
     assert field.input_value() == "all | type:"
     page.wait_for_selector("[role=option] >> text=episodic")
+    assert "[object" not in page.inner_text(".completions") and "a built-in type" in page.inner_text(".completion-about")
     field.press_sequentially("sem")
     page.wait_for_function("() => document.querySelectorAll('[role=option]').length === 1")
     field.press("ArrowDown")
@@ -97,7 +101,7 @@ def test_a_note_and_the_graph_as_of_another_time(browser):
     browser.world.run("insert", "--key", "checkpoint", "--update", "--title", first["title"], "--body", "A checkpoint is a **snapshot** now.")
     browser.world.run("link", "checkpoint", "backups", "--reason", "both survive a crash")
     watched = browser.open()
-    watched.expected = ("status of 404",)
+    watched.expected = ("status of 404", "status of 400")
     page = watched.page
     page.goto(browser.path("/notes/checkpoint"))
     ready(page)
@@ -115,6 +119,17 @@ def test_a_note_and_the_graph_as_of_another_time(browser):
     page.wait_for_selector(".graph-since")
     assert "Since then" in page.inner_text(".graph-since")
     assert page.input_value("select[name=color]") == "since"
+    # Samples are not compared.
+    view = browser.world.json("view", "--plane")
+    page.route("**/v1/view?*", lambda route: route.fulfill(json={**view, "node_count": 5000, "edge_count": 90000}))
+    page.goto(browser.path("/graph?at=1s"))
+    page.wait_for_selector(".graph-since >> text=5,000 notes then and 5,000 now")
+    assert "Colour: change since" not in page.inner_text("select[name=color]") and "of 90,000, the strongest" in page.inner_text("main .title")
+    page.unroute("**/v1/view?*")
+    # A mistake in a pipeline is shown below its field.
+    page.goto(browser.path("/graph?pipeline=typ:semantic"))
+    page.wait_for_selector(".mistake >> text=unknown stage")
+    assert page.input_value("input[name=pipeline]") == "typ:semantic"
     page.goto(browser.path("/notes/checkpoint?at=2001-01-01"))
     assert "at that time" in page.inner_text("h1")
 
@@ -159,6 +174,57 @@ def test_a_note_is_edited_linked_and_taken_back(browser):
     assert any(edge["key"] == "backups" for edge in browser.world.json("get", "checkpoint")["edges"]["link"])
 
 
+def test_what_was_typed_is_kept_and_a_note_is_deleted_and_comes_back(browser):
+    watched = browser.open()
+    watched.expected = ("status of 404",)
+    page = watched.page
+    page.goto(browser.path("/notes/checkpoint"))
+    ready(page)
+    page.keyboard.press("e")
+    page.fill("textarea[name=body]", "Half a thought")
+    page.keyboard.press("Escape")
+    page.click(".toast button >> text=Go on editing")
+    assert page.input_value("textarea[name=body]") == "Half a thought"
+    page.click("dialog button >> text=Cancel")
+    page.wait_for_selector("dialog", state="detached")
+    assert "Half" not in browser.world.json("get", "checkpoint")["body"]
+    page.click("button >> text=Delete")
+    page.click("dialog button.primary")
+    page.wait_for_url("**/activity")
+    assert browser.world.run("get", "checkpoint", check=False) == ""
+    page.goto(browser.path("/notes/checkpoint"))
+    page.click("main a >> text=Activity")
+    row = page.locator(".activity-row", has_text="delete").first
+    assert "checkpoint" in row.inner_text()
+    row.locator("button").click()
+    page.wait_for_selector(".toast >> text=The change is undone")
+    assert browser.world.json("get", "checkpoint")["key"] == "checkpoint"
+
+
+def test_what_can_no_longer_be_applied_is_said_and_stays(browser):
+    world = browser.world
+    first = world.json("agent", "review")["proposals"][0]
+    for note in first["notes"]:
+        world.run("insert", "--key", note["key"], "--update", "--body", "It says something else now.")
+    page = browser.open().page
+    page.goto(browser.path("/review"))
+    page.wait_for_selector(".proposal")
+    ready(page)
+    stale = page.locator(".proposal", has_text="Too late")
+    number = stale.count()
+    assert number >= 1 and "was edited since" in stale.first.inner_text()
+    stale.first.focus()
+    page.keyboard.press("a")
+    page.wait_for_selector(".toast >> text=It can no longer be applied")
+    page.click(".run-head button >> text=Apply all") if page.is_enabled(".run-head button >> text=Apply all") else None
+    ready(page)
+    assert page.locator(".proposal", has_text="Too late").count() == number
+    # Runs whose proposals wait are found, also if some of them were applied.
+    page.goto(browser.path("/activity?runs=proposed"))
+    page.wait_for_selector("tbody tr")
+    assert "linker" in page.inner_text("tbody")
+
+
 def test_proposals_are_decided_by_keyboard_and_undone(browser):
     waiting = browser.world.json("agent", "review")["proposals"]
     assert len(waiting) >= 2, waiting
@@ -176,12 +242,14 @@ def test_proposals_are_decided_by_keyboard_and_undone(browser):
     ready(page)
     assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 1
     page.locator(".toast button", has_text="Undo").click()
-    page.wait_for_selector(".toast >> text=Undone")
+    page.wait_for_selector(".toast >> text=waits again")
+    ready(page)
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting)
     page.keyboard.press("k")
     page.keyboard.press("r")
     page.wait_for_selector(".toast >> text=Rejected")
     ready(page)
-    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 2
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 1
     # What was rejected is found again, and waits again.
     page.click("nav.choices >> text=Rejected")
     page.wait_for_url("**/review?rejected")
@@ -192,7 +260,7 @@ def test_proposals_are_decided_by_keyboard_and_undone(browser):
     page.keyboard.press("o")
     page.wait_for_selector(".toast >> text=Waits again")
     page.wait_for_selector(".empty >> text=Nothing is rejected")
-    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting) - 1
+    assert len(browser.world.json("agent", "review")["proposals"]) == len(waiting)
 
 
 def test_the_keys_of_a_screen_are_shown_and_hits_are_reached_by_arrows(reading):
@@ -340,8 +408,14 @@ def test_a_link_is_made_by_words_of_a_title(browser):
     ready(page)
     page.keyboard.press("l")
     page.locator("dialog input[name=to]").press_sequentially("refused cards")
-    page.wait_for_selector("#notes-for-to option[value=runbook]", state="attached")
-    page.fill("dialog input[name=to]", "runbook")
+    # Words that are not a key are refused in the dialog, which keeps them.
+    page.wait_for_selector(".suggestions button >> text=Runbook for refused cards")
+    page.click("dialog button.primary")
+    page.wait_for_selector("dialog .problem >> text=there is no note")
+    assert page.input_value("dialog input[name=to]") == "refused cards" and "poc-memory" not in page.inner_text("dialog .problem")
+    page.press("dialog input[name=to]", "ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.input_value("dialog input[name=to]") == "runbook"
     page.click("dialog button.primary")
     page.wait_for_selector(".toast >> text=Link added")
     page.wait_for_selector(".edge >> text=Runbook for refused cards")

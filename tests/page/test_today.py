@@ -170,5 +170,7 @@ def test_all_proposals_of_a_run_are_applied_and_undone(browser):
     page.wait_for_selector(".empty >> text=Nothing waits")
     assert links(world) == before + number
     page.click(".toast button >> text=Undo")
-    page.wait_for_selector(".toast >> text=Undone")
+    page.wait_for_selector(".toast >> text=undone and wait")
     assert links(world) == before
+    # They can be decided again.
+    page.wait_for_function("(number) => document.querySelectorAll('.proposal').length === number", arg=number)

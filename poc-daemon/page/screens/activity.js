@@ -14,11 +14,14 @@ const LISTED = 50;
 /** Notes listed of one change. */
 const NOTES = 3;
 
+/** Notes that were deleted since have an id in the place of their key. */
+const ID = /^[0-9a-f]{32}$/;
+
 /** The choices of runs by status. Most runs of a night read notes and find nothing to do. */
 const KINDS = {
   "": ["Runs with a result", WITH_RESULT],
   failed: ["Failed runs", FAILED],
-  proposed: ["Runs that wait for you", ["proposed"]],
+  proposed: ["Runs that wait for you", []],
   idle: ["Runs without a result", ["noop", "skipped", "missed"]],
   all: ["All runs", []],
 };
@@ -35,7 +38,7 @@ class ActivityScreen extends Screen {
     if (this.run) return { run: await read(path`/v1/runs/${this.run}`) };
     const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
     const [, statuses] = KINDS[kind] ?? KINDS.all;
-    const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, status: statuses, limit: LISTED }),
+    const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, status: statuses, waiting: kind === "proposed" || null, limit: LISTED }),
       mayDecide ? read("/v1/changes", { limit: LISTED }) : { changes: null }, this.agents ?? read("/v1/agents")]);
     this.agents ??= known.agents.map(({ name }) => name);
     return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`), agent, kind };
@@ -82,7 +85,7 @@ const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the n
 
 const changeRow = ({ seq, at, actor, op, run, nodes, count: number = nodes.length }, screen) => h("li", { class: "activity-row" },
   h("div", {}, run ? h("a", { class: "tag", href: `/runs/${run}` }, op) : h("span", { class: "tag" }, op), h("bdi", {}, actor), " ",
-    nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", noteLink(node)]),
+    nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", ID.test(node) ? "a note that is deleted" : noteLink(node)]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
   h("span", { class: "side" }, ago(at)),
   h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number }, () => screen.undo(seq)) }, "Undo"));
@@ -106,7 +109,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
     versions.length > 0 && h("section", {}, h("details", {}, h("summary", {}, `${count(versions.length, "note")} read`),
       h("ul", { class: "rows" }, versions.map(([key, version]) => h("li", {}, keyLink(key), h("span", { class: "side" }, `version ${version}`)))))),
     calls.length > 0 && h("section", {}, h("h2", {}, "Calls"), h("ul", { class: "rows" }, calls.map((call) => h("li", {}, call.model,
-      `: ${tokens(call)}`, call.cost && `, ${dollars(call.cost)}`, call.estimated && " (estimated)")))),
+      `: ${tokens(call)}`, call.cost && `, ${dollars(call.cost)}`, call.estimated && ". The model does not say how many: these are the most that are possible")))),
     text("System prompt", system),
     text("Prompt", prompt),
     replies.map((reply, index) => [text(`Reply ${index + 1}`, indented(reply.text), reply.problems.length > 0),

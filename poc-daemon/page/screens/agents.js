@@ -69,7 +69,16 @@ class AgentsScreen extends Screen {
       h("p", {}, `A dry run asks the model ${costs.models[0].name}, which costs up to ${dollars(costs.most_usd)}. Nothing is written to the memory.`),
       h("p", { class: "quiet" }, `The prompt has ${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}. The cost counts towards the budget of the day: `,
         spentToday(costs)),
-    ], "Dry run", run);
+    ], "Dry run", () => void run());
+  }
+
+  /** Runs it now, after a question if that costs something. */
+  runNow({ costs }) {
+    if (!costs?.most_usd) return this.run();
+    return form(`Run ${this.agent} now?`, [
+      h("p", {}, `A run asks the model ${costs.models[0].name}, which costs up to ${dollars(costs.most_usd)}, and does what the agent may do.`),
+      h("p", { class: "quiet" }, "The cost counts towards the budget of the day: ", spentToday(costs)),
+    ], "Run", () => void this.run());
   }
 }
 
@@ -95,12 +104,8 @@ const create = (agents) => form("New agent", [
   h("label", {}, "Start with", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
     agents.map(({ name, description }) => h("option", { value: name }, `a copy of ${name}${description ? `: ${description}` : ""}`)))),
 ], "Create", async ({ agent, from }) => {
-  try {
-    await write("/v1/agents", { agent, ...(from && { from }) });
-    location.assign(`/agents/${encodeURIComponent(agent)}`);
-  } catch (error) {
-    sayError(error);
-  }
+  await write("/v1/agents", { agent, ...(from && { from }) });
+  location.assign(`/agents/${encodeURIComponent(agent)}`);
 });
 
 /** The columns of the table of agents. */
@@ -137,7 +142,7 @@ function detail(screen, { definition, agent }, explained, runs) {
       h("div", { class: "actions" },
         mayWrite && h("button", { onclick: () => screen.dryRun(explained) }, "Dry run"),
         h("button", { onclick: () => screen.test() }, "Run its tests"),
-        mayWrite && h("button", { class: "primary", onclick: () => screen.run() }, "Run now"),
+        mayWrite && h("button", { class: "primary", onclick: () => screen.runNow(explained) }, "Run now"),
         mayDecide && h("button", { onclick: () => screen.act(() => write(path`/v1/agents/${agent.name}/` + (paused ? "resume" : "pause")), () => (paused ? "Resumed" : "Paused")) },
           paused ? "Resume" : "Pause"))),
     agent.description && h("p", { class: "quiet" }, h("bdi", {}, agent.description)),
@@ -195,12 +200,11 @@ const stages = (finds) => [
   h("p", { class: "quiet" }, readStates(finds)),
 ];
 
-/** What its visits say about the notes that it selects, as a sentence. */
+/** What a run would read of the notes that it selects, as a sentence. */
 function readStates({ never, changed, old, fresh }) {
-  const parts = [never && `has never read ${count(never, "note")}`, changed && `has to read ${count(changed, "note")} again, because they have changed`,
-    old && `has to read ${count(old, "note")} again, because it read them long ago`].filter(Boolean);
-  const skips = fresh > 0 && `${count(fresh, "note")} ${fresh === 1 ? "is" : "are"} left out, because it read ${fresh === 1 ? "it" : "them"} recently`;
-  return parts.length ? `It ${parts.join(", and ")}.${skips ? ` ${skips}.` : ""}` : skips ? `Nothing is due: ${skips}.` : "It selects no notes.";
+  const parts = [never && `${count(never, "note")} that it has never read`, changed && `${count(changed, "note")} that ${changed === 1 ? "has" : "have"} changed since`,
+    old && `${count(old, "note")} that it read long ago`].filter(Boolean);
+  return parts.length ? `It would read ${parts.join(", and ")}.` : fresh > 0 ? "Nothing is due: it has read all of these notes, and they have not changed since." : "It selects no notes.";
 }
 
 /** What the actions of agents do, by the names that their files use. */

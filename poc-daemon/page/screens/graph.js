@@ -6,7 +6,7 @@ import { Screen, empty, listKeys } from "../frame.js";
 import { GraphCanvas } from "../graph_canvas.js";
 import { communityNames } from "../graph_names.js";
 import { kindName } from "../link_kinds.js";
-import { completing } from "../pipeline_field.js";
+import { completing, mistakes } from "../pipeline_field.js";
 import { dayText, minute, relative, timeForm } from "../time.js";
 
 /** Notes listed beside the graph. */
@@ -78,10 +78,18 @@ class GraphScreen extends Screen {
       const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [] }))]);
       return { view, now };
     };
-    const first = await ask(Math.min(wanted, AT_ONCE));
+    const first = await ask(Math.min(wanted, AT_ONCE)).catch((error) => this.mistakes(pipeline, error));
+    if (first.problem) return first;
     this.missing = Math.min(wanted, first.view.node_count) - first.view.nodes.length;
     if (this.missing > 0) this.more(ask(wanted));
     return first;
+  }
+
+  /** What is wrong with the pipeline, if that is why there is no graph. */
+  async mistakes(pipeline, error) {
+    const { pipelines: [checked] } = pipeline ? await read("/v1/pipeline/check", { pipelines: pipeline }) : { pipelines: [{ sound: true }] };
+    if (checked.sound) throw error;
+    return { view: { nodes: [], edges: [], node_count: 0, edge_count: 0 }, problem: checked.problem };
   }
 
   /** Shows all notes in the place of the first ones when they are there. */
@@ -96,8 +104,11 @@ class GraphScreen extends Screen {
     }
   }
 
-  /** What has become of the notes of a past view. */
+  /** What has become of the notes of a past view. Samples of more notes cannot be compared. */
   compare(then, now) {
+    this.isWhole = [then, now].every(({ nodes, node_count: all }) => nodes.length === all);
+    this.notesNow = now.node_count;
+    if (!this.isWhole) return;
     const present = new Map(now.nodes.map((node) => [node.id, node]));
     const past = new Set(then.nodes.map(({ id }) => id));
     for (const node of then.nodes) {
@@ -105,14 +116,15 @@ class GraphScreen extends Screen {
       node.since = !after ? "gone since" : after.modified !== node.modified ? "changed since" : "unchanged";
     }
     this.newer = now.nodes.filter(({ id }) => !past.has(id));
-    this.edgesNow = now.edges.length;
+    this.edgesNow = now.edge_count;
   }
 
-  show({ view, now }) {
+  show({ view, now, problem }) {
     this.view = view;
     this.communities = null;
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
-    if (at) this.compare(view, now);
+    if (at && now) this.compare(view, now);
+    const compares = at && this.isWhole;
     this.label = `Graph of ${count(view.nodes.length, "note")}. The list has the same notes.`;
     this.tip = h("div", { class: "graph-tip", hidden: true });
     this.panel = h("div", { class: "graph-panel" });
@@ -121,7 +133,7 @@ class GraphScreen extends Screen {
     const keep = Object.fromEntries([...this.fields].filter(([name]) => name !== "at"));
     const choose = (name, label, options) => h("select", { "aria-label": label, name, onchange: (event) => this.choose(name, keep[name] = event.currentTarget.value) }, options.map(([value, text]) =>
       h("option", { value, selected: value === this.fields.get(name) }, text)));
-    this.color = choose("color", "Colour", [at && ["since", "Colour: change since"], ["community", "Colour: community"], ["type", "Colour: type"],
+    this.color = choose("color", "Colour", [compares && ["since", "Colour: change since"], ["community", "Colour: community"], ["type", "Colour: type"],
       ["age", "Colour: age"], ["writer", "Colour: writer"], ["state", "Colour: state"]].filter(Boolean));
     this.size = choose("size", "Size", [["degree", "Size: links"], ["weight", "Size: weight"]]);
     const more = view.node_count > view.nodes.length;
@@ -131,13 +143,15 @@ class GraphScreen extends Screen {
       autocomplete: "off", spellcheck: "false" });
     const hidden = (name) => this.fields.get(name) && h("input", { type: "hidden", name, value: this.fields.get(name) });
     const head = h("div", { class: "title" }, h("h1", {}, around ? ["Around ", h("bdi", {}, view.nodes.find(({ key, id }) => key === around || id === around)?.title || around)] : "Graph"),
-      h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}` : ""}, ${count(view.edges.length, "link")}`,
-        at && [" as of ", minute(view.as_of.at)],
+      h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}${this.fields.get("pipeline") || around ? "" : ", those with the most links"}` : ""}, `
+        + `${count(view.edges.length, "link")}${view.edge_count > view.edges.length ? ` of ${view.edge_count.toLocaleString("en")}, the strongest` : ""}`,
+        at && view.as_of && [" as of ", minute(view.as_of.at)],
         this.missing > 0 && h("span", { class: "graph-rest", role: "status" }, `. Laying out ${count(this.missing, "more note")}…`)),
       around && this.linkTo({ around: null }, "The whole memory"),
       h("form", { class: "actions", action: "/graph" }, completing(field, { always: true }), hidden("at"), hidden("renderer"), limits, this.color, this.size));
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),
-      timeForm(at && view.as_of.at, keep), at && this.since());
+      timeForm(at && view.as_of?.at, keep), at && now && this.since());
+    if (problem) return [head, time, mistakes(problem.pipelines)];
     if (view.nodes.length === 0) return [head, time, empty("No notes", "The pipeline selects nothing, or the memory is empty.")];
     const buttons = h("div", { class: "graph-buttons" },
       [["+", "Zoom in", () => this.graph.zoom(1.25)], ["−", "Zoom out", () => this.graph.zoom(0.8)], ["⤢", "Show all", () => { this.graph.fit(); this.graph.draw(); }]]
@@ -149,10 +163,13 @@ class GraphScreen extends Screen {
 
   /** What has changed in the graph since the past time. */
   since() {
+    if (!this.isWhole) {
+      return h("p", { class: "graph-since" }, `${count(this.view.node_count, "note")} then and ${this.notesNow.toLocaleString("en")} now. What has changed is shown if all of them are: choose a greater number of notes, or a pipeline.`);
+    }
     const tally = (name) => this.view.nodes.filter(({ since }) => since === name).length;
     return h("div", { class: "graph-since" },
       h("p", {}, `Since then: ${count(this.newer.length, "new note")}, ${tally("changed since")} changed, ${tally("gone since")} gone, `
-        + `${count(this.view.edges.length, "link")} then and ${this.edgesNow.toLocaleString("en")} now.`),
+        + `${count(this.view.edge_count, "link")} then and ${this.edgesNow.toLocaleString("en")} now.`),
       this.newer.length > 0 && h("details", {}, h("summary", {}, "New notes"), h("ul", {}, this.newer.slice(0, LISTED).map(({ key, title }) => h("li", {}, noteLink(key, title))))));
   }
 
@@ -279,7 +296,8 @@ class GraphScreen extends Screen {
 
   /** The notes as a list that can be filtered. What is found is marked in the drawing. */
   list(words = "") {
-    const filter = h("input", { type: "search", placeholder: "Find in this graph", "aria-label": "Find in this graph", value: words, oninput: debounced(80, () => fill(filter.value)) });
+    const filter = h("input", { type: "search", placeholder: "Find in this graph", "aria-label": "Find in this graph", value: words, oninput: debounced(80, () => fill(filter.value)),
+      onkeydown: (event) => event.key === "Enter" && rows.querySelector("button")?.click() });
     const found = h("p", { class: "quiet", role: "status" });
     const rows = h("div", {});
     const all = Array.from(this.graph.ranked, (at) => [at, this.view.nodes[at]]);

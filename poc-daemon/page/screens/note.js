@@ -1,9 +1,9 @@
 // What is known about a note beside its text, which the daemon has rendered: links, origin, history. And edits.
 
-import { mayDecide, mayWrite, path, read, write } from "../api.js";
+import { mayDecide, mayWrite, path, read, remove, write } from "../api.js";
 import { count, debounced, h, noteLink, strengthBar } from "../dom.js";
 import { diff, lineDiff } from "../diff.js";
-import { Screen, form, keep, onKeys, reloadAndSay, sayError, taken } from "../frame.js";
+import { Screen, form, keep, onKeys, reloadAndSay, say, sayError, taken } from "../frame.js";
 import { LINK_KINDS, kindHeading } from "../link_kinds.js";
 import { onChange } from "../live.js";
 import { ago, minute, timeForm } from "../time.js";
@@ -50,7 +50,8 @@ class NoteScreen extends Screen {
     if (note.version !== this.shown && !this.acting) this.changedElsewhere(note);
     this.actions.replaceChildren(...head(this, note).flat().filter(Boolean));
     return [
-      h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this)),
+      h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this),
+        h("p", {}, h("a", { href: `/graph?around=${encodeURIComponent(note.key)}` }, "Show around it in the graph"))),
       h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(note)),
       h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History"), timeForm(null), changes.map((change) => changeRow(change, this)).reverse()),
     ];
@@ -78,37 +79,42 @@ class NoteScreen extends Screen {
     location.reload();
   }
 
-  async act(run, done, failed = sayError) {
+  /** Changes the note and shows it again. */
+  async act(run, done) {
     this.acting = true;
     try {
       reloadAndSay(done(await run()));
     } catch (error) {
       this.acting = false;
-      await failed(error);
+      throw error;
     }
   }
 
   /** Edits a version of the note; `draft` is what was typed before. */
   edit(note = this.note, draft = note) {
+    const typed = ({ title, body, keywords }) => ({ title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
     this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed meanwhile. Both versions are shown when you save.");
     const dialog = form("Edit", [
       this.warning,
       h("label", {}, "Title", h("input", { name: "title", value: draft.title, required: true })),
       h("label", {}, "Text, in Markdown", h("textarea", { name: "body", value: draft.body })),
       h("label", {}, "Keywords, separated by commas", h("input", { name: "keywords", value: draft.keywords.join(", ") })),
-    ], "Save", ({ title, body, keywords }) => this.save(note, { title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) }));
-    dialog.addEventListener("close", () => { this.warning = null; });
+    ], "Save", (fields) => this.save(note, typed(fields)));
+    dialog.addEventListener("close", () => {
+      this.warning = null;
+      const left = typed(Object.fromEntries(new FormData(dialog.querySelector("form"))));
+      const isSame = left.title === note.title && left.body === note.body && left.keywords.join() === note.keywords.join();
+      if (!("done" in dialog.dataset) && !isSame) say("What you typed was not saved.", { name: "Go on editing", run: () => this.edit(note, left) });
+    });
   }
 
   /** Saves an edit of the version that was read. If there is a newer one, the person decides. */
   save({ key, version }, draft) {
     return this.act(() => write("/v1/insert", { key, ...draft, update: true, if_version: version }),
-      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed"),
-      (error) => {
-        if (error.code === "conflict") return this.compare(draft);
-        sayError(error);
-        return this.edit(this.note, draft);
-      });
+      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")).catch((error) => {
+      if (error.code === "conflict") return this.compare(draft);
+      throw error;
+    });
   }
 
   /** Shows what was typed beside the version that came meanwhile. */
@@ -125,7 +131,7 @@ class NoteScreen extends Screen {
 
   link() {
     form("Link this note", [
-      h("label", {}, "To: the key of a note, or words of its title", suggesting("to")),
+      suggesting("to", "To: the key of a note, or words of its title"),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Link", ({ to, reason }) => this.act(
       () => write("/v1/link", { from: this.note.key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
@@ -133,41 +139,67 @@ class NoteScreen extends Screen {
 
   retire() {
     form("Replace by another note", [
-      h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one takes over its links. It can be undone."),
-      h("label", {}, "Replacement: the key of a note, or words of its title", suggesting("new")),
+      h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one gets its links, too. It can be undone."),
+      suggesting("new", "Replacement: the key of a note, or words of its title"),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Replace", ({ new: other, reason }) => this.act(
       () => write("/v1/supersede", { old: this.note.key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
+  }
+
+  delete() {
+    form("Delete this note?", [
+      h("p", {}, "It and its links leave the memory. The history keeps it: ", h("q", {}, "Undo"), " at this change on Activity brings it back."),
+    ], "Delete", async () => {
+      await remove(path`/v1/nodes/${this.id}`);
+      keep("said", `${this.note.title || this.note.key} is deleted`);
+      location.assign("/activity");
+    });
   }
 
   async undo(change) {
     try {
       const number = await changedTogether(change);
       confirmUndo({ ...change, number }, () => this.act(() => write("/v1/undo", { what: String(change.seq) }),
-        (answer) => undoText(answer, `Undone: ${answer.undone[0]}`)));
+        (answer) => undoText(answer, "The change is undone. It can be brought back on Activity")).catch(sayError));
     } catch (error) {
       sayError(error);
     }
   }
 
   unlink(edge, kind) {
-    const remove = (from, to) => write("/v1/link", { from, to, kind, remove: true });
+    const unlink = (from, to) => write("/v1/link", { from, to, kind, remove: true });
     return this.act(async () => {
-      if (edge.direction !== "in") await remove(this.note.key, edge.key);
-      if (edge.direction !== "out") await remove(edge.key, this.note.key);
-    }, () => `The link with ${edge.key} is removed`);
+      if (edge.direction !== "in") await unlink(this.note.key, edge.key);
+      if (edge.direction !== "out") await unlink(edge.key, this.note.key);
+    }, () => `The link with ${edge.title || edge.key} is removed`).catch(sayError);
   }
 }
 
-/** A field for the key of a note, which suggests notes for the words that are typed. */
-function suggesting(name) {
-  const list = h("datalist", { id: `notes-for-${name}` });
-  const suggest = debounced(PAUSE, async (text) => {
-    if (!text.trim()) return;
-    const { results } = await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] }));
-    list.replaceChildren(...results.map(({ key, title }) => h("option", { value: key }, title)));
+/** A field for the key of a note. Notes for the words that are typed are listed below it; one of them is chosen. */
+function suggesting(name, label) {
+  const list = h("ul", { class: "suggestions", "aria-label": "Notes for these words", hidden: true });
+  const field = h("input", { name, required: true, autocomplete: "off", spellcheck: "false", oninput: () => suggest() });
+  const choose = (key) => {
+    field.value = key;
+    list.hidden = true;
+    field.focus();
+  };
+  const suggest = debounced(PAUSE, async () => {
+    const text = field.value.trim();
+    const { results } = text ? await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] })) : { results: [] };
+    list.hidden = results.length === 0;
+    list.replaceChildren(...results.map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
+      h("bdi", {}, title || key), h("span", { class: "quiet" }, h("bdi", {}, key))))));
   });
-  return [h("input", { name, required: true, autocomplete: "off", list: list.id, oninput: (event) => suggest(event.currentTarget.value) }), list];
+  const box = h("div", {}, h("label", {}, label, field), list);
+  box.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by || list.hidden) return;
+    event.preventDefault();
+    const stops = [field, ...list.querySelectorAll("button")];
+    stops[stops.indexOf(document.activeElement) + by]?.focus();
+  });
+  return box;
 }
 
 /** Type, keywords and state below the title. */
@@ -187,7 +219,9 @@ function head(screen, note) {
       h("button", { onclick: () => screen.edit() }, "Edit", h("kbd", { "aria-hidden": "true" }, "e")),
       h("button", { onclick: () => screen.link() }, "Link", h("kbd", { "aria-hidden": "true" }, "l")),
       note.state === "active" && h("button", { onclick: () => screen.retire() }, "Replace"),
+      mayDecide && h("button", { onclick: () => screen.delete() }, "Delete"),
     ],
+
   ];
 }
 
@@ -238,8 +272,11 @@ function facts(note) {
     .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
 
+/** What a change did. A note that was imported may be older than its history. */
+const didOf = ({ op, did }) => (op === "undo" || op === "agent undo" ? `${did} by an undo` : op === "import" && did === "created" ? "imported" : did);
+
 const changeRow = (change, screen) => h("div", { class: "change" },
-  h("header", {}, h("strong", {}, change.did), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
+  h("header", {}, h("strong", {}, didOf(change)), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
     h("a", { href: `?at=${encodeURIComponent(change.at)}`, title: "The note after this change" }, "As of then"),
     mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change) }, "Undo")),
   (change.fields ?? change.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)]));

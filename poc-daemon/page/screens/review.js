@@ -27,7 +27,7 @@ class ReviewScreen extends Screen {
 
   show(proposals) {
     if (proposals === null) {
-      return [h("h1", {}, "Review"), empty("Only a person decides", "This session was not started by a person. ", h("code", {}, "poc-memory page"), " signs you in as yourself.")];
+      return [h("h1", {}, "Review"), empty("Only a person decides", "This browser was signed in with a token, which belongs to a program. ", h("code", {}, "poc-memory page"), " signs you in as yourself.")];
     }
     const runs = new Map();
     for (const proposal of proposals) runs.set(proposal.run, [...(runs.get(proposal.run) ?? []), proposal]);
@@ -52,14 +52,15 @@ class ReviewScreen extends Screen {
       h("div", { class: "run-head" },
         h("h2", {}, agent, h("small", {}, tenant && `for ${tenant}, `, ago(made))),
         this.rejected ? h("button", { onclick: () => this.decideRun(run, "reopen") }, "Reopen all")
-          : [["apply", "Apply all"], ["reject", "Reject all"]].map(([verb, name]) => h("button", { onclick: () => this.decideRun(run, verb) }, name))),
+          : [h("button", { disabled: proposals.every(({ stale }) => stale), onclick: () => this.decideRun(run, "apply") }, "Apply all"),
+            h("button", { onclick: () => this.decideRun(run, "reject") }, "Reject all")]),
       proposals.map((proposal) => this.proposal(proposal)));
   }
 
   proposal(proposal) {
     const { run, number, action, why, changes = [], notes = [], stale, with: partner, note } = proposal;
     const act = (verb) => () => this.decideOne(run, number, verb);
-    return h("article", { class: "card proposal", tabindex: "-1", "data-run": run, "data-number": number, "aria-label": `Proposal ${number}` },
+    return h("article", { class: "card proposal", tabindex: "-1", "data-run": run, "data-number": number, "data-stale": stale, "aria-label": `Proposal ${number}` },
       h("header", {}, h("span", { class: "number" }, number), h("h3", {}, h("bdi", {}, marked(action)))),
       h("div", {},
         why && h("p", {}, h("bdi", {}, marked(why))),
@@ -74,7 +75,7 @@ class ReviewScreen extends Screen {
   }
 
   cards() {
-    return [...this.querySelectorAll(".proposal:not(.decided)")];
+    return [...this.querySelectorAll(".proposal")];
   }
 
   current() {
@@ -91,7 +92,9 @@ class ReviewScreen extends Screen {
 
   decide(verb) {
     const card = this.current();
-    if (card && !card.classList.contains("decided")) this.decideOne(card.dataset.run, Number(card.dataset.number), verb);
+    if (!card) return;
+    if (verb === "apply" && card.dataset.stale) say(`It can no longer be applied: ${card.dataset.stale}`);
+    else this.decideOne(card.dataset.run, Number(card.dataset.number), verb);
   }
 
   /** Decides one proposal, and those that are decided together with it. */
@@ -105,10 +108,15 @@ class ReviewScreen extends Screen {
   }
 
   decideRun(run, verb) {
+    const cards = this.cards().filter((card) => card.dataset.run === run);
+    // What can no longer be applied stays, to be rejected.
+    if (verb === "apply" && cards.some((card) => card.dataset.stale)) {
+      return this.send(run, verb, cards.filter((card) => !card.dataset.stale).map((card) => Number(card.dataset.number)));
+    }
     if (verb !== "reject") return this.send(run, verb, []);
-    const waiting = this.cards().filter((card) => card.dataset.run === run).length;
+    const waiting = cards.length;
     return form("Reject all?", [h("p", {}, `${count(waiting, "proposal")} of this run will be rejected. Agents propose them again only after one of their notes has changed. You can reopen them under Rejected.`)],
-      "Reject all", () => this.send(run, verb, []));
+      "Reject all", () => void this.send(run, verb, []));
   }
 
   async send(run, verb, only) {
@@ -127,7 +135,7 @@ class ReviewScreen extends Screen {
   }
 
   undo(run, body) {
-    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, body), ({ undone }) => `Undone: ${undone.join(", ")}`, () => this.loadAndShow());
+    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, body), ({ undone }) => `${undone.length === 1 ? undone[0] : count(undone.length, "change")} ${undone.length === 1 ? "is" : "are"} undone and ${undone.length === 1 ? "waits" : "wait"} again`, () => this.loadAndShow());
   }
 }
 

@@ -76,6 +76,12 @@ class SearchScreen extends Screen {
     else links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
   }
 
+  /** Searches without the filters. */
+  clear() {
+    for (const field of this.form.querySelectorAll(".filters [name]")) field.value = "";
+    this.search();
+  }
+
   /** Searches, and shows so many hits. */
   async search(shown = SHOWN) {
     this.running?.abort();
@@ -103,13 +109,14 @@ class SearchScreen extends Screen {
   show(given, asked, { results, left_out: left, pairs, degraded }, shown, time) {
     const all = results.length + (left ?? 0);
     const line = h("p", { class: "answer-line" },
-      `${count(all, "note")}${all > shown ? `, the first ${shown.toLocaleString("en")} shown` : ""} in ${time.toFixed(0)} ms`,
+      `${asked.question && !asked.filtered ? "The first " : ""}${count(all, "note")}${all > shown ? `, of which ${shown.toLocaleString("en")} are shown,` : ""} in ${time.toFixed(0)} ms`,
       degraded.length > 0 && [" · ", degraded.map(marked)], asked.question && h("span", { class: "side" }, "Why it was found"));
     const commandLine = h("div", { class: "command" }, "The same on the command line: ", h("code", {}, asked.command),
       h("button", { class: "plain", onclick: () => navigator.clipboard.writeText(asked.command).then(() => say("Copied")) }, "Copy"));
     if (pairs?.length) return [line, pairList(pairs), commandLine];
     if (results.length === 0) {
-      return [given.q || asked.filtered ? empty("Nothing found", "Other words may help: a search by meaning needs whole words.")
+      return [asked.filtered ? empty("Nothing found", "No note passes all filters. ", h("button", { type: "button", onclick: () => this.clear() }, "Search without them"))
+        : given.q ? empty("Nothing found", "Other words may help: a search by meaning needs whole words.")
         : empty("The memory is empty", h("code", {}, "poc-memory import FOLDER"), " takes in your notes."), commandLine];
     }
     const most = Math.max(...results.map((hit) => hit.score), 1e-9);
@@ -143,14 +150,14 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
     const pipeline = ["all", ...filters, "sort:timestamp"].join(" | ");
     return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: explained }, signal) };
   }
-  const ranked = (signal, top_k) => read("/v1/search", { text: q, top_k, explain: true }, signal);
+  const ranked = (signal, top_k, derived = null) => read("/v1/search", { text: q, top_k, explain: true, derived }, signal);
   if (!filtered) {
     return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, shown) };
   }
-  const pipeline = [`hybrid,k=256`, ...filters].join(" | ");
+  const pipeline = [`hybrid,k=256,derived=1`, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
   const run = async (signal) => {
-    const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained)]);
+    const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained, true)]);
     const byId = new Map(reasons.results.map((hit) => [hit.id, hit]));
     return { ...found, results: found.results.map((hit) => byId.get(hit.id) ?? hit) };
   };

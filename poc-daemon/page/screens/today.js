@@ -77,8 +77,8 @@ class TodayScreen extends Screen {
   askToUndo(since, number) {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
-      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. What is undone can be brought back, here and on Activity."),
-    ], "Undo", () => this.undo(number, () => write("/v1/undo", { since })));
+      h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. Proposals that you have applied wait for you again. What is undone can be brought back, here and on Activity."),
+    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since })));
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */

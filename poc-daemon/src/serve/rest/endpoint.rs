@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::Error;
-use poc_memory::ops::{Method, OpDef, Route, tenancy};
+use poc_memory::ops::{Access, Method, OpDef, Route, tenancy};
 use serde_json::Value;
 
 /// The fields in the path, or why they cannot be decoded.
@@ -50,7 +50,12 @@ impl Endpoint {
         head: &Parts,
         body: &mut Body,
     ) -> Result<Response, HttpError> {
-        let caller = caller::authorize(rest, head, self.op.access)?;
+        let is_kept = self.op.access == Access::Destroy && !rest.config().delete;
+        if is_kept && caller::session(rest, &head.headers).is_none() {
+            return Err(HttpError::disabled(self.op));
+        }
+        let access = if is_kept { Access::Person } else { self.op.access };
+        let caller = caller::authorize(rest, head, access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
         let mut args = if self.route.method == Method::Get {

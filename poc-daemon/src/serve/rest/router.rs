@@ -58,6 +58,14 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         for (op, route) in &served {
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
+        // What programs may not delete, a person may still delete on the page.
+        let is_disabled = |op: &OpDef| rest.config().disabled.iter().any(|name| name == op.name);
+        let kept = OPS.iter().filter(|op| op.access == Access::Destroy && !rest.config().delete);
+        for op in kept.filter(|op| has_page && !is_disabled(op)) {
+            if let Some(route) = op.route {
+                paths.entry(route.path).or_default().push(Endpoint::new(op, route));
+            }
+        }
         // Paths of release 0.1, which are no longer documented.
         for (op, route) in &served {
             if let Some(path) = op.former_path {

@@ -7,6 +7,7 @@
 use super::action::Action;
 use super::action_executor::ActionExecutor;
 use super::permit::{PermittedAction, Refusal};
+use super::proposal::Proposal;
 use super::selection::Selection;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -25,6 +26,8 @@ pub(super) struct ActionStep<'a> {
     pub(super) permitted: &'a PermittedAction,
     /// The embedded new note, if the action has one, or the reason why the action cannot run.
     pub(super) ready: std::result::Result<Option<&'a PreparedNote>, Refusal>,
+    /// The proposal that is closed by the action, as a part of its writes: if they are undone, it waits again.
+    pub(super) proposal: Option<&'a Proposal>,
 }
 
 /// An action that was applied.
@@ -59,6 +62,9 @@ impl ActionStep<'_> {
         let made = executor.execute(tx, self.permitted, note, self.part_of.is_some())?;
         if let Some(old) = self.permitted.replaced_node().filter(|_| made.is_ok() && !parts.is_empty()) {
             executor.hand_over_to_parts(tx, old, parts)?;
+        }
+        if let Some(proposal) = self.proposal.filter(|_| made.is_ok()) {
+            proposal.close(tx)?;
         }
         let until = position(tx)?;
         Ok(made.map(|made| AppliedAction { made, writes: (from, until) }))

@@ -315,6 +315,7 @@ impl ReplyApplication<'_> {
             summary: summary(action.index),
             permitted: &action.permitted,
             ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
+            proposal: None,
         };
         let now: Vec<ActionStep<'_>> = plan.iter().filter(|action| !action.proposed).map(step).collect();
         let executor = ActionExecutor {

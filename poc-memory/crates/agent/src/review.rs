@@ -48,12 +48,16 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
                     Some(why) => Err(RefusalReason::ChangedSinceRead.because(why)),
                     None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
                 },
+                proposal: Some(proposal),
             });
         }
         let mut items = Vec::new();
         for ((proposal, _), outcome) in ready.iter().zip(action_group::execute(&executor, tx, &steps)?) {
             for &made in outcome.iter().flat_map(|done| &done.made) {
                 action_executor::record_own_visit(tx, agent, made, executor.now)?;
+            }
+            if outcome.is_err() {
+                proposal.close(tx)?;
             }
             if let Some(entry) = entry(row, proposal) {
                 match &outcome {
@@ -67,7 +71,6 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
                     }
                 }
             }
-            proposal.close(tx)?;
             let refused = outcome.err().map(|refusal| refusal.detail);
             items.push(UndoItem { summary: proposal.summary.clone(), refused });
         }
@@ -237,8 +240,11 @@ pub fn stale_since<R: Records + ?Sized>(
     for (id, version) in &proposal.versions {
         let now = records.node(*id)?;
         if !now.as_ref().is_some_and(|node| node.version == *version && node.state.is_live()) {
-            let key = now.map_or_else(|| id.to_string(), |node| node.key);
-            return Ok(Some(format!("`{key}` was edited, superseded or deleted since")));
+            return Ok(Some(match now {
+                Some(node) if node.state.is_live() => format!("`{}` was edited since", node.key),
+                Some(node) => format!("`{}` was {} since", node.key, node.state),
+                None => "a note that it names was deleted since".to_owned(),
+            }));
         }
     }
     let replaced = proposal.permitted.replaced_node();

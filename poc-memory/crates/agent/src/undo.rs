@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 /// Learning from use is not such a change: a weight keeps it and loses only the change by the run, and edges
 /// between notes recalled together do not protect a note of the run. When no action is left, replayed notes
 /// return to their earlier interval, too. This is reported only when nothing else was undone, or when a note
-/// was replayed again since and stays. Visits stay: the agent has seen the nodes.
+/// was replayed again since and stays. Visits stay: the agent has seen the nodes. Proposals that a person had approved
+/// wait for a decision again.
 ///
 /// # Errors
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
@@ -41,6 +42,9 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
             meant && action.state == ActionState::Applied
         };
         let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
+        if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
+            row.status = apply::status(&row);
+        }
         let all = only.is_empty() || row.applied().all(|action| action.undone());
         if let Some(seq) = row.seq.filter(|_| all) {
             let moved = writes(&txns, seq, row.replays);
@@ -56,7 +60,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
             row.replays = (0, 0);
         }
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
-        tx.put(&row.key(), &row)?;
+        ledger::put_reviewed(tx, &row)?;
         Ok(items)
     })?;
     Ok(Undone::of(committed))
@@ -83,7 +87,9 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     };
     match (of_change(ActionState::Applied), of_change(ActionState::Undone)) {
         (applied, _) if !applied.is_empty() => undo(memory, &run, &applied),
-        (_, undone) if !undone.is_empty() => redo(memory, &run, seq),
+        (_, undone) if !undone.is_empty() || !of_change(ActionState::Proposed).is_empty() => {
+            redo(memory, &run, seq)
+        }
         _ => Err(Error::conflict(format!(
             "nothing is left to undo of change {seq} (`{op}`) of the run `{id}`"
         ))),
@@ -97,15 +103,17 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let is_meant =
-            |_, action: &ActionRecord| action.seq == Some(seq) && action.state == ActionState::Undone;
+        let is_undone =
+            |action: &ActionRecord| matches!(action.state, ActionState::Undone | ActionState::Proposed);
+        let is_meant = |_, action: &ActionRecord| action.seq == Some(seq) && is_undone(action);
         let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         if row.status == Status::Reverted {
-            (row.status, row.message) = (apply::status(&row), None);
+            row.message = None;
         }
+        row.status = apply::status(&row);
         ledger::put_reviewed(tx, &row)?;
         Ok(items)
     })?;
@@ -113,7 +121,8 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
 }
 
 /// Restores what was there before each of the actions that are meant, the latest first, because later writes may depend
-/// on earlier ones. Those whose records were changed since stay as they are; the others get the new state.
+/// on earlier ones. Those whose records were changed since stay as they are; the others get the new state, or wait for a
+/// decision again if they were approved proposals.
 fn swap(
     memory: &Memory,
     tx: &mut Transaction<'_>,
@@ -128,9 +137,12 @@ fn swap(
         let Some(action) = row.actions.get_mut(at).filter(|action| is_meant(at, action)) else { continue };
         let Some(seq) = action.seq else { continue };
         let from = action_group::position(tx)?;
-        let refused = restore(memory, tx, writes(txns, seq, action.writes))?;
+        let writes = writes(txns, seq, action.writes);
+        let refused = restore(memory, tx, writes)?;
         if refused.is_none() {
-            action.state = state;
+            let reopens =
+                writes.iter().any(|write| write.table == Table::Proposals && write.before.is_some());
+            action.state = if reopens { ActionState::Proposed } else { state };
             (action.seq, action.writes) = (Some(tx.seq()), (from, action_group::position(tx)?));
         }
         items.insert(at, UndoItem { summary: action.summary.clone(), refused });
@@ -141,7 +153,8 @@ fn swap(
 /// The transactions that applied or undid the actions of a run, by number.
 fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransaction>> {
     let mut txns = BTreeMap::new();
-    for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
+    let is_changed = |action: &&ActionRecord| action.applied() || action.state == ActionState::Proposed;
+    for seq in run.actions.iter().filter(is_changed).filter_map(|action| action.seq).chain(run.seq) {
         let txn = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
         let txn = txn.ok_or_else(|| {
             history::dropped(memory, seq).unwrap_or_else(|| {

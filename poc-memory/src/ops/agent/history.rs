@@ -36,6 +36,10 @@ pub(crate) struct AgentHistory {
     )]
     #[serde(default)]
     status: Vec<Status>,
+    /// List only runs with proposals that wait for a decision
+    #[arg(long)]
+    #[serde(default)]
+    waiting: bool,
 }
 
 /// The past runs.
@@ -98,7 +102,11 @@ impl Op for AgentHistory {
                 .field("limit"));
         }
         let statuses = if self.status.is_empty() { &Status::ALL[..] } else { &self.status };
-        let mut runs = ledger::rows_with_status(ctx.memory, self.agent.as_deref(), statuses, limit)?;
+        let most = if self.waiting { usize::MAX } else { limit };
+        let mut runs = ledger::rows_with_status(ctx.memory, self.agent.as_deref(), statuses, most)?;
+        if self.waiting {
+            runs.retain(|run| count(run, ActionState::Proposed) > 0);
+        }
         let agent = self.agent.as_ref().filter(|agent| *agent != consolidation::NAME);
         if let (Some(agent), true) = (agent, runs.is_empty()) {
             // An agent without runs is fine, an unknown name is not.

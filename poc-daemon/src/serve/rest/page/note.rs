@@ -47,6 +47,10 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
                 h1 { @if at.is_some() { "No such note at that time" } @else { "No such note" } }
                 p.problem role="alert" { (with_code_elements(&error.message)) }
                 @if let Some(hint) = &error.hint { p { (with_code_elements(hint)) } }
+                @if at.is_none() {
+                    p { "It may have been deleted, or its creation undone. " a href="/activity" { "Activity" }
+                        " lists the changes of notes, where that can be undone." }
+                }
                 // Without the time, the same address shows the note as it is now.
                 @if at.is_some() { p { a href="?" { "Show it as it is now" } } }
             };

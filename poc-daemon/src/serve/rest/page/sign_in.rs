@@ -145,7 +145,7 @@ pub(super) fn ask(headers: &HeaderMap, problem: Option<&str>) -> Response {
             p.problem { "You reach this server from another machine. It has no TLS of its own, and browsers "
                 "keep this session only with TLS: put a proxy in front of it." }
         }
-        details {
+        details open[problem.is_some()] {
             summary { "Sign in with a token" }
             p { "The tokens are in the files " code { "token-read" } " (for reading) and " code { "token" }
                 " beside config.toml. Proposals are decided only after " code { "poc-memory page" } "." }

@@ -7,7 +7,7 @@ use crate::permit::PermittedAction;
 use crate::proposal::{self, Proposal, proposals};
 use crate::review::{approve, reject, rejected, reopen};
 use crate::run::{RunOptions, Trigger, run_with};
-use crate::undo::undo;
+use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_graph::{NodeId, RunId, State, Trust, Tuple};
@@ -168,6 +168,29 @@ fn a_rejected_proposal_can_be_reopened_and_applied() {
 }
 
 #[test]
+fn an_approved_proposal_that_is_undone_waits_again() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
+    let (before, waiting) = (world.graph(), proposals(&world.memory, None).unwrap());
+    approve(&world.memory, run.id, &[]).unwrap();
+    let (after, applied) = (world.graph(), row(&world, &run));
+    assert_eq!((applied.status, proposals(&world.memory, None).unwrap().len()), (Status::Ok, 0));
+    let undone = undo(&world.memory, &applied, &[]).unwrap();
+    assert!(undone.items.iter().all(|item| item.refused.is_none()), "{undone:?}");
+    assert_eq!((world.graph(), proposals(&world.memory, None).unwrap()), (before.clone(), waiting.clone()));
+    assert_eq!(row(&world, &run).status, Status::Proposed);
+    // The undo can be undone, and the proposals can be decided again.
+    undo_change(&world.memory, undone.seq.unwrap()).unwrap();
+    assert_eq!((world.graph(), states(&row(&world, &run))), (after, states(&applied)));
+    assert_eq!(proposals(&world.memory, None).unwrap(), []);
+    undo(&world.memory, &row(&world, &run), &[]).unwrap();
+    assert!(approve(&world.memory, run.id, &[1]).unwrap().iter().all(|item| item.refused.is_none()));
+    reject(&world.memory, run.id, &[], "").unwrap();
+    reopen(&world.memory, &row(&world, &run), &[]).unwrap();
+    assert_eq!(proposals(&world.memory, None).unwrap(), waiting[1..]);
+}
+
+#[test]
 fn proposals_can_be_decided_one_by_one() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
@@ -278,7 +301,7 @@ fn proposals_on_changed_notes_are_closed_as_stale() {
     world.clock.advance(Span::DAY);
     let refused: Vec<Option<String>> =
         approve(&world.memory, run.id, &[]).unwrap().into_iter().map(|item| item.refused).collect();
-    let gone = Some("`note-1` was edited, superseded or deleted since".to_owned());
+    let gone = Some("`note-1` was edited since".to_owned());
     assert_eq!(refused, [gone, None, None, None]);
     assert_eq!(states(&row(&world, &run))[0], ActionState::Stale);
     assert_eq!(proposal::find(&world.memory, &run.id.to_string()).unwrap_err().code, Code::NotFound);

@@ -5,6 +5,7 @@ use crate::consolidate::consolidate;
 use crate::testing::TestMemory;
 use crate::{Draft, delete, supersede};
 use poc_graph::{Trust, testing};
+use poc_search::query::Pipeline;
 
 /// Notes 1 and 2, and note 3, which `provenance` derived from them.
 fn with_fact(provenance: &str) -> TestMemory {
@@ -48,6 +49,21 @@ fn a_note_has_an_edge_to_each_other_source() {
     let derived: Vec<_> =
         view.derived_notes(view.find(id(1)).unwrap()).filter_map(|ix| view.id(ix)).collect();
     assert_eq!(derived, [id(3)]);
+}
+
+#[test]
+fn a_search_that_filters_may_list_derived_notes() {
+    let memory = with_fact("agent:facts");
+    let view = memory.store.view();
+    let found = |pipeline: &str| {
+        let pipeline = Pipeline::parse(pipeline, &memory.names.load()).unwrap();
+        let (set, _) = pipeline.run(&memory.sources(&view)).unwrap();
+        set.items.iter().filter_map(|item| view.id(item.ix)).collect::<Vec<_>>()
+    };
+    let title = memory.store.node(id(3)).unwrap().unwrap().title;
+    // Otherwise its sources stand for it.
+    assert_eq!(found(&format!("hybrid:\"{title}\" | provenance:agent:facts")), []);
+    assert_eq!(found(&format!("hybrid:\"{title}\",derived=1 | provenance:agent:facts")), [id(3)]);
 }
 
 #[test]

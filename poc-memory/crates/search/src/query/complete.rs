@@ -273,8 +273,9 @@ mod tests {
         assert_eq!(at("sort:weight a^"), ("a".into(), vec!["asc".into()]));
         assert_eq!(at("state:sup^"), ("sup".into(), vec!["superseded".into()]));
         assert_eq!(at("not-visited:li^,7d"), ("li".into(), vec!["linker".into()]));
-        assert_eq!(at("hybrid:x,^").1, ["k="]);
-        assert_eq!(at("hybrid:x,k=5,^").1, [""; 0]);
+        assert_eq!(at("hybrid:x,^").1, ["k=", "derived="]);
+        assert_eq!(at("hybrid:x,k=5,^").1, ["derived="]);
+        assert_eq!(at("similar:x,k=5,^").1, [""; 0]);
         let spread = at("spread,max^");
         assert_eq!(spread.0, "max");
         assert!(!spread.1.is_empty() && spread.1.iter().all(|name| name.starts_with("max")), "{spread:?}");

@@ -24,6 +24,13 @@ pub(super) const STAGE: StageDef = StageDef {
             presence: Presence::Default("50"),
             doc: "the number of notes to return",
         },
+        Param {
+            name: "derived",
+            position: ParamPosition::Named,
+            value_type: ParamType::Count(0, 1),
+            presence: Presence::Default("0"),
+            doc: "1 also returns notes that were derived from others, such as facts; with 0, the notes that they were derived from stand for them",
+        },
     ],
     doc: "The best notes by meaning and words together, and notes that they mention or that are next to them in a session, best first",
     more: "The same search as the op `retrieve`. Every note has two standard scores, the number of standard \
@@ -60,7 +67,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
-        let (except, list_derived) = (&[][..], false);
+        let (except, list_derived) = (&[][..], call.count("derived")? == 1);
         let retriever =
             Retriever { hidden: None, view, text, vectors, mentions, embedder, config, except, list_derived };
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;

@@ -43,7 +43,7 @@ fn every_stage_has_a_signature() {
     generator  all
     generator  match:TERMS
     generator  similar:TEXT[,k=50]
-    generator  hybrid:TEXT[,k=50]
+    generator  hybrid:TEXT[,k=50][,derived=0]
     generator  neighbors:KEY[,hops=1]
     generator  interference-pairs[,min_sim=…][,k=10][,probes=5000]
     filter     type:NAME

@@ -59,7 +59,7 @@ fn a_missing_text_is_an_error() {
     `hybrid` needs a text
       hybrid | limit:20
       ^^^^^^
-    write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
     ");
     insta::assert_snapshot!(told(&["btree"], &["hybrid:x"]), @r#"
     `hybrid` produces a set and can only be the first stage

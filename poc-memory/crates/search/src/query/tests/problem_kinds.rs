@@ -326,7 +326,7 @@ fn each_kind_of_problem() {
     `hybrid` needs a text
       hybrid
       ^^^^^^
-    hint: write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    hint: write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
 
     `k` of `hybrid` takes a whole number from 1 to 256, not `300`
       hybrid:x,k=300

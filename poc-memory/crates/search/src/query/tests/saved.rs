@@ -101,7 +101,7 @@ fn search_terms_complete_a_saved_pipeline() {
     in the saved pipeline `@deep`: `hybrid` needs a text
       hybrid,k=100 | spread
       ^^^^^^
-    hint: write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    hint: write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
     ");
     insta::assert_snapshot!(told(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
     2 problems in this pipeline
@@ -109,7 +109,7 @@ fn search_terms_complete_a_saved_pipeline() {
                            ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `hybrid:`
       in the saved pipeline `@deep`:
       hybrid,k=100 | spread
-      ^^^^^^ `hybrid` needs a text; write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+      ^^^^^^ `hybrid` needs a text; write `hybrid:TEXT[,k=50][,derived=0]`; search terms in front serve as its text
     ");
 }
 
