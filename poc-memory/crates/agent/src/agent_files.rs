@@ -4,7 +4,7 @@
 
 use super::catalog::{MAX_BYTES, read_text, template};
 use super::definition::{check_name, schema};
-use super::draft::AgentDraft;
+use super::new_agent::AgentDraft;
 use super::template::checked_name;
 use super::{Context, Definition, embedded};
 use poc_config::files;

@@ -1,11 +1,11 @@
 //! The nodes of one run, with the handles that the prompt gives them.
 
 mod choose;
+mod empty_selection;
 mod excerpt;
 mod handles;
 mod link_candidates;
 mod neighborhood;
-mod nothing;
 mod protection;
 mod staleness;
 

@@ -15,7 +15,7 @@ mod hub_cache;
 mod panics;
 mod static_table;
 mod table;
-mod unavailable;
+mod unavailable_embedder;
 mod word_weight;
 mod wordpiece;
 
@@ -32,7 +32,7 @@ use poc_graph::error::{Error, Result};
 pub use static_table::StaticEmbedder;
 use std::path::PathBuf;
 use std::sync::Arc;
-pub use unavailable::UnavailableEmbedder;
+pub use unavailable_embedder::UnavailableEmbedder;
 
 /// Something that turns texts into unit vectors of one length.
 pub trait Embedder: Send + Sync {

@@ -1,9 +1,9 @@
 //! Instants, durations in their text form, and clocks that are passed as arguments.
 
-pub mod calendar;
+pub mod calendar_names;
+mod date_text;
 mod deadline;
 mod moment;
-mod written;
 
 pub use deadline::Deadline;
 pub use moment::Moment;

@@ -8,10 +8,10 @@
 mod envelope;
 mod pipe;
 
+use super::api_key::Key;
 use super::conversation::transcript;
 use super::environment::{Environment, path_of};
 use super::http::{Progress, backoff};
-use super::key::Key;
 use super::usage::{add_lost_attempts, cost_bound, upper_bound};
 use pipe::{Keep, Pipe};
 use poc_agent::child_process::ChildProcess;

@@ -7,7 +7,7 @@ mod progress;
 pub(super) use failure::{HttpError, RequestFeature};
 pub(super) use progress::Progress;
 
-use super::key::Key;
+use super::api_key::Key;
 use exchange::{ExchangeError, HttpResponse, exchange};
 use failure::{AttemptError, TransientFailure};
 use poc_agent::model::{CallError, Request, RetryAfter};

@@ -3,13 +3,13 @@
 //! [`registry`] opens the models that the settings name. Agents use them through the trait [`Model`].
 
 mod anthropic;
+mod api_key;
 #[cfg(feature = "local-models")]
 mod candle;
 mod command;
 mod conversation;
 mod environment;
 mod http;
-mod key;
 #[cfg(test)]
 #[path = "../../../../tests/support/mock_model.rs"]
 mod mock_model;
@@ -28,9 +28,9 @@ mod usage;
 
 pub use command::AGENT_VARIABLE;
 
+use api_key::Key;
 use environment::{VariableReader, environment, path_of};
 use http::Http;
-use key::Key;
 use poc_agent::model::{Heuristic, Model, ModelFactory, ModelRegistry, ModelSettings, RetryAfter};
 use poc_config::{Config, ProviderKind};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_rank::mmr::mmr;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 use poc_store::Transaction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -8,7 +8,7 @@
 mod tests;
 
 use super::draft::Draft;
-use super::plan::{self, PlannedNote};
+use super::insert_plan::{self, PlannedNote};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -48,11 +48,11 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
             .hint(format!("at most {MAX_BYTES} bytes are allowed")));
     }
     draft.node_type = Some(NodeType::QUESTION.into());
-    let mut planned = plan::plan(memory, &draft, now)?;
+    let mut planned = insert_plan::plan(memory, &draft, now)?;
     // A key made of the words of the question would be found by the same question.
     let digits: String = planned.node.content_hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     planned.node.key = format!("question-{digits}");
-    let vectors = plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
+    let vectors = insert_plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
     let embedder = memory.embedder.name().to_owned();
     Ok(PreparedQuestion { planned, vectors, embedder, max: memory.config.reinforce.questions })
 }

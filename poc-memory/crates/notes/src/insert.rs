@@ -1,7 +1,7 @@
 //! Inserts notes: [`prepare`] does the slow work outside a transaction, [`apply`] stores the result in one.
 
 use super::draft::Draft;
-use super::plan::{self, PlannedNote};
+use super::insert_plan::{self, PlannedNote};
 use super::samples::{self, SampleKind};
 use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede};
 use poc_config::Config;
@@ -88,13 +88,13 @@ pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Pre
             _ => None,
         })
         .collect();
-    plan::embed_and_link(memory, &mut unembedded)?;
+    insert_plan::embed_and_link(memory, &mut unembedded)?;
     Ok(prepared)
 }
 
 fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let draft = draft.checked(&memory.config, now)?;
-    let planned = plan::plan(memory, &draft, now)?;
+    let planned = insert_plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
     let same = memory.store.find_hash(&node.content_hash)?;
     let content = match (planned.replaces, same) {

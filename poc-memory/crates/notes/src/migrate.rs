@@ -6,7 +6,7 @@
 //! recorded and used from the next opening on. The old vectors of a text stay, so that going back only has to
 //! embed what was changed since.
 
-use super::{Memory, embedder, plan};
+use super::{Memory, embedder, insert_plan};
 use embedder::EmbedderRecord;
 use poc_embed::Embedder;
 use poc_graph::NodeId;
@@ -158,7 +158,8 @@ fn fill(
                     nodes.push(node);
                 }
             }
-            let parts = plan::vectors(&memory.config.vectors, embedder, &nodes.iter().collect::<Vec<_>>())?;
+            let parts =
+                insert_plan::vectors(&memory.config.vectors, embedder, &nodes.iter().collect::<Vec<_>>())?;
             let cause = memory.cause(actor, MIGRATION_OP);
             let stored = own.store.transact(cause, |tx| {
                 let mut stored = 0;

@@ -1,6 +1,6 @@
 //! Restores notes from the quarantine, which has what opens and repairs of a damaged store have moved out of the way.
 
-use super::{Memory, plan};
+use super::{Memory, insert_plan};
 use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_store::{QuarantinedRecord, QuarantinedTenant, Transaction, quarantine_contents};
@@ -59,7 +59,7 @@ fn restore_tenant(
         }
     }
     for batch in lacking.chunks(BATCH) {
-        let parts = plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
+        let parts = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
             let mut outcomes = Vec::new();
             for (node, parts) in batch.iter().zip(&parts) {

@@ -1,7 +1,7 @@
 //! Stores a message as chunks: nodes with edges to each other and to the nodes written just before.
 
 use super::draft::{self, check_size};
-use super::{Memory, chunks, key, plan, sequence};
+use super::{Memory, chunks, insert_plan, key, sequence};
 use poc_graph::error::{Error, Result};
 use poc_graph::{
     Activity, Category, ChunkRef, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
@@ -49,7 +49,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
     };
     let nodes = nodes(memory, &message, draft.trust)?;
     message.chunks = nodes.iter().map(|node| node.id).collect();
-    let parts = plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
+    let parts = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
     let edges = memory.store.transact(cause, |tx| {
         let before = recent_chunks(tx, &message, config)?;

@@ -5,7 +5,7 @@
 //! first of them. A node scores its projection on the axis minus its distance from the axis, so the best
 //! nodes are far along and close to it.
 
-use super::top::{Ranked, Top};
+use super::top_k::{Ranked, Top};
 use faer::{Mat, Side};
 use poc_graph::{Embedding, Ix, View};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! of a node with a direct edge of strength s to the seed is also divided by s, so that a weak edge does not
 //! count as near. The distance of a node is the smallest of its distances from the seeds.
 
-use super::top::{Ranked, Top};
+use super::top_k::{Ranked, Top};
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use super::records::{Records, TenantRecords};
 use super::table::Table;
 use super::tenants::TenantRow;
 use super::views::Views;
-use super::{keys, vector};
+use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ pub(super) fn feed(
             if of != sources.embedder.as_bytes() {
                 return Ok(());
             }
-            vectors.push(Delta::Vector(id, part, vector::decode(bytes)?))
+            vectors.push(Delta::Vector(id, part, vector_encoding::decode(bytes)?))
         })?;
         vectors.finish()?;
     }

@@ -11,6 +11,7 @@ pub(super) mod outcome;
 mod shared_log;
 
 use super::disk;
+use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
@@ -18,7 +19,6 @@ use super::log::Appender;
 use super::overlay::Overlay;
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyCause;
-use super::reserve::Reserve;
 use super::shared_log_copy::SharedLogCopy;
 use super::views::Views;
 use super::watchdog;

@@ -4,7 +4,7 @@ use super::logged_transaction::Write;
 use super::record_encoding::Record;
 use super::records::Records;
 use super::table::Table;
-use super::{keys, vector};
+use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Opti
     let (id, part, of) = keys::read_vector(key)?;
     Ok(match after {
         _ if of != embedder.as_bytes() => None,
-        Some(bytes) => Some(Delta::Vector(id, part, vector::decode(bytes)?)),
+        Some(bytes) => Some(Delta::Vector(id, part, vector_encoding::decode(bytes)?)),
         None => Some(Delta::VectorDeleted(id, part)),
     })
 }

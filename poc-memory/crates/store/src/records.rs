@@ -4,7 +4,7 @@
 use super::engine::{Engine, Visitor};
 use super::record_encoding::Record;
 use super::table::Table;
-use super::{keys, vector};
+use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
 
@@ -95,7 +95,7 @@ pub trait Records {
         let mut parts = Vec::new();
         for (key, bytes) in self.raw_range(Table::Vectors, id.as_bytes())? {
             if keys::read_vector(&key)?.2 == embedder.as_bytes() {
-                parts.push(vector::decode(&bytes)?.to_vec());
+                parts.push(vector_encoding::decode(&bytes)?.to_vec());
             }
         }
         Ok(parts)

@@ -2,7 +2,7 @@
 
 use super::records::TenantRecords;
 use super::table::Table;
-use super::{Store, keys, vector};
+use super::{Store, keys, vector_encoding};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
@@ -43,7 +43,7 @@ impl Store {
                 let (_, _, of) = keys::read_vector(key)?;
                 match counts.get_mut(of) {
                     Some((count, _)) => *count += 1,
-                    None => drop(counts.insert(of.to_vec(), (1, vector::decode(bytes)?.len()))),
+                    None => drop(counts.insert(of.to_vec(), (1, vector_encoding::decode(bytes)?.len()))),
                 }
                 Ok(())
             })?;

@@ -9,7 +9,7 @@
 //! that lists derived notes, it does nothing, because extracting facts needs a language model. It changes no weights:
 //! only use shows what is important. It writes no text of its own. The same selection always gives the same reply.
 
-mod filler;
+mod filler_words;
 mod link;
 mod near_duplicate;
 mod own_text;

@@ -1,6 +1,6 @@
 //! Selects the nodes of a run, and counts what a run would select.
 
-use super::nothing::NothingFound;
+use super::empty_selection::NothingFound;
 use super::protection::may_be_read;
 use super::staleness::{Staleness, StalenessReason};
 use super::{Selection, handles};

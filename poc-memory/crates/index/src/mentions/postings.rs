@@ -4,10 +4,10 @@ use super::packed::{self, Word};
 use super::titles::Titles;
 use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{FoldedWords, Spelling};
-use crate::text::stop::is_stop_word;
+use crate::text::stop_words::is_stop_word;
 use crate::text::tokens::is_name;
 use poc_graph::NodeId;
-use poc_graph::time::calendar::is_day_or_month;
+use poc_graph::time::calendar_names::is_day_or_month;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 

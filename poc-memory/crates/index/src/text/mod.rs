@@ -7,7 +7,7 @@ mod joined;
 mod postings;
 mod scores;
 mod snapshot;
-pub(super) mod stop;
+pub(super) mod stop_words;
 #[cfg(test)]
 mod tests;
 pub(super) mod tokens;

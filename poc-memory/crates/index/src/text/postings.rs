@@ -4,7 +4,7 @@ use super::hit::TextField;
 use poc_graph::NodeId;
 use poc_rank::bm25;
 use poc_rank::lookalike::WordSketch;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! whole and one for each of its parts, so that it is found by its exact spelling and also by its words.
 
 use super::fold::fold;
-use super::stop;
+use super::stop_words;
 use crate::error::IndexError;
 use poc_graph::error::Result;
 use rust_stemmers::{Algorithm, Stemmer};
@@ -130,7 +130,7 @@ impl Tokenizer {
         if folded.is_empty() || folded.len() > LONGEST_TERM {
             return;
         }
-        let stop = self.english && stop::is_stop_word(&folded);
+        let stop = self.english && stop_words::is_stop_word(&folded);
         match &self.stemmer {
             Some(stemmer) if stem => emit(stemmer.stem(&folded).into_owned(), stop),
             _ => emit(folded, stop),

@@ -1,14 +1,14 @@
 //! The cosines of all notes with a vector.
 
-use super::code::{self, Code};
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
+use super::quantized::{self, Code};
 use super::rows::{Owner, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
 use poc_rank::standard_score::Moments;
-use poc_rank::top::Ranked;
+use poc_rank::top_k::Ranked;
 use rustc_hash::FxHashSet;
 
 /// The number of notes sampled to estimate the moments of all cosines when the HNSW graph is used. The errors
@@ -39,11 +39,11 @@ struct All {
 impl All {
     fn of(rows: &Rows, query: &Code) -> All {
         let mut dots = Vec::with_capacity(rows.end() as usize);
-        code::dots(&query.values, rows.codes(), &mut dots);
+        quantized::dots(&query.values, rows.codes(), &mut dots);
         let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
         for (row, &dot) in rows.all().iter().zip(&dots) {
             if let Some(best) = cosines.get_mut(row.node as usize) {
-                *best = best.max(code::scaled(dot, row.inverse));
+                *best = best.max(quantized::scaled(dot, row.inverse));
             }
         }
         let mut sums = Moments::default();
@@ -51,7 +51,7 @@ impl All {
             if !owner.is_some_and(|owner| owner.live) {
                 *cosine = f64::NEG_INFINITY;
             } else if cosine.is_finite() {
-                *cosine = code::of_scaled(*cosine, query.inverse);
+                *cosine = quantized::of_scaled(*cosine, query.inverse);
                 sums.add(*cosine);
             }
         }
@@ -89,8 +89,8 @@ impl<'a> CosineScores<'a> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
         for (number, row) in rows.of(owner) {
-            let dot = code::dot(&query.values, rows.code(number));
-            let score = code::cosine(dot, query.inverse, row.inverse);
+            let dot = quantized::dot(&query.values, rows.code(number));
+            let score = quantized::cosine(dot, query.inverse, row.inverse);
             if best.is_none_or(|best| score > best.score || score == best.score && row.part < best.with) {
                 best = Some(Ranked { score, id: owner.id, with: row.part });
             }

@@ -1,9 +1,9 @@
 //! The exact scan, which compares every vector with the query.
 
-use super::code::{self, Code};
+use super::quantized::{self, Code};
 use super::rows::{Owner, Row, Rows};
 use poc_graph::NodeId;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 
 /// The vectors that a search may return.
 #[derive(Clone, Copy)]
@@ -45,11 +45,11 @@ pub(super) fn best_scored(
 /// The `k` nearest nodes by their best part. Of equal parts the first one counts.
 pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
-    code::dots(&query.values, rows.codes(), &mut dots);
+    quantized::dots(&query.values, rows.codes(), &mut dots);
     let mut top = Top::new(k);
     for owner in rows.owners().filter(|owner| owner.live) {
         let best = best(rows, owner, filter, |number, row| {
-            code::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
+            quantized::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });
         // The filter is called last because it may cost more than the comparison.
         if let Some(found) = best

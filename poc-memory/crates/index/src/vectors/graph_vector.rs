@@ -3,7 +3,7 @@
 //! Such a vector is a code, and behind it the four bytes of its inverse length. The distance then takes one dot product;
 //! usearch's own cosine takes three.
 
-use super::code::{self, Code};
+use super::quantized::{self, Code};
 use multiversion::multiversion;
 use std::fmt::Display;
 use usearch::{Index, VectorType};
@@ -35,7 +35,7 @@ fn distance(a: &[i8], b: &[i8]) -> f32 {
     let (Some((a, a_length)), Some((b, b_length))) = (a.split_last_chunk(), b.split_last_chunk()) else {
         return 2.0;
     };
-    1.0 - code::dot(a, b) as f32 * inverse(a_length) * inverse(b_length)
+    1.0 - quantized::dot(a, b) as f32 * inverse(a_length) * inverse(b_length)
 }
 
 #[inline(always)]
@@ -73,7 +73,7 @@ mod tests {
         #[test]
         fn the_distance_is_one_minus_the_cosine(a in vec(-1.0f32..1.0, 1..300), b in vec(-1.0f32..1.0, 300)) {
             let (Some(x), Some(y)) = (Code::of(&a), Code::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };
-            let cosine = code::cosine(code::dot(&x.values, &y.values), x.inverse, y.inverse);
+            let cosine = quantized::cosine(quantized::dot(&x.values, &y.values), x.inverse, y.inverse);
             let found = f64::from(distance(&x.graph_vector(), &y.graph_vector()));
             prop_assert!((found - (1.0 - cosine)).abs() < 1e-5, "{found} instead of {}", 1.0 - cosine);
         }

@@ -1,7 +1,7 @@
 //! The result of a search of the vector index.
 
 use poc_graph::NodeId;
-use poc_rank::top::Ranked;
+use poc_rank::top_k::Ranked;
 
 /// A node near a vector, with its nearest part.
 #[derive(Clone, Copy, Debug, PartialEq)]

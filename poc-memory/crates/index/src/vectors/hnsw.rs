@@ -4,8 +4,8 @@
 //! in it that have changed since are stale and ignored. Nothing is ever removed from the graph; when too
 //! much of it is stale, it is rebuilt.
 
-use super::code::Code;
 use super::graph_vector;
+use super::quantized::Code;
 use super::rows::{NONE, Rows};
 use crate::error::IndexError;
 use poc_graph::error::{Error, Result};

@@ -1,6 +1,5 @@
 //! The vector index: an exact scan while it is small, HNSW when it is large.
 
-mod code;
 mod cosine_scores;
 mod exact;
 mod files;
@@ -9,6 +8,7 @@ mod hit;
 mod hnsw;
 mod nearest_among;
 mod note_cosines;
+mod quantized;
 mod rows;
 mod state;
 #[cfg(test)]
@@ -16,7 +16,6 @@ mod tests;
 use crate::error::IndexError;
 use crate::latch::Latch;
 use crate::tenants::Index;
-use code::Code;
 pub use cosine_scores::CosineScores;
 use exact::Filter;
 use files::{Files, Image};
@@ -27,6 +26,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId};
 use poc_store::NoteDigests;
+use quantized::Code;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl VectorIndex {
         let Some(owner) = rows.owner(id) else { return Vec::new() };
         let mut parts: Vec<(u16, Arc<[f32]>)> = rows
             .of(owner)
-            .map(|(number, row)| (row.part, code::decode(rows.code(number), row.inverse).into()))
+            .map(|(number, row)| (row.part, quantized::decode(rows.code(number), row.inverse).into()))
             .collect();
         parts.sort_by_key(|(part, _)| *part);
         parts
@@ -150,7 +150,9 @@ impl VectorIndex {
         let (a, b) = (rows.owner(a)?, rows.owner(b)?);
         let pairs = rows.texts_of(a).flat_map(|x| rows.texts_of(b).map(move |y| (x, y)));
         pairs
-            .map(|((i, x), (j, y))| code::cosine(code::dot(rows.code(i), rows.code(j)), x.inverse, y.inverse))
+            .map(|((i, x), (j, y))| {
+                quantized::cosine(quantized::dot(rows.code(i), rows.code(j)), x.inverse, y.inverse)
+            })
             .max_by(f64::total_cmp)
     }
 

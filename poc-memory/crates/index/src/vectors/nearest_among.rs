@@ -1,10 +1,10 @@
 //! The nearest notes within a given set of notes.
 
-use super::code;
 use super::cosine_scores::CosineScores;
+use super::quantized;
 use super::rows::{Owner, Row};
 use poc_graph::NodeId;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 
 impl CosineScores<'_> {
     /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions
@@ -36,12 +36,12 @@ impl CosineScores<'_> {
                 continue;
             };
             dots.clear();
-            code::dots(rows.code(number), &codes, &mut dots);
+            quantized::dots(rows.code(number), &codes, &mut dots);
             cosines.clear();
             cosines.resize(to.len(), f64::NEG_INFINITY);
             for (&(other, inverse), &dot) in owners.iter().zip(&dots) {
                 if let Some(best) = cosines.get_mut(other) {
-                    *best = code::cosine(dot, row.inverse, inverse).max(*best);
+                    *best = quantized::cosine(dot, row.inverse, inverse).max(*best);
                 }
             }
             for ((&other, &cosine), top) in to.iter().zip(&cosines).zip(&mut nearest) {
@@ -57,7 +57,7 @@ impl CosineScores<'_> {
     fn nearest_passage(&self, owner: &Owner) -> Option<(u32, Row)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let cosine = |number, row: &Row| {
-            code::cosine(code::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
+            quantized::cosine(quantized::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
         };
         let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));
         // Ties go to the first part.

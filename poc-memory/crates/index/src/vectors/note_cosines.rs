@@ -1,15 +1,15 @@
 //! The cosines of all notes with some new notes, each of which has several vectors.
 
 use super::VectorIndex;
-use super::code::{self, Code};
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
+use super::quantized::{self, Code};
 use super::rows::Rows;
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::FxHashMap;
 
 /// The number of rows that are compared with all queries before the next ones are read. The codes of so many fit
@@ -62,10 +62,10 @@ fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
             let Some(cosines) = all else { continue };
             for part in parts.iter() {
                 dots.clear();
-                code::dots(&part.values, codes, &mut dots);
+                quantized::dots(&part.values, codes, &mut dots);
                 for (row, &dot) in rows.iter().zip(&dots) {
                     if let Some(best) = cosines.get_mut(row.node as usize) {
-                        *best = best.max(code::cosine(dot, part.inverse, row.inverse));
+                        *best = best.max(quantized::cosine(dot, part.inverse, row.inverse));
                     }
                 }
             }
@@ -90,7 +90,7 @@ impl NoteCosines<'_> {
     pub fn vector(&self, id: NodeId, part: u16) -> Option<Vec<f32>> {
         let rows = &self.state.rows;
         let (number, row) = rows.of(rows.owner(id)?).find(|(_, row)| row.part == part)?;
-        Some(code::decode(rows.code(number), row.inverse))
+        Some(quantized::decode(rows.code(number), row.inverse))
     }
 
     /// The cosine of a live note with new note number `new`; `None` if either has no vector.
@@ -135,8 +135,11 @@ impl NoteCosines<'_> {
         for part in &new.parts {
             let mut nearest: Option<Ranked<u16>> = None;
             for (number, row) in rows.of(owner) {
-                let score =
-                    code::cosine(code::dot(&part.values, rows.code(number)), part.inverse, row.inverse);
+                let score = quantized::cosine(
+                    quantized::dot(&part.values, rows.code(number)),
+                    part.inverse,
+                    row.inverse,
+                );
                 if nearest.is_none_or(|it| score > it.score || score == it.score && row.part < it.with) {
                     nearest = Some(Ranked { score, id, with: row.part });
                 }

@@ -1,6 +1,6 @@
 //! All vectors in memory: one contiguous array of codes, and the node and part of each row.
 
-use super::code::{self, Code};
+use super::quantized::{self, Code};
 use poc_graph::NodeId;
 use poc_store::NoteDigests;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -276,7 +276,7 @@ impl Rows {
                 rows.rows.push(Row { node, next: NONE, part: 0, inverse: 0.0 });
                 continue;
             }
-            let inverse = code::inverse_length(rows.code(number));
+            let inverse = quantized::inverse_length(rows.code(number));
             let owner = rows.owners.get_mut(node as usize)?.as_mut()?;
             rows.rows.push(Row { node, next: owner.first, part, inverse });
             owner.first = number;

@@ -1,11 +1,11 @@
 //! The state of the vector index.
 
-use super::code::{self, Code};
 use super::exact::Filter;
 use super::hnsw::{Hnsw, Options};
+use super::quantized::{self, Code};
 use super::rows::Rows;
 use poc_graph::{Delta, NodeId};
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::FxHashMap;
 
 /// The rows, the HNSW graph over them, and their position in the log.
@@ -39,8 +39,8 @@ impl State {
                 if !owner.live || !filter.part(&row) {
                     continue;
                 }
-                let score = code::cosine(
-                    code::dot(&query.values, self.rows.code(number)),
+                let score = quantized::cosine(
+                    quantized::dot(&query.values, self.rows.code(number)),
                     query.inverse,
                     row.inverse,
                 );

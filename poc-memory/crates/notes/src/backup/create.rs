@@ -4,7 +4,7 @@ use super::files::BackupFile;
 use super::files::{self, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, known, unusable};
+use super::{BackupCallbacks, backup_folders, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -107,7 +107,7 @@ pub fn create(
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
-    if let Err(error) = known::remember(paths, folder) {
+    if let Err(error) = backup_folders::remember(paths, folder) {
         tracing::warn!("the folder of this backup is not remembered: {error}");
     }
     if !report.unchanged {

@@ -6,20 +6,20 @@
 //! content are hard links to it; files of a generation are never changed. Everything that is derived from the log is left
 //! out, and so are secrets.
 
+mod backup_folders;
 mod create;
 mod files;
 mod generations;
-mod known;
 mod manifest;
 mod restore;
 #[cfg(test)]
 mod tests;
 mod verify;
 
+pub use backup_folders::known_generations;
 pub use create::{BackupReport, create};
 pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};
-pub use known::known_generations;
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestorePoint, RestoreReport, restore};
 pub use verify::{BackupCheck, verify};

@@ -1,7 +1,7 @@
 //! Recognises notes that were changed in the memory and not in their source.
 
 use crate::draft::Draft;
-use crate::{Memory, plan};
+use crate::{Memory, insert_plan};
 use poc_graph::error::Result;
 use poc_graph::normal_key;
 use poc_store::LoggedChangeKind;
@@ -16,7 +16,7 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bo
     let Some(stored) = id.map(|id| store.node(id)).transpose()?.flatten() else { return Ok(false) };
     // An invalid draft is reported when it is prepared.
     let Ok(draft) = draft.clone().checked(&memory.config, now) else { return Ok(false) };
-    if !plan::changes(&stored, &draft, now) {
+    if !insert_plan::changes(&stored, &draft, now) {
         return Ok(false);
     }
     let (mut imported, mut is_imported) = (None, false);
@@ -27,5 +27,5 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bo
         }
         is_imported = change.cause.op == op;
     }
-    Ok(!is_imported && imported.is_some_and(|imported| !plan::changes(&imported, &draft, now)))
+    Ok(!is_imported && imported.is_some_and(|imported| !insert_plan::changes(&imported, &draft, now)))
 }

@@ -3,8 +3,8 @@
 use super::stored::{Outcome, StoredNote};
 use crate::Memory;
 use crate::automatic_edges::EdgeCounts;
+use crate::insert_plan;
 use crate::interchange::Note;
-use crate::plan;
 use crate::rename;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -40,7 +40,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
         .filter_map(|(restore, fresh)| restore.as_mut().ok().filter(|_| fresh))
         .collect();
     let nodes: Vec<&Node> = restored.iter().map(|restore| &restore.node).collect();
-    let parts = plan::embed(memory, &nodes)?;
+    let parts = insert_plan::embed(memory, &nodes)?;
     for (restore, parts) in restored.iter_mut().zip(parts) {
         restore.parts = Some(parts);
     }

@@ -3,9 +3,9 @@
 use super::plan::{CopyTarget, NoteCopy};
 use crate::Memory;
 use crate::automatic_edges::{self, AutomaticEdge, BatchNote};
+use crate::insert_plan;
 use crate::key;
 use crate::message;
-use crate::plan;
 use crate::rename;
 use crate::weight;
 use poc_graph::error::Result;
@@ -113,7 +113,7 @@ impl CopyJob<'_> {
         let mut unembedded: Vec<&mut SyncPayload> =
             payloads.iter_mut().filter(|payload| payload.parts.is_empty()).collect();
         let nodes: Vec<&Node> = unembedded.iter().map(|payload| &payload.node).collect();
-        let embedded = plan::embed(self.to, &nodes)?;
+        let embedded = insert_plan::embed(self.to, &nodes)?;
         for (payload, parts) in unembedded.iter_mut().zip(embedded) {
             payload.parts = parts;
         }

@@ -7,7 +7,7 @@ use poc_index::{CosineScores, TextScores};
 use poc_rank::fusion::{clarity, fused, meaning_factor, of_meaning};
 use poc_rank::propagation::{PropagatedScore, PropagationWeights};
 use poc_rank::standard_score::Scale;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// The number of candidates that are ranked further: the best by words and meaning together. Four times the

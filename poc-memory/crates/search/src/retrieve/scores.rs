@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility, cancellation};
 use poc_rank::fusion::lift;
 use poc_rank::propagation::PropagationWeights;
-use poc_rank::top::{Ranked, Top};
+use poc_rank::top_k::{Ranked, Top};
 
 pub(super) fn find(
     retriever: &Retriever<'_>,

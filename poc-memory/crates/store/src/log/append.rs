@@ -21,7 +21,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { segment: 64 << 20, reserve: crate::reserve::RESERVE_BYTES }
+        Limits { segment: 64 << 20, reserve: crate::disk_reserve::RESERVE_BYTES }
     }
 }
 

@@ -3,12 +3,12 @@
 use super::damaged::SalvagedRecords;
 use crate::catch_up;
 use crate::disk;
+use crate::disk_reserve::Reserve;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
 use crate::engine::{Engine, EngineError, OpenEngine, sled};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
-use crate::reserve::Reserve;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;

@@ -5,7 +5,7 @@ use super::Transaction;
 use crate::record_encoding::Record;
 use crate::records::Records;
 use crate::table::Table;
-use crate::{keys, vector};
+use crate::{keys, vector_encoding};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Visit};
 
@@ -206,7 +206,11 @@ impl Transaction<'_> {
         self.must_exist(id)?;
         for (part, vector) in parts.iter().enumerate() {
             let part = u16::try_from(part).map_err(|_| TxError::TooManyPassages(id))?;
-            self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
+            self.put_raw(
+                Table::Vectors,
+                &keys::vector(id, part, embedder),
+                Some(vector_encoding::encode(vector)?),
+            )?;
         }
         Ok(())
     }

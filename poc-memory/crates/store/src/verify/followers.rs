@@ -6,7 +6,7 @@ use crate::keys;
 use crate::record_encoding::Record as _;
 use crate::records::{Records as _, TenantRecords};
 use crate::table::Table;
-use crate::vector;
+use crate::vector_encoding;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId, Tenant};
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Verifier<'_> {
             for (key, bytes) in records.raw_range(Table::Vectors, id.as_bytes())? {
                 let (id, part, embedder) = keys::read_vector(&key)?;
                 if embedder == shared.embedder.as_bytes() {
-                    deltas.push(Delta::Vector(id, part, vector::decode(&bytes)?));
+                    deltas.push(Delta::Vector(id, part, vector_encoding::decode(&bytes)?));
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! names and identifiers count. Everything in front of the generated part of a key stays.
 
 use super::Nodes;
-use super::filler::is_filler;
+use super::filler_words::is_filler;
 use crate::selection::Handle;
 use poc_graph::time::Timestamp;
 use poc_graph::{ChunkRef, Node, NodeType};

@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use crate::selection::Handle;
-use poc_graph::time::calendar::is_day_or_month;
+use poc_graph::time::calendar_names::is_day_or_month;
 use poc_graph::{ChunkRef, NodeType};
 use std::collections::BTreeSet;
 

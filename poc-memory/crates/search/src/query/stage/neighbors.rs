@@ -6,7 +6,7 @@ use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
-use poc_rank::reach::reach;
+use poc_rank::strongest_paths::reach;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "neighbors",
