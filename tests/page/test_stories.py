@@ -355,7 +355,7 @@ def test_undoing_a_change_of_many_notes_asks_first(browser):
     page.goto(browser.path("/notes/broker-tls"))
     ready(page)
     before = browser.world.json("stats")["live"]
-    created = page.locator(".change", has_text="created").first
+    created = page.locator(".change", has_text="imported").first
     created.locator("button", has_text="Undo").click()
     asked = page.locator("dialog")
     assert "together, by import:" in asked.inner_text()
@@ -403,7 +403,9 @@ def test_an_edit_never_replaces_a_version_that_was_not_seen(browser):
 
 
 def test_a_link_is_made_by_words_of_a_title(browser):
-    page = browser.open().page
+    watched = browser.open()
+    watched.expected = ("status of 404",)
+    page = watched.page
     page.goto(browser.path("/notes/broker-tls"))
     ready(page)
     page.keyboard.press("l")

@@ -157,8 +157,9 @@ fn disabled_routes_do_not_exist() {
     assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
     // No token is enough for what only a person may decide.
     check("POST /v1/runs/x/undo", Some(&json!({})), 403, "rejected");
+    // A person may delete on the page.
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");
-    assert_eq!(wrong.header("allow"), Some("GET"));
+    assert_eq!(wrong.header("allow"), Some("GET, DELETE"));
     let wrong = check("POST /v1/healthz", Some(&json!({})), 405, "invalid_argument");
     assert_eq!(wrong.header("allow"), Some("GET"));
 }

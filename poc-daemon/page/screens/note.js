@@ -51,7 +51,7 @@ class NoteScreen extends Screen {
     this.actions.replaceChildren(...head(this, note).flat().filter(Boolean));
     return [
       h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this),
-        h("p", {}, h("a", { href: `/graph?around=${encodeURIComponent(note.key)}` }, "Show around it in the graph"))),
+        h("p", { class: "graph-link" }, h("a", { href: `/graph?around=${encodeURIComponent(note.key)}` }, "Show around it in the graph"))),
       h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(note)),
       h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History"), timeForm(null), changes.map((change) => changeRow(change, this)).reverse()),
     ];
