@@ -98,15 +98,20 @@ export function keep(name, text) {
   }
 }
 
-/** Takes the text that was kept. */
-export function taken(name) {
+/** The text that was kept. */
+export function readKept(name) {
   try {
-    const text = sessionStorage.getItem(name);
-    sessionStorage.removeItem(name);
-    return text;
+    return sessionStorage.getItem(name);
   } catch {
     return null;
   }
+}
+
+/** Takes the text that was kept. */
+export function taken(name) {
+  const text = readKept(name);
+  if (text !== null) sessionStorage.removeItem(name);
+  return text;
 }
 
 /** Shows why an action failed. */

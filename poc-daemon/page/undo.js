@@ -16,8 +16,14 @@ export async function changedTogether({ seq, actor, op }) {
 }
 
 /** Undoes a change of one note at once, and asks before more are undone. */
-export function confirmUndo({ actor, number }, undo) {
+export function confirmUndo({ actor, number, op = "" }, undo) {
   if (number === 1) return undo();
+  if (op.endsWith("undo")) {
+    return form("Bring back what was undone?", [
+      h("p", {}, number === null ? "The undo may have changed other notes too." : `The undo changed ${count(number, "note")}.`),
+      h("p", { class: "quiet" }, "What it undid is done again. Of several undos, the latest is brought back first."),
+    ], "Bring back", () => void undo());
+  }
   form("Undo the whole change?", [
     h("p", {}, number === null ? "This change may have changed other notes too." : `This change was made to ${count(number, "note")} together, by `,
       number !== null && [h("bdi", {}, actor), "."]),
@@ -31,20 +37,26 @@ export function undoText({ undone, refused }, done) {
   return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
 }
 
-/** Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. */
-export async function undoAndSay(run, done, refresh) {
+/**
+ * Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. Returns
+ * the numbers of the changes that the undo made.
+ */
+export async function undoAndSay(run, done, refresh, back = "Bring back") {
   try {
     const answer = await run();
     const changes = answer.changes ?? [answer.seq ?? []].flat();
-    say(undoText(answer, done(answer)), changes.length > 0 && { name: "Bring back", run: () => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh) });
+    say(undoText(answer, done(answer)), changes.length > 0 && { name: back, run: () => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh, "Undo again") });
+    return changes;
   } catch (error) {
     sayError(error);
+  } finally {
+    await refresh();
   }
-  await refresh();
+  return [];
 }
 
 /** Undoes changes one after the other, the last first. */
-async function undoChanges(numbers) {
+export async function undoChanges(numbers) {
   const whole = { undone: [], refused: [], changes: [] };
   for (const number of numbers.toReversed()) {
     const answer = await write("/v1/undo", { what: String(number) });

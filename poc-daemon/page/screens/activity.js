@@ -8,8 +8,9 @@ import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status }
 import { ago, minute, worded } from "../time.js";
 import { confirmUndo, undoAndSay } from "../undo.js";
 
-/** Runs and changes listed. */
+/** Runs and changes listed at first, and changes that the route lists at most. */
 const LISTED = 50;
+const MOST = 1000;
 
 /** Notes listed of one change. */
 const NOTES = 3;
@@ -30,6 +31,7 @@ class ActivityScreen extends Screen {
   connectedCallback() {
     this.run = location.pathname.startsWith("/runs/") ? decodeURIComponent(location.pathname.split("/")[2]) : "";
     this.fields = new URLSearchParams(location.search);
+    this.listed = LISTED;
     super.connectedCallback();
     onChange(() => this.loadAndShow());
   }
@@ -39,9 +41,10 @@ class ActivityScreen extends Screen {
     const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
     const [, statuses] = KINDS[kind] ?? KINDS.all;
     const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, status: statuses, waiting: kind === "proposed" || null, limit: LISTED }),
-      mayDecide ? read("/v1/changes", { limit: LISTED }) : { changes: null }, this.agents ?? read("/v1/agents")]);
+      mayDecide ? read("/v1/changes", { limit: this.listed }) : { changes: null }, this.agents ?? read("/v1/agents")]);
     this.agents ??= known.agents.map(({ name }) => name);
-    return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`), agent, kind };
+    return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`),
+      isMore: latest.changes?.length === this.listed && this.listed < MOST, agent, kind };
   }
 
   /** Shows other runs, and keeps the choice in the address. */
@@ -52,7 +55,7 @@ class ActivityScreen extends Screen {
     this.loadAndShow();
   }
 
-  show({ run, runs, changes, agent, kind }) {
+  show({ run, runs, changes, isMore, agent, kind }) {
     if (run) return oneRun(this, run);
     const select = (name, label, options, chosen) => h("select", { name, "aria-label": label, onchange: (event) => this.choose(name, event.currentTarget.value) },
       options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
@@ -64,7 +67,8 @@ class ActivityScreen extends Screen {
         select("agent", "Of which agent", [["", "of all agents"], ...this.agents.map((name) => [name, `of ${name}`])], agent))),
       h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"), runs.length ? runTable(runs) : none),
       changes && h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Changes of notes"),
-        changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, "Nothing has changed yet.")),
+        changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, "Nothing has changed yet."),
+        isMore && h("p", {}, h("button", { onclick: () => { this.listed = Math.min(MOST, 4 * this.listed); this.loadAndShow(); } }, "Show older changes"))),
     ];
   }
 
@@ -88,7 +92,7 @@ const changeRow = ({ seq, at, actor, op, run, nodes, count: number = nodes.lengt
     nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", ID.test(node) ? "a note that is deleted" : noteLink(node)]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
   h("span", { class: "side" }, ago(at)),
-  h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number }, () => screen.undo(seq)) }, "Undo"));
+  h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number, op }, () => screen.undo(seq)) }, "Undo"));
 
 function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;

@@ -78,18 +78,20 @@ class GraphScreen extends Screen {
       const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [] }))]);
       return { view, now };
     };
-    const first = await ask(Math.min(wanted, AT_ONCE)).catch((error) => this.mistakes(pipeline, error));
-    if (first.problem) return first;
+    const first = await ask(Math.min(wanted, AT_ONCE)).catch((error) => this.without(pipeline, at, error));
+    if (first.problem || first.nothing) return first;
     this.missing = Math.min(wanted, first.view.node_count) - first.view.nodes.length;
     if (this.missing > 0) this.more(ask(wanted));
     return first;
   }
 
-  /** What is wrong with the pipeline, if that is why there is no graph. */
-  async mistakes(pipeline, error) {
+  /** Why there is no graph: a mistake in the pipeline, or a time before the first change. */
+  async without(pipeline, at, error) {
+    const view = { nodes: [], edges: [], node_count: 0, edge_count: 0 };
+    if (at && error.status === 404) return { view, nothing: "Nothing was stored at that time. Notes that were imported may be older than the memory." };
     const { pipelines: [checked] } = pipeline ? await read("/v1/pipeline/check", { pipelines: pipeline }) : { pipelines: [{ sound: true }] };
     if (checked.sound) throw error;
-    return { view: { nodes: [], edges: [], node_count: 0, edge_count: 0 }, problem: checked.problem };
+    return { view, problem: checked.problem };
   }
 
   /** Shows all notes in the place of the first ones when they are there. */
@@ -119,7 +121,7 @@ class GraphScreen extends Screen {
     this.edgesNow = now.edge_count;
   }
 
-  show({ view, now, problem }) {
+  show({ view, now, problem, nothing }) {
     this.view = view;
     this.communities = null;
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
@@ -143,7 +145,7 @@ class GraphScreen extends Screen {
       autocomplete: "off", spellcheck: "false" });
     const hidden = (name) => this.fields.get(name) && h("input", { type: "hidden", name, value: this.fields.get(name) });
     const head = h("div", { class: "title" }, h("h1", {}, around ? ["Around ", h("bdi", {}, view.nodes.find(({ key, id }) => key === around || id === around)?.title || around)] : "Graph"),
-      h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}${this.fields.get("pipeline") || around ? "" : ", those with the most links"}` : ""}, `
+      !problem && !nothing && h("p", { class: "quiet" }, `${count(view.nodes.length, "note")}${more ? ` of ${view.node_count.toLocaleString("en")}${this.fields.get("pipeline") || around ? "" : ", those with the most links"}` : ""}, `
         + `${count(view.edges.length, "link")}${view.edge_count > view.edges.length ? ` of ${view.edge_count.toLocaleString("en")}, the strongest` : ""}`,
         at && view.as_of && [" as of ", minute(view.as_of.at)],
         this.missing > 0 && h("span", { class: "graph-rest", role: "status" }, `. Laying out ${count(this.missing, "more note")}…`)),
@@ -152,6 +154,7 @@ class GraphScreen extends Screen {
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),
       timeForm(at && view.as_of?.at, keep), at && now && this.since());
     if (problem) return [head, time, mistakes(problem.pipelines)];
+    if (nothing) return [head, time, empty("No notes then", nothing, " ", this.linkTo({ at: null }, "The graph now"))];
     if (view.nodes.length === 0) return [head, time, empty("No notes", "The pipeline selects nothing, or the memory is empty.")];
     const buttons = h("div", { class: "graph-buttons" },
       [["+", "Zoom in", () => this.graph.zoom(1.25)], ["−", "Zoom out", () => this.graph.zoom(0.8)], ["⤢", "Show all", () => { this.graph.fit(); this.graph.draw(); }]]

@@ -90,8 +90,19 @@ class NoteScreen extends Screen {
     }
   }
 
+  /** The name under which this tab keeps what was typed and not saved. */
+  draftName() {
+    return `draft of ${this.id}`;
+  }
+
+  /** What was typed before in this version of the note and was not saved; otherwise the note. */
+  draft() {
+    const { version, left } = JSON.parse(taken(this.draftName()) ?? "{}");
+    return version === this.note.version ? left : this.note;
+  }
+
   /** Edits a version of the note; `draft` is what was typed before. */
-  edit(note = this.note, draft = note) {
+  edit(note = this.note, draft = this.draft()) {
     const typed = ({ title, body, keywords }) => ({ title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
     this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed meanwhile. Both versions are shown when you save.");
     const dialog = form("Edit", [
@@ -104,7 +115,9 @@ class NoteScreen extends Screen {
       this.warning = null;
       const left = typed(Object.fromEntries(new FormData(dialog.querySelector("form"))));
       const isSame = left.title === note.title && left.body === note.body && left.keywords.join() === note.keywords.join();
-      if (!("done" in dialog.dataset) && !isSame) say("What you typed was not saved.", { name: "Go on editing", run: () => this.edit(note, left) });
+      if ("done" in dialog.dataset || isSame) return;
+      keep(this.draftName(), JSON.stringify({ version: note.version, left }));
+      say("What you typed was not saved.", { name: "Go on editing", run: () => this.edit(note, left) });
     });
   }
 
@@ -131,7 +144,7 @@ class NoteScreen extends Screen {
 
   link() {
     form("Link this note", [
-      suggesting("to", "To: the key of a note, or words of its title"),
+      suggesting("to", "To: the key of a note, or words of its title", this.id),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Link", ({ to, reason }) => this.act(
       () => write("/v1/link", { from: this.note.key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
@@ -140,7 +153,7 @@ class NoteScreen extends Screen {
   retire() {
     form("Replace by another note", [
       h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one gets its links, too. It can be undone."),
-      suggesting("new", "Replacement: the key of a note, or words of its title"),
+      suggesting("new", "Replacement: the key of a note, or words of its title", this.id),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Replace", ({ new: other, reason }) => this.act(
       () => write("/v1/supersede", { old: this.note.key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
@@ -148,7 +161,7 @@ class NoteScreen extends Screen {
 
   delete() {
     form("Delete this note?", [
-      h("p", {}, "It and its links leave the memory. The history keeps it: ", h("q", {}, "Undo"), " at this change on Activity brings it back."),
+      h("p", {}, "It and its links leave the memory, and so do facts and questions that were derived from it alone. The history keeps them: ", h("q", {}, "Undo"), " at this change on Activity brings them back."),
     ], "Delete", async () => {
       await remove(path`/v1/nodes/${this.id}`);
       keep("said", `${this.note.title || this.note.key} is deleted`);
@@ -176,7 +189,7 @@ class NoteScreen extends Screen {
 }
 
 /** A field for the key of a note. Notes for the words that are typed are listed below it; one of them is chosen. */
-function suggesting(name, label) {
+function suggesting(name, label, own) {
   const list = h("ul", { class: "suggestions", "aria-label": "Notes for these words", hidden: true });
   const field = h("input", { name, required: true, autocomplete: "off", spellcheck: "false", oninput: () => suggest() });
   const choose = (key) => {
@@ -188,7 +201,7 @@ function suggesting(name, label) {
     const text = field.value.trim();
     const { results } = text ? await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] })) : { results: [] };
     list.hidden = results.length === 0;
-    list.replaceChildren(...results.map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
+    list.replaceChildren(...results.filter(({ id }) => id !== own).map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
       h("bdi", {}, title || key), h("span", { class: "quiet" }, h("bdi", {}, key))))));
   });
   const box = h("div", {}, h("label", {}, label, field), list);

@@ -12,6 +12,9 @@ const SHOWN = 30;
 /** Hits of a filtered question for which the reasons are asked at least. */
 const EXPLAINED = 100;
 
+/** Hits of a question that filters are applied to. */
+const RANKED = 256;
+
 /** The parts of a score that a note has only if it shares a word or a name with the question. */
 const LITERAL = ["words", "identifier", "named", "key"];
 
@@ -109,7 +112,7 @@ class SearchScreen extends Screen {
   show(given, asked, { results, left_out: left, pairs, degraded }, shown, time) {
     const all = results.length + (left ?? 0);
     const line = h("p", { class: "answer-line" },
-      `${asked.question && !asked.filtered ? "The first " : ""}${count(all, "note")}${all > shown ? `, of which ${shown.toLocaleString("en")} are shown,` : ""} in ${time.toFixed(0)} ms`,
+      `${sizeOf(asked, all, shown)} in ${time.toFixed(0)} ms`,
       degraded.length > 0 && [" · ", degraded.map(marked)], asked.question && h("span", { class: "side" }, "Why it was found"));
     const commandLine = h("div", { class: "command" }, "The same on the command line: ", h("code", {}, asked.command),
       h("button", { class: "plain", onclick: () => navigator.clipboard.writeText(asked.command).then(() => say("Copied")) }, "Copy"));
@@ -129,6 +132,13 @@ class SearchScreen extends Screen {
       hasMore && h("p", {}, h("button", { onclick: () => this.search(shown + SHOWN) }, "Show more")),
       commandLine].filter(Boolean);
   }
+}
+
+/** How many notes an answer has. A ranked one is cut, so it does not say how many there are in all. */
+function sizeOf({ question, filtered }, all, shown) {
+  const part = all > shown ? `, of which ${shown.toLocaleString("en")} are shown,` : "";
+  if (question && filtered) return `${all.toLocaleString("en")} of the ${RANKED} best notes pass the filters${part}`;
+  return `${question ? "The first " : ""}${count(all, "note")}${part}`;
 }
 
 /** What the fields ask for, so many notes at least: a pipeline if one is typed, filtered notes, or notes for a question. */
@@ -154,7 +164,7 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
   if (!filtered) {
     return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, shown) };
   }
-  const pipeline = [`hybrid,k=256,derived=1`, ...filters].join(" | ");
+  const pipeline = [`hybrid,k=${RANKED},derived=1`, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
   const run = async (signal) => {
     const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained, true)]);

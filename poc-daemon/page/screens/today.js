@@ -2,17 +2,20 @@
 
 import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
-import { Screen, empty, form } from "../frame.js";
+import { Screen, empty, form, keep, readKept, taken } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { undoAndSay } from "../undo.js";
+import { undoAndSay, undoChanges } from "../undo.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
 
 /** Actions of one agent in the document: the runs have the others. */
 const MOST = 100;
+
+/** The name under which the numbers of an undo are kept. */
+const UNDONE = "undone";
 
 /** The periods to choose from. */
 const PERIODS = { "24h": ["Day", "Today"], "7d": ["Week", "This week"], "30d": ["Month", "This month"] };
@@ -36,6 +39,7 @@ class TodayScreen extends Screen {
     const waiting = night.waiting.reduce((sum, { count }) => sum + count, 0);
     const busy = agents.filter(([, agent]) => agent.actions.length || agent.proposed || agent.refused);
     const idle = agents.filter((entry) => !busy.includes(entry) && !entry[1].failures.length);
+    const undone = JSON.parse(readKept(UNDONE) ?? "[]");
     const kept = actions.filter(({ undone }) => !undone).length;
     const grown = stats.growth ?? {};
     const retired = stats.nodes > stats.live && `${count(stats.nodes - stats.live, "retired note")}`;
@@ -61,7 +65,8 @@ class TodayScreen extends Screen {
         h("ul", { class: "rows" }, failures.map(failureRow))),
       busy.length > 0 && h("section", { "aria-labelledby": "did" },
         h("div", { class: "section-head" }, h("h2", { id: "did" }, "What agents did"),
-          mayDecide && kept > 0 && h("button", { onclick: () => this.askToUndo(night.since, kept) }, "Undo all of it")),
+          mayDecide && kept > 0 && h("button", { onclick: () => this.askToUndo(night.since, kept) }, "Undo all of it"),
+          mayDecide && undone.length > 0 && kept < actions.length && h("button", { onclick: () => this.bringBack(undone) }, "Bring back what was undone")),
         busy.map((entry) => agentCard(entry, this))),
       agents.length === 0 && empty(`No agent ran since ${since === "24h" ? "yesterday" : "then"}`, "Agents run on schedule while the daemon runs. ", h("a", { href: "/agents" }, "Agents"), " shows when, and runs one now."),
       night.housekeeping?.length > 0 && h("section", { "aria-labelledby": "consolidation" },
@@ -78,7 +83,20 @@ class TodayScreen extends Screen {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
       h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. Proposals that you have applied wait for you again. What is undone can be brought back, here and on Activity."),
-    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since })));
+    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since })).then((changes) => this.keepUndone(changes)));
+  }
+
+  /** Keeps the numbers of the changes of an undo, so that it can be brought back as long as this tab is open. */
+  keepUndone(changes) {
+    if (changes.length === 0) return;
+    keep(UNDONE, JSON.stringify(changes));
+    this.loadAndShow();
+  }
+
+  /** Brings back what was undone here. */
+  bringBack(changes) {
+    taken(UNDONE);
+    return undoAndSay(() => undoChanges(changes), () => "It is brought back", () => this.loadAndShow(), "Undo again");
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */

@@ -1,10 +1,9 @@
 //! By how much a memory has grown in a period.
 
 use super::text::plural;
-use poc_graph::View;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::Memory;
+use poc_notes::{Memory, growth};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,19 +19,9 @@ pub(super) struct Growth {
 impl Growth {
     /// Compares the live notes and edges of a tenant now and at an instant; `None` if the history does not reach so far
     /// back.
-    pub(super) fn since(memory: &Memory, since: Timestamp) -> Result<Option<Growth>> {
-        let counts =
-            |view: &View| (view.live_count() as i64, view.edges_by_kind().values().sum::<u64>() as i64);
-        // Without the indexes of that time, which are ready only when those of the present are.
-        let (notes_then, edges_then) = match memory.store.snapshot_at(since) {
-            Ok(then) => counts(then.view()),
-            // Nothing was stored yet.
-            Err(error) if error.code == Code::NotFound && memory.store.history_base().is_none() => (0, 0),
-            Err(error) if error.code == Code::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let (notes, edges) = counts(&memory.store.view());
-        Ok(Some(Growth { notes: notes - notes_then, edges: edges - edges_then }))
+    pub(super) fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
+        let found = growth::since(memory, instant)?;
+        Ok(found.map(|growth::Growth { notes, edges }| Growth { notes, edges }))
     }
 }
 

@@ -8,6 +8,7 @@ mod former_names;
 mod fresh;
 mod generated;
 mod get;
+mod growth;
 mod hits;
 mod interchange;
 mod learning;

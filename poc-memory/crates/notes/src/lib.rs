@@ -22,6 +22,7 @@ pub mod forget;
 pub mod freshness;
 pub mod front_matter;
 pub mod graph_layout;
+pub mod growth;
 pub mod history;
 pub mod import;
 pub mod insert;
@@ -131,6 +132,7 @@ pub struct Memory {
     past: Arc<Mutex<Option<Arc<PastMemory>>>>,
     pending_samples: Arc<samples::PendingSamples>,
     large_transactions: Arc<Mutex<history::LargeTransactions>>,
+    known_growth: Arc<Mutex<growth::KnownGrowth>>,
     // Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
     missing_vectors: Arc<Mutex<Option<String>>>,
 }
@@ -207,6 +209,7 @@ impl Memory {
             past: Arc::default(),
             pending_samples: Arc::default(),
             large_transactions: Arc::default(),
+            known_growth: Arc::default(),
             reranker: Reranker::from_config(&config.rerank).map(Arc::new),
             missing_vectors: Arc::default(),
             paths: Arc::new(paths),

@@ -117,7 +117,9 @@ pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> R
     }
     let embedded = changed_texts(writes)?;
     let missing = missing_vectors(&embedded, memory.embedder.name());
-    for reason in [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, missing] {
+    for reason in
+        [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, missing_end(tx, writes)?, missing]
+    {
         if reason.is_some() {
             return Ok(reason);
         }
@@ -272,7 +274,8 @@ fn node_of(tx: &Transaction<'_>, write: &Write) -> Result<Option<Node>> {
     Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
 }
 
-/// Deletes a restored edge or visit if one of its notes was deleted since.
+/// Deletes a restored edge or visit if one of its notes was deleted since, which happens with those of a note that is
+/// restored itself.
 fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {
@@ -307,6 +310,26 @@ fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<St
                 "`{}`, which took its place, is {} by now",
                 successor.key, successor.state
             )));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a link cannot be restored: a note that it joins is deleted by now. An edge of a note that is restored itself is left
+/// out instead.
+fn missing_end(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
+    if writes.iter().any(|write| write.table == Table::Nodes) {
+        return Ok(None);
+    }
+    for write in writes.iter().filter(|write| write.table == Table::Edges) {
+        let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
+        for (end, other) in [(edge.src, edge.dst), (edge.dst, edge.src)] {
+            if tx.node(end)?.is_none() {
+                let other = tx.node(other)?.map_or_else(|| other.to_string(), |node| node.key);
+                return Ok(Some(format!(
+                    "a note that `{other}` was linked with is deleted; bring it back first"
+                )));
+            }
         }
     }
     Ok(None)

@@ -103,6 +103,31 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
 }
 
 #[test]
+fn a_link_to_a_note_that_is_gone_is_not_applied_again_until_the_note_is_back() {
+    let (world, definition) = world(2);
+    let insert = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
+        "insert": [{"reason": "", "key": "fact", "title": "Fact", "body": "Siblings split.", "keywords": [], "sources": ["N1"]}]});
+    let first = world.run(&definition, &ScriptedModel::replying(insert));
+    let link = json!({"notes": "", "weight": [], "insert": [], "supersede": [],
+        "link-add": [{"reason": "", "from": "N1", "to": "N3", "strength": 0.5}]});
+    world.clock.advance(Span::DAY);
+    let options = RunOptions { force: true, ..RunOptions::default() };
+    let model = ScriptedModel::replying(link);
+    let second = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+    assert_eq!(second.applied().count(), 1, "{:?}", second.actions);
+    let whole = world.graph();
+    let unlinked = undo(&world.memory, &second, &[]).unwrap();
+    let gone = undo(&world.memory, &first, &[]).unwrap();
+    assert!(gone.items.iter().all(|item| item.refused.is_none()), "{gone:?}");
+    let early = undo_change(&world.memory, unlinked.seq.unwrap()).unwrap();
+    let refused = early.items[0].refused.as_deref();
+    assert!(refused.is_some_and(|why| why.contains("is deleted; bring it back first")), "{early:?}");
+    undo_change(&world.memory, gone.seq.unwrap()).unwrap();
+    undo_change(&world.memory, unlinked.seq.unwrap()).unwrap();
+    assert_eq!(world.graph(), whole);
+}
+
+#[test]
 fn undo_skips_and_reports_notes_changed_since() {
     let (world, definition) = world(4);
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
