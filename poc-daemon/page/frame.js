@@ -120,7 +120,7 @@ export const sayError = (error) => say(sentences(error.message, error.hint));
 /** A message and its hint as two sentences. */
 const sentences = (message, hint) => (hint ? `${message.replace(/\.$/, "")}. ${hint[0].toUpperCase()}${hint.slice(1)}` : message);
 
-/** An error without a hint that is a command of the command line, which is of no use in a dialog. */
+/** The text of an error. A hint that names a command is left out: nobody can run it in a dialog. */
 const withoutCommand = ({ message, hint }) => sentences(message, hint?.includes("`poc-memory ") ? null : hint);
 
 /**

@@ -59,8 +59,12 @@ export async function undoAndSay(run, done, refresh, back = "Bring back") {
 export async function undoChanges(numbers) {
   const whole = { undone: [], refused: [], changes: [] };
   for (const number of numbers.toReversed()) {
-    const answer = await write("/v1/undo", { what: String(number) });
-    for (const part of Object.keys(whole)) whole[part].push(...answer[part] ?? []);
+    try {
+      const answer = await write("/v1/undo", { what: String(number) });
+      for (const part of Object.keys(whole)) whole[part].push(...answer[part] ?? []);
+    } catch (error) {
+      whole.refused.push({ action: `change ${number}`, reason: error.message });
+    }
   }
   return whole;
 }

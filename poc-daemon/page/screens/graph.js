@@ -75,7 +75,7 @@ class GraphScreen extends Screen {
     const wanted = Number(this.fields.get("limit") ?? AT_ONCE);
     const ask = async (limit) => {
       const of = (time) => read("/v1/view", { pipeline, limit, plane: true, max_edges: Math.min(MOST_EDGES, Math.max(20000, EDGES * limit)), at: time });
-      const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [] }))]);
+      const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [], node_count: 0, edge_count: 0 }))]);
       return { view, now };
     };
     const first = await ask(Math.min(wanted, AT_ONCE)).catch((error) => this.without(pipeline, at, error));

@@ -200,6 +200,7 @@ function suggesting(name, label, own) {
   const suggest = debounced(PAUSE, async () => {
     const text = field.value.trim();
     const { results } = text ? await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] })) : { results: [] };
+    if (field.value.trim() !== text) return;
     list.hidden = results.length === 0;
     list.replaceChildren(...results.filter(({ id }) => id !== own).map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
       h("bdi", {}, title || key), h("span", { class: "quiet" }, h("bdi", {}, key))))));

@@ -110,13 +110,11 @@ class ReviewScreen extends Screen {
   decideRun(run, verb) {
     const cards = this.cards().filter((card) => card.dataset.run === run);
     // What can no longer be applied stays, to be rejected.
-    if (verb === "apply" && cards.some((card) => card.dataset.stale)) {
-      return this.send(run, verb, cards.filter((card) => !card.dataset.stale).map((card) => Number(card.dataset.number)));
-    }
-    if (verb !== "reject") return this.send(run, verb, []);
+    const meant = cards.filter((card) => verb !== "apply" || !card.dataset.stale).map((card) => Number(card.dataset.number));
+    if (verb !== "reject") return this.send(run, verb, meant);
     const waiting = cards.length;
     return form("Reject all?", [h("p", {}, `${count(waiting, "proposal")} of this run will be rejected. Agents propose them again only after one of their notes has changed. You can reopen them under Rejected.`)],
-      "Reject all", () => void this.send(run, verb, []));
+      "Reject all", () => void this.send(run, verb, meant));
   }
 
   async send(run, verb, only) {
@@ -127,7 +125,8 @@ class ReviewScreen extends Screen {
       const text = [done.length && `${DONE[verb]}: ${done[0]}${done.length > 1 ? ` and ${done.length - 1} more` : ""}`,
         refused.length && `Not applied: ${refused[0].action}: ${refused[0].reason}`].filter(Boolean).join(". ");
       const back = { apply: () => this.undo(run, body), reject: () => this.send(run, "reopen", only) }[verb];
-      say(text || "Nothing was left to decide", done.length > 0 && back && { name: "Undo", run: back });
+      // An undo of some actions names only such that were applied.
+      say(text || "Nothing was left to decide", done.length > 0 && refused.length === 0 && back && { name: "Undo", run: back });
     } catch (error) {
       sayError(error);
     }

@@ -150,8 +150,8 @@ fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<Strin
 /// actions in the same groups. Returns their descriptions.
 ///
 /// # Errors
-/// `not_found` when there is no such run, `invalid_argument` when an action with one of the numbers was not rejected or
-/// its rejection is no longer in the log.
+/// `conflict` when no rejected proposal of the run can be reopened, `invalid_argument` when an action with one of the
+/// numbers was not rejected or its rejection is no longer in the log.
 pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
     let rejected: Vec<Proposal> =
         rejected_of(memory, run)?.into_iter().map(|(proposal, _)| proposal).collect();
@@ -163,6 +163,12 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
     decide(memory, (&run.agent, run.id), "agent reopen", |tx, row| {
         for proposal in &chosen {
             if let Some(entry) = entry(row, proposal) {
+                if entry.state != ActionState::Rejected {
+                    return Err(Error::conflict(format!(
+                        "action {} was decided meanwhile",
+                        proposal.number()
+                    )));
+                }
                 (entry.state, entry.detail) = (ActionState::Proposed, None);
                 (entry.seq, entry.writes) = (None, (0, 0));
             }

@@ -2,7 +2,7 @@
 
 use super::ledger::{self, ActionRecord, ActionState, Run, Status};
 use super::{action_group, apply};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit};
 use poc_notes::Memory;
@@ -11,6 +11,9 @@ use poc_notes::undo::{UndoItem, Undone, restore};
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// The op that transactions of undos have as their cause.
+const UNDO: &str = "agent undo";
 
 /// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first
 /// is 1). Every record they wrote is restored, unless it was changed since; such an action stays and is reported.
@@ -34,7 +37,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
     check(run, only)?;
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
+    let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_meant = |at: usize, action: &ActionRecord| {
@@ -42,6 +45,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
             meant && action.state == ActionState::Applied
         };
         let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
+        let is_undone = items.iter().any(|item| item.refused.is_none());
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
@@ -61,9 +65,11 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
         }
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         ledger::put_reviewed(tx, &row)?;
-        Ok(items)
+        Ok((items, is_undone))
     })?;
-    Ok(Undone::of(committed))
+    let (items, is_undone) = committed.value;
+    // An undo of replays alone cannot be undone.
+    Ok(Undone { seq: is_undone.then_some(committed.seq), items })
 }
 
 /// Undoes a change of notes, given by the number of its transaction: one that no run made (see
@@ -78,8 +84,10 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     let Some((id, op)) = cause.and_then(|cause| Some((cause.run?, cause.op))) else {
         return poc_notes::undo::undo(memory, seq);
     };
-    let unknown = |_| Error::not_found(format!("there is no change {seq}"));
-    let run = ledger::find(memory, &id.to_string()).map_err(unknown)?;
+    let run = ledger::find(memory, &id.to_string()).map_err(|error| match error.code {
+        Code::NotFound => Error::not_found(format!("the run of change {seq} is no longer stored")),
+        _ => error,
+    })?;
     let of_change = |state| {
         let is_meant = |action: &ActionRecord| action.seq == Some(seq) && action.state == state;
         let numbered = (0..).zip(&run.actions).filter(move |(_, action)| is_meant(action));
@@ -87,7 +95,8 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     };
     match (of_change(ActionState::Applied), of_change(ActionState::Undone)) {
         (applied, _) if !applied.is_empty() => undo(memory, &run, &applied),
-        (_, undone) if !undone.is_empty() || !of_change(ActionState::Proposed).is_empty() => {
+        // Rows of earlier releases name the transaction that applied what was undone.
+        (_, undone) if op == UNDO && (!undone.is_empty() || !of_change(ActionState::Proposed).is_empty()) => {
             redo(memory, &run, seq)
         }
         _ => Err(Error::conflict(format!(
@@ -110,10 +119,12 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
-        if row.status == Status::Reverted {
-            row.message = None;
+        if items.iter().any(|item| item.refused.is_none()) {
+            if row.status == Status::Reverted {
+                row.message = None;
+            }
+            row.status = apply::status(&row);
         }
-        row.status = apply::status(&row);
         ledger::put_reviewed(tx, &row)?;
         Ok(items)
     })?;

@@ -104,7 +104,8 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
 
 #[test]
 fn a_link_to_a_note_that_is_gone_is_not_applied_again_until_the_note_is_back() {
-    let (world, definition) = world(2);
+    let (world, mut definition) = world(2);
+    definition.execution.replay = false;
     let insert = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
         "insert": [{"reason": "", "key": "fact", "title": "Fact", "body": "Siblings split.", "keywords": [], "sources": ["N1"]}]});
     let first = world.run(&definition, &ScriptedModel::replying(insert));
@@ -219,8 +220,9 @@ fn a_run_that_only_replayed_can_be_undone() {
     let before = world.graph();
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
-    let items = undo(&world.memory, &run, &[]).unwrap().items;
+    let Undone { seq, items } = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(seq, None, "it cannot be undone");
     assert_eq!(world.graph(), before);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
