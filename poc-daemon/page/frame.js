@@ -154,10 +154,15 @@ export function form(title, fields, action, run) {
       button.disabled = false;
     }
   };
+  const dialog = openDialog(title, { novalidate: true, onsubmit: submit }, fields, problem,
+    h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action)));
+  return dialog;
+}
+
+/** Opens a dialog with a form that has these attributes. It is gone once it is closed. */
+function openDialog(title, attributes, ...content) {
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() },
-    h("form", { method: "dialog", novalidate: true, onsubmit: submit },
-      h("h2", { id: "dialog-title" }, title), fields, problem,
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "primary" }, action))));
+    h("form", { method: "dialog", ...attributes }, h("h2", { id: "dialog-title" }, title), content));
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
@@ -186,14 +191,9 @@ export function onKeys(keys) {
 }
 
 /** Shows the keys of this screen. */
-function showKeys() {
-  const dialog = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() }, h("form", { method: "dialog" },
-    h("h2", { id: "dialog-title" }, "Keys"),
-    h("dl", { class: "facts" }, [...known].map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
-    h("div", { class: "actions" }, h("button", { class: "primary" }, "Close"))));
-  document.body.append(dialog);
-  dialog.showModal();
-}
+const showKeys = () => openDialog("Keys", {},
+  h("dl", { class: "facts" }, [...known].map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+  h("div", { class: "actions" }, h("button", { class: "primary" }, "Close")));
 
 class PageTools extends HTMLElement {
   connectedCallback() {

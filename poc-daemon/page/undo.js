@@ -37,26 +37,30 @@ export function undoText({ undone, refused }, done) {
   return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
 }
 
+/** How many changes are undone, in a sentence. */
+export const areUndone = ({ length }) => count(length, "change") + (length === 1 ? " is undone" : " are undone");
+
 /**
- * Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. Returns
- * the numbers of the changes that the undo made.
+ * Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. At the
+ * end `refresh` shows the screen anew; it is given the numbers of the changes that the undo made.
  */
 export async function undoAndSay(run, done, refresh, back = "Bring back") {
+  let changes = [];
   try {
     const answer = await run();
-    const changes = answer.changes ?? [answer.seq ?? []].flat();
-    say(undoText(answer, done(answer)), changes.length > 0 && { name: back, run: () => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh, "Undo again") });
-    return changes;
+    changes = answer.changes ?? [answer.seq ?? []].flat();
+    say(undoText(answer, done(answer)), changes.length > 0 && { name: back, run: () => bringBack(changes, refresh) });
   } catch (error) {
     sayError(error);
-  } finally {
-    await refresh();
   }
-  return [];
+  await refresh(changes);
 }
 
+/** Brings back what undos with these numbers have undone. */
+export const bringBack = (changes, refresh) => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh, "Undo again");
+
 /** Undoes changes one after the other, the last first. */
-export async function undoChanges(numbers) {
+async function undoChanges(numbers) {
   const whole = { undone: [], refused: [], changes: [] };
   for (const number of numbers.toReversed()) {
     try {

@@ -6,7 +6,7 @@ import { Screen, empty } from "../frame.js";
 import { onChange } from "../live.js";
 import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { confirmUndo, undoAndSay } from "../undo.js";
+import { areUndone, confirmUndo, undoAndSay } from "../undo.js";
 
 /** Runs and changes listed at first, and changes that the route lists at most. */
 const LISTED = 50;
@@ -18,13 +18,13 @@ const NOTES = 3;
 /** Notes that were deleted since have an id in the place of their key. */
 const ID = /^[0-9a-f]{32}$/;
 
-/** The choices of runs by status. Most runs of a night read notes and find nothing to do. */
+/** The choices of runs, with what is asked for. Most runs of a night read notes and find nothing to do. */
 const KINDS = {
-  "": ["Runs with a result", WITH_RESULT],
-  failed: ["Failed runs", FAILED],
-  proposed: ["Runs that wait for you", []],
-  idle: ["Runs without a result", ["noop", "skipped", "missed"]],
-  all: ["All runs", []],
+  "": ["Runs with a result", { status: WITH_RESULT }],
+  failed: ["Failed runs", { status: FAILED }],
+  proposed: ["Runs that wait for you", { waiting: true }],
+  idle: ["Runs without a result", { status: ["noop", "skipped", "missed"] }],
+  all: ["All runs", {}],
 };
 
 class ActivityScreen extends Screen {
@@ -39,8 +39,8 @@ class ActivityScreen extends Screen {
   async load() {
     if (this.run) return { run: await read(path`/v1/runs/${this.run}`) };
     const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
-    const [, statuses] = KINDS[kind] ?? KINDS.all;
-    const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, status: statuses, waiting: kind === "proposed" || null, limit: LISTED }),
+    const [, chosen] = KINDS[kind] ?? KINDS.all;
+    const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, ...chosen, limit: LISTED }),
       mayDecide ? read("/v1/changes", { limit: this.listed }) : { changes: null }, this.agents ?? read("/v1/agents")]);
     this.agents ??= known.agents.map(({ name }) => name);
     return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`),
@@ -80,7 +80,7 @@ class ActivityScreen extends Screen {
   /** Undoes a run, or some of its actions. */
   undoRun(run, only = []) {
     return undoAndSay(() => write(path`/v1/runs/${run}/undo`, only.length ? { only } : {}),
-      ({ undone }) => count(undone.length, "change") + (undone.length === 1 ? " is undone" : " are undone"), () => this.loadAndShow());
+      ({ undone }) => areUndone(undone), () => this.loadAndShow());
   }
 }
 

@@ -6,7 +6,7 @@ import { diff } from "../diff.js";
 import { Screen, empty, form, onKeys, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { ago } from "../time.js";
-import { undoAndSay } from "../undo.js";
+import { areUndone, undoAndSay } from "../undo.js";
 
 /** What a decision is called afterwards. */
 const DONE = { apply: "Applied", reject: "Rejected", reopen: "Waits again" };
@@ -134,7 +134,7 @@ class ReviewScreen extends Screen {
   }
 
   undo(run, body) {
-    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, body), ({ undone }) => `${undone.length === 1 ? undone[0] : count(undone.length, "change")} ${undone.length === 1 ? "is" : "are"} undone and ${undone.length === 1 ? "waits" : "wait"} again`, () => this.loadAndShow());
+    return undoAndSay(() => write(path`/v1/runs/${run}/undo`, body), ({ undone }) => (undone.length === 1 ? `${undone[0]} is undone and waits again` : `${areUndone(undone)} and wait again`), () => this.loadAndShow());
   }
 }
 

@@ -6,7 +6,7 @@ import { Screen, empty, form, keep, readKept, taken } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { undoAndSay, undoChanges } from "../undo.js";
+import { bringBack, undoAndSay } from "../undo.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
@@ -83,25 +83,24 @@ class TodayScreen extends Screen {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
       h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. Proposals that you have applied wait for you again. What is undone can be brought back, here and on Activity."),
-    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since })).then((changes) => this.keepUndone(changes)));
-  }
-
-  /** Keeps the numbers of the changes of an undo, so that it can be brought back as long as this tab is open. */
-  keepUndone(changes) {
-    if (changes.length === 0) return;
-    keep(UNDONE, JSON.stringify(changes));
-    this.loadAndShow();
+    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since }), (changes) => {
+      // It can be brought back as long as this tab is open.
+      if (changes.length > 0) keep(UNDONE, JSON.stringify(changes));
+    }));
   }
 
   /** Brings back what was undone here. */
   bringBack(changes) {
     taken(UNDONE);
-    return undoAndSay(() => undoChanges(changes), () => "It is brought back", () => this.loadAndShow(), "Undo again");
+    return bringBack(changes, () => this.loadAndShow());
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */
-  undo(number, run) {
-    return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, () => this.loadAndShow());
+  undo(number, run, made = () => {}) {
+    return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, (changes) => {
+      made(changes);
+      return this.loadAndShow();
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 //! `night`
 
-use super::growth::{self, Growth};
+use super::growth;
 use super::text::{minute, plural};
 use super::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
@@ -9,6 +9,7 @@ use poc_agent::proposal;
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Span, Timestamp};
+use poc_notes::growth::Growth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -163,14 +164,15 @@ impl Op for Night {
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
-        let growth = Growth::since(ctx.memory, since)?;
+        let growth = poc_notes::growth::since(ctx.memory, since)?;
         Ok(NightOutput { since, until, agents, consolidation, cost, growth, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
         let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
         let cost = if output.cost > 0.0 { format!(", ${:.4}", output.cost) } else { String::new() };
-        let grown = output.growth.as_ref().map_or_else(String::new, |growth| format!(", {growth}"));
+        let grown =
+            output.growth.as_ref().map_or_else(String::new, |grown| format!(", {}", growth::line(grown)));
         let mut text = format!(
             "since {}: {} ran, {}{grown}{cost}\n",
             minute(Some(output.since)),

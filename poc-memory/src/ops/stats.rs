@@ -3,13 +3,14 @@
 mod shape;
 mod spread;
 
-use super::growth::{self, Growth};
+use super::growth;
 use super::shared_log::SharedLogOutput;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
 use poc_graph::time::Moment;
 use poc_notes::freshness::{self, AsOf};
+use poc_notes::growth::Growth;
 use poc_notes::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ impl Op for Stats {
             BTreeMap::new()
         });
         let start = self.since.map(|since| growth::start(since, ctx.memory.now())).transpose()?;
-        let growth = start.map(|start| Growth::since(ctx.memory, start)).transpose()?.flatten();
+        let growth = start.map(|start| poc_notes::growth::since(ctx.memory, start)).transpose()?.flatten();
         Ok(StatsOutput {
             nodes: counted.nodes,
             live: counted.live,
@@ -136,8 +137,8 @@ impl Op for Stats {
         };
         line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
         line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
-        if let Some(growth) = &output.growth {
-            line("growth", growth.to_string());
+        if let Some(grown) = &output.growth {
+            line("growth", growth::line(grown));
         }
         line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
         line("graph", output.graph.to_string());

@@ -25,13 +25,20 @@ pub(super) struct Endpoint {
     op: &'static OpDef,
     pub(super) route: Route,
     fields: Fields,
+    /// Whether only a person calls it, on the page: it is switched off for programs.
+    is_for_persons: bool,
 }
 
 impl Endpoint {
     /// Serves an op at a route.
     pub(super) fn new(op: &'static OpDef, route: Route) -> Endpoint {
         let fields = Fields::of(&(op.request_schema)().to_value()).with_former_text(op.former_text);
-        Endpoint { op, route, fields }
+        Endpoint { op, route, fields, is_for_persons: false }
+    }
+
+    /// The same, only for a person on the page.
+    pub(super) fn for_persons(self) -> Endpoint {
+        Endpoint { is_for_persons: true, ..self }
     }
 
     /// Answers a request.
@@ -50,11 +57,10 @@ impl Endpoint {
         head: &Parts,
         body: &mut Body,
     ) -> Result<Response, HttpError> {
-        let is_kept = self.op.access == Access::Destroy && !rest.config().delete;
-        if is_kept && caller::session(rest, &head.headers).is_none() {
+        if self.is_for_persons && caller::session(rest, &head.headers).is_none() {
             return Err(HttpError::disabled(self.op));
         }
-        let access = if is_kept { Access::Person } else { self.op.access };
+        let access = if self.is_for_persons { Access::Person } else { self.op.access };
         let caller = caller::authorize(rest, head, access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();

@@ -30,11 +30,16 @@ pub(super) fn enabled_ops(config: &poc_config::RestConfig) -> Result<Vec<(&'stat
             return Err(Error::config(format!("REST has no op `{name}`")).hint(hint).field("rest.disabled"));
         }
     }
-    let on = |op: &&OpDef| allowed(op.access, config) && !config.disabled.iter().any(|name| name == op.name);
+    let on = |op: &&OpDef| allowed(op.access, config) && !is_disabled(op, config);
     Ok(OPS.iter().filter(on).filter_map(|op| Some((op, op.route?))).collect())
 }
 
-/// Whether REST serves ops with this access.
+/// Whether the settings name an op as disabled.
+fn is_disabled(op: &OpDef, config: &poc_config::RestConfig) -> bool {
+    config.disabled.iter().any(|name| name == op.name)
+}
+
+/// Whether REST serves ops with this access to programs.
 fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
@@ -59,12 +64,10 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
         // What programs may not delete, a person may still delete on the page.
-        let is_disabled = |op: &OpDef| rest.config().disabled.iter().any(|name| name == op.name);
-        let kept = OPS.iter().filter(|op| op.access == Access::Destroy && !rest.config().delete);
-        for op in kept.filter(|op| has_page && !is_disabled(op)) {
-            if let Some(route) = op.route {
-                paths.entry(route.path).or_default().push(Endpoint::new(op, route));
-            }
+        let is_for_persons =
+            |op: &&OpDef| has_page && !allowed(op.access, rest.config()) && !is_disabled(op, rest.config());
+        for (op, route) in OPS.iter().filter(is_for_persons).filter_map(|op| Some((op, op.route?))) {
+            paths.entry(route.path).or_default().push(Endpoint::new(op, route).for_persons());
         }
         // Paths of release 0.1, which are no longer documented.
         for (op, route) in &served {

@@ -108,25 +108,20 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     })
 }
 
-/// The rejected proposals of one agent or all agents, of one run or all runs whose rows are stored, oldest run first.
-/// Each comes with the reason of the rejection, if one was given. Those whose rejection is no longer in the log are left
-/// out.
-pub fn rejected(
-    memory: &Memory,
-    agent: Option<&str>,
-    run: Option<RunId>,
-) -> Result<Vec<(Proposal, Option<String>)>> {
+/// The rejected proposals of one agent or all agents whose rows of runs are stored, oldest run first, as [`rejected_of`].
+pub fn rejected(memory: &Memory, agent: Option<&str>) -> Result<Vec<(Proposal, Option<String>)>> {
     let mut found = Vec::new();
     for row in ledger::rows(memory, agent, usize::MAX)?.into_iter().rev() {
-        if run.is_none_or(|run| row.id == run) && ledger::is_visible(memory, &row) {
+        if ledger::is_visible(memory, &row) {
             found.extend(rejected_of(memory, &row)?);
         }
     }
     Ok(found)
 }
 
-/// The rejected proposals of a run, in order.
-fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<String>)>> {
+/// The rejected proposals of a run, in order, each with the reason of the rejection, if one was given. Those whose
+/// rejection is no longer in the log are left out.
+pub fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<String>)>> {
     let memory = memory.of(&row.tenant);
     let mut txns: BTreeMap<u64, Option<LoggedTransaction>> = BTreeMap::new();
     let mut found = Vec::new();

@@ -45,7 +45,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
             meant && action.state == ActionState::Applied
         };
         let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
-        let is_undone = items.iter().any(|item| item.refused.is_none());
+        let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
@@ -88,21 +88,25 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
         Code::NotFound => Error::not_found(format!("the run of change {seq} is no longer stored")),
         _ => error,
     })?;
-    let of_change = |state| {
-        let is_meant = |action: &ActionRecord| action.seq == Some(seq) && action.state == state;
-        let numbered = (0..).zip(&run.actions).filter(move |(_, action)| is_meant(action));
-        numbered.filter_map(|(at, _)| number(at)).collect::<Vec<u16>>()
-    };
-    match (of_change(ActionState::Applied), of_change(ActionState::Undone)) {
-        (applied, _) if !applied.is_empty() => undo(memory, &run, &applied),
-        // Rows of earlier releases name the transaction that applied what was undone.
-        (_, undone) if op == UNDO && (!undone.is_empty() || !of_change(ActionState::Proposed).is_empty()) => {
-            redo(memory, &run, seq)
-        }
-        _ => Err(Error::conflict(format!(
-            "nothing is left to undo of change {seq} (`{op}`) of the run `{id}`"
-        ))),
+    let applied = numbers(&run, |action| action.seq == Some(seq) && action.state == ActionState::Applied);
+    if !applied.is_empty() {
+        return undo(memory, &run, &applied);
     }
+    // Rows of earlier releases name the transaction that applied what was undone.
+    if op == UNDO && run.actions.iter().any(|action| is_undone_by(action, seq)) {
+        return redo(memory, &run, seq);
+    }
+    Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
+}
+
+/// Whether an action is as the undo with this number has left it.
+fn is_undone_by(action: &ActionRecord, seq: u64) -> bool {
+    action.seq == Some(seq) && matches!(action.state, ActionState::Undone | ActionState::Proposed)
+}
+
+/// Whether something was undone.
+fn any_done(items: &[UndoItem]) -> bool {
+    items.iter().any(|item| item.refused.is_none())
 }
 
 /// Applies the actions again that the transaction with this number has undone.
@@ -112,14 +116,12 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let is_undone =
-            |action: &ActionRecord| matches!(action.state, ActionState::Undone | ActionState::Proposed);
-        let is_meant = |_, action: &ActionRecord| action.seq == Some(seq) && is_undone(action);
+        let is_meant = |_, action: &ActionRecord| is_undone_by(action, seq);
         let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
-        if items.iter().any(|item| item.refused.is_none()) {
+        if any_done(&items) {
             if row.status == Status::Reverted {
                 row.message = None;
             }
@@ -128,7 +130,8 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
         ledger::put_reviewed(tx, &row)?;
         Ok(items)
     })?;
-    Ok(Undone::of(committed))
+    let items = committed.value;
+    Ok(Undone { seq: any_done(&items).then_some(committed.seq), items })
 }
 
 /// Restores what was there before each of the actions that are meant, the latest first, because later writes may depend
@@ -219,16 +222,18 @@ fn replay_back(tx: &mut Transaction<'_>, moved: &[Write]) -> Result<usize> {
 
 /// Checks that the numbers are those of actions that can be undone.
 fn check(run: &Run, only: &[u16]) -> Result<()> {
-    let left: Vec<u16> = (0..)
-        .zip(&run.actions)
-        .filter(|(_, action)| action.state == ActionState::Applied)
-        .filter_map(|(at, _)| number(at))
-        .collect();
+    let left = numbers(run, |action| action.state == ActionState::Applied);
     let Some(unknown) = only.iter().find(|wanted| !left.contains(wanted)) else { return Ok(()) };
     let numbers: Vec<String> = left.iter().map(u16::to_string).collect();
     Err(Error::invalid(format!("action {unknown} of the run cannot be undone"))
         .hint(format!("actions that can be undone: {}", numbers.join(", ")))
         .field("only"))
+}
+
+/// The numbers of the actions of a run that are meant.
+fn numbers(run: &Run, is_meant: impl Fn(&ActionRecord) -> bool) -> Vec<u16> {
+    let meant = (0..).zip(&run.actions).filter(|(_, action)| is_meant(action));
+    meant.filter_map(|(at, _)| number(at)).collect()
 }
 
 /// Number of an action as shown to people, from its index.

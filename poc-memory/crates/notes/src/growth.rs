@@ -6,12 +6,14 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tenant};
 use poc_store::{LoggedTransaction, Record, Table, Write};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was added, less what was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What there is more than at the beginning; negative if there is less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
-    /// Live notes.
+    /// Notes that searches can find.
     pub notes: i64,
     /// Edges of all kinds.
     pub edges: i64,

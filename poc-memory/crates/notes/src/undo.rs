@@ -27,14 +27,6 @@ pub struct Undone {
     pub items: Vec<UndoItem>,
 }
 
-impl Undone {
-    /// The outcome of an undo that was one transaction.
-    pub fn of(commit: Commit<Vec<UndoItem>>) -> Undone {
-        let is_changed = commit.value.iter().any(|item| item.refused.is_none());
-        Undone { seq: is_changed.then_some(commit.seq), items: commit.value }
-    }
-}
-
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
 /// since. If its call made several transactions, as an import does, all of them are undone, the latest first, each by a
 /// transaction of its own; one whose records were changed since is left as it is. An undo is a change as well and can be

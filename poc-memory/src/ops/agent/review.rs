@@ -90,14 +90,17 @@ impl Op for AgentReview {
     type Output = AgentReviewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentReviewOutput> {
+        let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
         let rows: Vec<ProposalRow> = if self.rejected {
-            let run = self.run.map(|id| ledger::find(ctx.memory, &id)).transpose()?.map(|run| run.id);
-            let rejected = review::rejected(ctx.memory, self.agent.as_deref(), run)?;
+            let mut rejected = match &self.run {
+                Some(id) => review::rejected_of(ctx.memory, &ledger::find(ctx.memory, id)?)?,
+                None => review::rejected(ctx.memory, self.agent.as_deref())?,
+            };
+            rejected.retain(|(one, _)| of(one));
             let row = |(one, note)| Ok(ProposalRow { rejected: true, note, ..shown(ctx.memory, one)? });
             rejected.into_iter().map(row).collect::<Result<_>>()?
         } else {
-            let run = self.run.map(|id| proposal::find(ctx.memory, &id)).transpose()?;
-            let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
+            let run = self.run.as_ref().map(|id| proposal::find(ctx.memory, id)).transpose()?;
             let waiting = proposals(ctx.memory, run)?.into_iter().filter(of);
             waiting.map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?
         };

@@ -5,7 +5,7 @@ use crate::definition::{Definition, Mode};
 use crate::ledger::{self, ActionState, Run, Status};
 use crate::permit::PermittedAction;
 use crate::proposal::{self, Proposal, proposals};
-use crate::review::{approve, reject, rejected, reopen};
+use crate::review::{approve, reject, rejected_of, reopen};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
@@ -149,10 +149,11 @@ fn a_rejected_proposal_can_be_reopened_and_applied() {
     let (before, waiting) = (row(&world, &run), proposals(&world.memory, Some(run.id)).unwrap());
     reject(&world.memory, run.id, &[2, 4], "they differ").unwrap();
     reject(&world.memory, run.id, &[1], "").unwrap();
-    let rejected = rejected(&world.memory, None, Some(run.id)).unwrap();
+    let rejected = rejected_of(&world.memory, &row(&world, &run)).unwrap();
     let numbered: Vec<_> = rejected.iter().map(|(one, note)| (one.number(), note.as_deref())).collect();
     assert_eq!(numbered, [(1, None), (2, Some("they differ")), (4, Some("they differ"))]);
     assert!(rejected.iter().all(|(one, _)| waiting.contains(one)), "{rejected:?}");
+    assert_eq!(crate::review::rejected(&world.memory, None).unwrap(), rejected);
 
     let error = reopen(&world.memory, &row(&world, &run), &[3]).unwrap_err();
     insta::assert_snapshot!(error.line(), @"`only`: action 3 of the run was not rejected, or its rejection is no longer in the log; numbers to choose from: 1, 2, 4");
