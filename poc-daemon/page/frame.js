@@ -3,6 +3,8 @@
 import { ApiError, mayDecide, mayWrite, read, scope } from "./api.js";
 import { h, marked } from "./dom.js";
 import { onReadOnly } from "./live.js";
+import { worded } from "./time.js";
+import { undoChanges, undoText } from "./undo_changes.js";
 
 /** Asks again this often while the daemon does not answer. */
 const RETRY = 2000;
@@ -70,23 +72,34 @@ export const empty = (title, ...hint) => h("div", { class: "empty" }, h("h2", {}
 export const failed = (error, retry) =>
   h("div", { class: "failed", role: "alert" },
     h("h2", {}, error.code === "offline" ? "Offline" : error.code === "signed-out" ? "Signed out" : "This did not work"),
-    h("p", {}, marked(error.message)),
-    error.hint && h("p", { class: "quiet" }, marked(error.hint)),
+    h("p", {}, worded(error.message)),
+    error.hint && h("p", { class: "quiet" }, worded(error.hint)),
     error.code === "signed-out" ? h("p", {}, h("a", { href: "/sign-in" }, "Sign in")) : retry && h("button", { onclick: retry }, "Try again"));
 
 /** Shows a message for some seconds, with an action if there is one. */
 export function say(text, action) {
   const status = document.querySelector("page-status");
-  const line = h("div", { class: "toast" }, h("span", {}, marked(text)));
+  const line = h("div", { class: "toast" }, h("span", {}, worded(text)));
   if (action) line.append(h("button", { onclick: () => { line.remove(); action.run(); } }, action.name));
   status.append(line);
   setTimeout(() => line.remove(), action ? 15000 : 6000);
 }
 
-/** Loads the screen again, whose text the daemon renders, and shows a message there. */
-export function reloadAndSay(text) {
-  keep("said", text);
-  location.reload();
+/** Leaves a message for the next screen, with an undo of the changes with these numbers, and goes there; by default loads this screen again. */
+export function goAndSay(text, changes, to) {
+  keep("said", JSON.stringify({ text, changes }));
+  if (to) location.assign(to);
+  else location.reload();
+}
+
+/** Shows the message that the screen before has left. */
+function sayKept() {
+  const { text, changes } = JSON.parse(taken("said") ?? "{}");
+  const undo = async () => {
+    const answer = await undoChanges(changes);
+    goAndSay(undoText(answer, "The change is undone"), answer.changes);
+  };
+  if (text) say(text, mayDecide && changes.length > 0 && { name: "Undo", run: undo });
 }
 
 /** Keeps a text for the next screen of this tab. */
@@ -148,7 +161,7 @@ export function form(title, fields, action, run) {
       dialog.dataset.done = "";
       dialog.close();
     } catch (error) {
-      show(...marked(withoutCommand(error)));
+      show(...worded(withoutCommand(error)).flat());
       if (!(error instanceof ApiError)) throw error;
     } finally {
       button.disabled = false;
@@ -236,8 +249,7 @@ function switchTheme() {
 class PageStatus extends HTMLElement {
   connectedCallback() {
     addEventListener("connection", ({ detail: online }) => (online ? this.online() : this.offline()));
-    const said = taken("said");
-    if (said) say(said);
+    sayKept();
   }
 
   offline() {

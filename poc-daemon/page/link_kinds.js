@@ -5,10 +5,10 @@ const NAMES = {
   link: ["link", "Links"],
   "derived-from": ["derived", "Derived from, or source of"],
   supersedes: ["replaced", "Replaces, or replaced by"],
-  associative: ["recalled together", "Recalled together"],
+  contradicts: ["contradiction", "Contradicts, or contradicted by"],
   structural: ["before and after", "Before and after"],
-  temporal: ["same time", "At the same time"],
-  mention: ["mention", "Mentions"],
+  co_retrieval: ["recalled together", "Recalled together"],
+  co_traversal: ["led to it", "Led from one to the other"],
   semantic: ["similar", "Similar"],
   keyword: ["shared keywords", "Shared keywords"],
 };

@@ -76,19 +76,29 @@ export function keyLink(key) {
   return link;
 }
 
-/** What an action does, with the notes that it names as links. Titles of new notes are in quotation marks. */
-export function actionText(text) {
+/**
+ * What an action does, with the notes that it names as links. Titles of new notes are in quotation marks; `created` is the
+ * key of the note that it created.
+ */
+export function actionText(text, created) {
   const quote = text.indexOf('"');
   const [head, tail] = quote < 0 ? [text, ""] : [text.slice(0, quote), text.slice(quote)];
   const parts = head.split("`");
   const isUnknown = (index) => parts[index + 1]?.startsWith(" (unknown)");
-  return [parts.map((part, index) => (index % 2 === 0 ? part : isUnknown(index) ? h("code", {}, part) : keyLink(part))), marked(tail)];
+  const title = tail.match(/^"([^]*)"$/)?.[1];
+  return [parts.map((part, index) => (index % 2 === 0 ? part : isUnknown(index) ? h("code", {}, part) : keyLink(part))),
+    created && title !== undefined ? noteLink(created, title) : marked(tail)];
 }
+
+/** Says that the budget of the day is used up, if it is. */
+export const budgetLine = ({ usd_today: spent, max_usd_per_day: most, used_up: isUsedUp }) => isUsedUp
+  && h("p", { class: "problem", role: "status" }, `The budget of the day is used up: ${dollars(spent)} of ${dollars(most)} are spent, by all agents together. `
+    + "Agents whose models cost something run again after midnight, or after ", h("code", {}, "[budget] max-usd-per-day"), " in ", h("code", {}, "config.toml"), " is raised.");
 
 /** What a run did, in few words. */
 export function outcome(run) {
   const parts = [run.applied && count(run.applied, "change"), run.proposed && count(run.proposed, "proposal"), run.rejected && `${run.rejected.toLocaleString("en")} refused`,
-    run.undone && `${run.undone.toLocaleString("en")} undone`, run.cost && dollars(run.cost)];
+    run.undone && `${run.undone.toLocaleString("en")} undone`, run.cost && dollars(run.cost, run.cost_at_most)];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -103,12 +113,16 @@ function folded(runs) {
   return rows;
 }
 
-const cost = (runs) => runs.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
+/** What runs cost together, or null if nothing. */
+function costOf(runs) {
+  const cost = runs.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
+  return cost > 0 ? dollars(cost, runs.some((run) => run.cost_at_most)) : null;
+}
 
 /** What one or several runs came to. */
 function result(runs) {
   const [run] = runs;
-  if (runs.length > 1) return [`${count(runs.length, "run")} in a row`, cost(runs) > 0 && ` · ${dollars(cost(runs))}`, ", the first ", ago(runs.at(-1).started)];
+  if (runs.length > 1) return [`${count(runs.length, "run")} in a row`, costOf(runs) && ` · ${costOf(runs)}`, ", the first ", ago(runs.at(-1).started)];
   return outcome(run) || (run.message || run.reason ? h("bdi", {}, run.message ? worded(run.message) : REASONS[run.reason] ?? run.reason) : "–");
 }
 

@@ -1,8 +1,9 @@
 // Undoing changes of notes, after a question if more than one note is changed, and bringing back what was undone.
 
-import { read, write } from "./api.js";
+import { read } from "./api.js";
 import { count, h } from "./dom.js";
 import { form, say, sayError } from "./frame.js";
+import { undoChanges, undoText } from "./undo_changes.js";
 
 /** Changes among which the one is looked up that a note's change is a part of: the most that the route lists. */
 const LISTED = 1000;
@@ -31,12 +32,6 @@ export function confirmUndo({ actor, number, op = "" }, undo) {
   ], number === null ? "Undo" : `Undo for ${count(number, "note")}`, () => void undo());
 }
 
-/** What an undo came to, in a sentence. `done` is said if something was undone. */
-export function undoText({ undone, refused }, done) {
-  const left = refused.length && `Left as it is: ${refused[0].action}: ${refused[0].reason}${refused.length > 1 ? ` (and ${(refused.length - 1).toLocaleString("en")} more)` : ""}`;
-  return [undone.length && done, left].filter(Boolean).join(". ") || "Nothing was left to undo";
-}
-
 /** How many changes are undone, in a sentence. */
 export const areUndone = ({ length }) => count(length, "change") + (length === 1 ? " is undone" : " are undone");
 
@@ -58,17 +53,3 @@ export async function undoAndSay(run, done, refresh, back = "Bring back") {
 
 /** Brings back what undos with these numbers have undone. */
 export const bringBack = (changes, refresh) => undoAndSay(() => undoChanges(changes), () => "It is brought back", refresh, "Undo again");
-
-/** Undoes changes one after the other, the last first. */
-async function undoChanges(numbers) {
-  const whole = { undone: [], refused: [], changes: [] };
-  for (const number of numbers.toReversed()) {
-    try {
-      const answer = await write("/v1/undo", { what: String(number) });
-      for (const part of Object.keys(whole)) whole[part].push(...answer[part] ?? []);
-    } catch (error) {
-      whole.refused.push({ action: `change ${number}`, reason: error.message });
-    }
-  }
-  return whole;
-}

@@ -137,7 +137,7 @@ def follow(browser):
         browser.world.run("insert", "--title", f"Change {at}", "--key", f"change-{at}")
         started = time.monotonic()
         for page in pages:
-            page.wait_for_selector(f"text=change-{at}")
+            page.wait_for_selector(f"text=Change {at}")
         delays.append(1000 * (time.monotonic() - started))
     print(f"a change of the command line in two windows: {statistics.median(delays):.0f} ms after the command, at most {max(delays):.0f} ms")
     for page in pages:

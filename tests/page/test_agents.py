@@ -98,6 +98,13 @@ def test_a_dry_run_that_costs_something_says_so_before(browser):
     assert "costs up to $0.10" in page.inner_text("dialog")
     page.click("dialog button.primary")
     page.wait_for_selector(".card >> text=Nothing was written")
+    # One that the budget stops does not say that it would change nothing.
+    stopped = {**browser.world.json("agent", "run", "linker", "--dry-run"), "status": "skipped", "reason": "over-budget",
+               "message": "$5.0000 of $5.0000 are spent", "applied": [], "proposed": [], "rejected": []}
+    page.route("**/v1/agents/linker/run", lambda route: route.fulfill(json=stopped))
+    page.click("button >> text=Dry run")
+    page.click("dialog button.primary")
+    page.wait_for_selector(".toast >> text=linker would not run: $5.0000 of $5.0000 are spent")
 
 
 def test_a_wrong_name_of_an_agent_and_one_without_tests(browser):

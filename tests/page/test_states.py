@@ -101,7 +101,7 @@ def test_open_screens_say_offline_and_come_back(browser, paths):
     # Screens that were open before the restart show what changes after it.
     browser.world.run("insert", "--title", "After the restart", "--key", "after-the-restart")
     browser.world.run("insert", "--update", "--key", "outage", "--title", "Outage of the payment gateway", "--body", "It is over.")
-    seen = {"/activity": "text=after-the-restart", "/notes/outage": "text=changed elsewhere"}
+    seen = {"/activity": "text=After the restart", "/notes/outage": "text=changed elsewhere"}
     for path, page in pages:
         if path in seen:
             page.wait_for_selector(seen[path])

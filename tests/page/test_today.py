@@ -1,5 +1,6 @@
 """What agents did: on the first screen, in the activity, and taken back."""
 
+import functools
 import re
 
 from conftest import ready
@@ -107,6 +108,52 @@ def test_activity_lists_runs_by_agent_and_result(browser):
         assert part in text, (part, text)
 
 
+def test_activity_of_one_agent_has_its_older_changes(browser):
+    world = browser.world
+    world.run("agent", "run", "linker", "--force")
+    notes = [{"title": f"Later note {number}", "key": f"later-{number}"} for number in range(60)]
+    for note in notes:
+        world.run("insert", "--title", note["title"], "--key", note["key"])
+    page = browser.open().page
+    page.goto(browser.path("/activity"))
+    page.wait_for_selector(".activity-row >> text=Later note 59")
+    assert "linker" not in page.locator("ul.rows").inner_text()
+    page.select_option("select[name=agent]", "linker")
+    page.wait_for_selector(".activity-row >> text=agent:linker")
+    # Its notes have their titles. Once it is undone there is nothing to undo any more, and the undo is listed with it.
+    row = page.locator(".activity-row").first
+    assert "Outage of the payment gateway" in row.inner_text()
+    row.locator("button").click()
+    if page.locator("dialog[open]").count():
+        page.click("dialog button.primary")
+    page.wait_for_selector(".activity-row.undone")
+    rows = page.locator(".activity-row").all_inner_texts()
+    assert "undid" in rows[0] and "for linker" in rows[0], rows
+    assert page.locator(".activity-row.undone button").count() == 0
+    page.select_option("select[name=agent]", "transfer")
+    page.wait_for_selector("text=transfer has changed nothing yet")
+
+
+def answered(answer, route):
+    route.fulfill(json=answer)
+
+
+def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
+    page = browser.open().page
+    spent = {"usd_today": 4.99, "max_usd_per_day": 5, "used_up": True}
+    for path in ("night", "agents"):
+        answer = browser.world.json(*{"night": ["night"], "agents": ["agent", "list"]}[path])
+        answer.update(spent)
+        for agent in answer["agents"].values() if path == "night" else []:
+            agent.update(cost=1.25, cost_at_most=True)
+        page.route(f"**/v1/{path}*", functools.partial(answered, answer))
+    for path in ("/", "/agents"):
+        page.goto(browser.path(path))
+        page.wait_for_selector(".problem >> text=$4.99 of $5.00 are spent")
+    page.goto(browser.path("/"))
+    page.wait_for_selector(".card >> text=at most $1.25")
+
+
 def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):
     world = browser.world
     before = links(world)
@@ -134,7 +181,7 @@ def test_a_run_is_readable_and_its_changes_are_taken_back_one_by_one(browser):
     assert links(world) == before + len(done["applied"])
     # Each undo is a change in the list, which can be undone as well.
     page.goto(browser.path("/activity"))
-    page.wait_for_selector(".activity-row >> text=agent undo")
+    page.wait_for_selector(".activity-row .tag >> text=undid")
     page.locator(".activity-row").first.locator("button").click()
     if page.locator("dialog[open]").count():
         page.click("dialog button.primary")

@@ -228,10 +228,6 @@ fn every_route_gives_the_answer_of_the_command_line() {
             assert!(answered.status >= 400, "{line}: {answered:?}");
         } else {
             assert_eq!(answered.status, route.status, "{line}: {answered:?}");
-            if answered.status == 204 {
-                assert_eq!(answered.body, "");
-                continue;
-            }
         }
         let got = answered.json();
         for (last, answer) in [(&mut mine, &expected), (&mut theirs, &got)] {

@@ -15,8 +15,13 @@ const MOST = 1000;
 /** Notes listed of one change. */
 const NOTES = 3;
 
-/** Notes that were deleted since have an id in the place of their key. */
+/** Notes of which only links or visits were changed have an id in the place of their key when they are deleted. */
 const ID = /^[0-9a-f]{32}$/;
+
+/** What ops did, where their name does not say it. */
+const DID = { insert: "wrote", delete: "deleted", forget: "forgot", rename: "renamed", link: "linked", supersede: "replaced", weight: "weighed", import: "imported",
+  reinforce: "marked as helpful", demote: "marked as not helpful", mark: "marked", visit: "read", undo: "undid", consolidate: "consolidated", "agent run": "run",
+  "agent undo": "undid", "agent apply": "applied proposals", "agent reject": "rejected proposals", "agent reopen": "reopened proposals", "vault sync": "synced a vault" };
 
 /** The choices of runs, with what is asked for. Most runs of a night read notes and find nothing to do. */
 const KINDS = {
@@ -41,10 +46,9 @@ class ActivityScreen extends Screen {
     const [agent, kind] = ["agent", "runs"].map((name) => this.fields.get(name) ?? "");
     const [, chosen] = KINDS[kind] ?? KINDS.all;
     const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, ...chosen, limit: LISTED }),
-      mayDecide ? read("/v1/changes", { limit: this.listed }) : { changes: null }, this.agents ?? read("/v1/agents")]);
+      mayDecide ? read("/v1/changes", { agent, limit: this.listed }) : { changes: null }, this.agents ?? read("/v1/agents")]);
     this.agents ??= known.agents.map(({ name }) => name);
-    return { runs: history.runs, changes: latest.changes?.filter(({ actor }) => !agent || actor === `agent:${agent}`),
-      isMore: latest.changes?.length === this.listed && this.listed < MOST, agent, kind };
+    return { runs: history.runs, changes: latest.changes, isMore: latest.changes?.length === this.listed && this.listed < MOST, agent, kind };
   }
 
   /** Shows other runs, and keeps the choice in the address. */
@@ -67,7 +71,7 @@ class ActivityScreen extends Screen {
         select("agent", "Of which agent", [["", "of all agents"], ...this.agents.map((name) => [name, `of ${name}`])], agent))),
       h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"), runs.length ? runTable(runs) : none),
       changes && h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Changes of notes"),
-        changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, "Nothing has changed yet."),
+        changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, agent ? `${agent} has changed nothing yet.` : "Nothing has changed yet."),
         isMore && h("p", {}, h("button", { onclick: () => { this.listed = Math.min(MOST, 4 * this.listed); this.loadAndShow(); } }, "Show older changes"))),
     ];
   }
@@ -87,12 +91,14 @@ class ActivityScreen extends Screen {
 /** Why a run began. */
 const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the next batch of its slot", rerun: "again after a failure", change: "after a change" };
 
-const changeRow = ({ seq, at, actor, op, run, nodes, count: number = nodes.length }, screen) => h("li", { class: "activity-row" },
-  h("div", {}, run ? h("a", { class: "tag", href: `/runs/${run}` }, op) : h("span", { class: "tag" }, op), h("bdi", {}, actor), " ",
-    nodes.slice(0, NOTES).map((node, index) => [index > 0 && ", ", ID.test(node) ? "a note that is deleted" : noteLink(node)]),
+const changeRow = ({ seq, at, actor, op, run, agent, nodes, titles, undone, count: number = nodes.length }, screen) => h("li", { class: undone ? "activity-row undone" : "activity-row" },
+  h("div", {}, h(run ? "a" : "span", { class: "tag", href: run && `/runs/${run}`, title: `${op}, change ${seq}` }, DID[op] ?? op), h("bdi", {}, actor),
+    agent && actor !== `agent:${agent}` && [" for ", h("bdi", {}, agent)], ": ",
+    nodes.slice(0, NOTES).map((key, index) => [index > 0 && ", ", key in titles ? noteLink(key, titles[key]) : ID.test(key) ? "a deleted note" : [h("bdi", {}, key), " (deleted)"]]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
   h("span", { class: "side" }, ago(at)),
-  h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number, op }, () => screen.undo(seq)) }, "Undo"));
+  undone ? h("span", { class: "tag" }, "undone")
+    : h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number, op }, () => screen.undo(seq)) }, "Undo"));
 
 function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;
@@ -103,7 +109,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
         proposed.some(({ state }) => state === "proposed") && h("a", { class: "button", href: `/review?run=${run}` }, "Review"),
         mayDecide && applied.some(({ undone }) => !undone) && h("button", { onclick: () => screen.undoRun(run) }, "Undo this run"))),
     h("p", { class: "quiet" }, minute(outcome.started), `, ${OCCASIONS[outcome.occasion] ?? outcome.occasion}, model ${outcome.model}, ${count(outcome.selected, "note")} read`,
-      outcome.cost && `, ${dollars(outcome.cost)}`),
+      outcome.cost && `, ${dollars(outcome.cost, outcome.cost_at_most)}`),
     outcome.message && h("p", { class: isFailure(outcome.status) ? "problem" : null }, h("bdi", {}, worded(outcome.message))),
     outcome.notes && h("p", {}, h("bdi", {}, outcome.notes)),
     actions("Applied", applied, ({ undone, number, action }) => (undone ? h("span", { class: "tag" }, "undone")
@@ -123,7 +129,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
 
 const actions = (name, list, side, why = (action) => action.why) => list.length > 0 && h("section", {}, h("h2", {}, `${name} (${list.length.toLocaleString("en")})`),
   h("ul", { class: "rows" }, list.map((action) => h("li", { class: action.undone ? "action undone" : "action" },
-    h("bdi", {}, actionText(action.action)), side(action), why(action) && h("p", { class: "quiet" }, h("bdi", {}, marked(why(action))))))));
+    h("bdi", {}, actionText(action.action, action.created)), side(action), why(action) && h("p", { class: "quiet" }, h("bdi", {}, marked(why(action))))))));
 
 const tokens = ({ tokens_in: read, tokens_out: written }) => (read === null && written === null ? "tokens are not counted"
   : `${read?.toLocaleString("en") ?? "?"} tokens read, ${written?.toLocaleString("en") ?? "?"} written`);

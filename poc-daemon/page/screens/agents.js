@@ -5,7 +5,7 @@ import { count, dollars, h, marked } from "../dom.js";
 import { diff } from "../diff.js";
 import { Screen, empty, form, say, sayError } from "../frame.js";
 import { onChange } from "../live.js";
-import { REASONS, actionText, runTable, status } from "../runs.js";
+import { REASONS, actionText, budgetLine, isFailure, runTable, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
 import { AgentEditor } from "../agent_editor.js";
 
@@ -56,8 +56,7 @@ class AgentsScreen extends Screen {
   run(options = {}) {
     return this.act(() => write(path`/v1/agents/${this.agent}/run`, options), (answer) => {
       this.outcome = options.dry_run ? answer : null;
-      return options.dry_run ? `${this.agent} would ${intent(answer)}. Nothing was written.`
-        : summary(answer);
+      return options.dry_run ? intent(answer) : summary(answer);
     });
   }
 
@@ -82,10 +81,11 @@ class AgentsScreen extends Screen {
   }
 }
 
-/** What a dry run says that a run would do. */
-function intent({ applied, proposed }) {
+/** What a dry run says that a run would do, as a sentence. */
+function intent({ agent, status: name, reason, message, applied, proposed }) {
+  if (name === "skipped" || isFailure(name)) return `${agent} ${name === "skipped" ? "would not run" : "failed"}: ${message ?? REASONS[reason] ?? reason}`;
   const parts = [applied.length && `make ${count(applied.length, "change")}`, proposed.length && `propose ${count(proposed.length, "change")}`].filter(Boolean);
-  return parts.join(" and ") || "change nothing";
+  return `${agent} would ${parts.join(" and ") || "change nothing"}. Nothing was written.`;
 }
 
 /** What a run came to, as a sentence. */
@@ -109,12 +109,13 @@ const create = (agents) => form("New agent", [
 });
 
 /** The columns of the table of agents. */
-const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs", "number"]];
+const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs. A call whose model does not report its usage counts with the most that it may cost", "number"]];
 
-const list = ({ agents, problems, housekeeping }) => [
+const list = ({ agents, problems, housekeeping, ...budget }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
     housekeeping?.next && [". Consolidation is due ", ago(housekeeping.next)]),
   mayDecide && h("div", { class: "actions" }, h("button", { class: "primary", onclick: () => create(agents) }, "New agent"))),
+  budgetLine(budget),
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),
   agents.length === 0 ? empty("No agents", h("code", {}, "poc-memory agent new NAME"), " writes the file of a new one.") :
     h("div", { class: "table" }, h("table", {},
@@ -156,8 +157,8 @@ function detail(screen, { definition, agent }, explained, runs) {
   ];
 }
 
-const dryRun = ({ applied, proposed, rejected, notes, cost, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
-  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", cost && `The model cost ${dollars(cost)}. `, [...applied, ...proposed, ...rejected].length === 0 &&
+const dryRun = ({ applied, proposed, rejected, notes, cost, cost_at_most: isMost, message, reason }) => h("article", { class: "card", "aria-label": "Dry run" },
+  h("header", {}, h("h3", {}, "Dry run"), h("span", { class: "quiet" }, "Nothing was written. ", cost && `The model cost ${dollars(cost, isMost)}. `, [...applied, ...proposed, ...rejected].length === 0 &&
     h("bdi", {}, message ? worded(message) : reason ? [`It would not run: ${REASONS[reason] ?? reason}.`] : "It would change nothing."), notes && [" ", h("bdi", {}, notes)])),
   [...applied, ...proposed, ...rejected].length > 0 && h("ul", { class: "rows" }, [...applied, ...proposed.map((one) => ({ ...one, reason: "needs approval" })), ...rejected].map((action) => h("li", {},
     h("bdi", {}, actionText(action.action)), " ", action.reason && h("span", { class: "tag" }, action.reason),

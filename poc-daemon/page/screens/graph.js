@@ -71,10 +71,10 @@ class GraphScreen extends Screen {
 
   async load() {
     const [around, at] = [this.fields.get("around"), this.fields.get("at")];
-    const pipeline = around ? `key:"${around.replaceAll('"', '""')}" | spread,max_hops=2,min_activation=0.001` : this.fields.get("pipeline");
+    const pipeline = around ? null : this.fields.get("pipeline");
     const wanted = Number(this.fields.get("limit") ?? AT_ONCE);
     const ask = async (limit) => {
-      const of = (time) => read("/v1/view", { pipeline, limit, plane: true, max_edges: Math.min(MOST_EDGES, Math.max(20000, EDGES * limit)), at: time });
+      const of = (time) => read("/v1/view", { around, pipeline, limit, plane: true, max_edges: Math.min(MOST_EDGES, Math.max(20000, EDGES * limit)), at: time });
       const [view, now] = await Promise.all([of(at), at && of(null).catch(() => ({ nodes: [], edges: [], node_count: 0, edge_count: 0 }))]);
       return { view, now };
     };

@@ -3,12 +3,13 @@
 import { mayDecide, mayWrite, path, read, remove, write } from "../api.js";
 import { count, debounced, h, noteLink, strengthBar } from "../dom.js";
 import { diff, lineDiff } from "../diff.js";
-import { Screen, form, keep, onKeys, reloadAndSay, say, sayError, taken } from "../frame.js";
+import { Screen, empty, form, goAndSay, keep, onKeys, say, sayError, taken } from "../frame.js";
 import { LINK_KINDS, kindHeading } from "../link_kinds.js";
 import { onChange } from "../live.js";
 import { ago, minute, timeForm } from "../time.js";
 import { pastHead, since, thenAndNow } from "../time_travel.js";
-import { changedTogether, confirmUndo, undoText } from "../undo.js";
+import { changedTogether, confirmUndo } from "../undo.js";
+import { undoText } from "../undo_changes.js";
 
 /** Notes that are suggested for a link, and the pause in typing after which they are asked for, in milliseconds. */
 const SUGGESTED = 8;
@@ -34,13 +35,26 @@ class NoteScreen extends Screen {
     onChange(() => this.loadAndShow());
   }
 
-  load() {
+  /** The note and its changes; null if it was deleted while this screen was open. */
+  async load() {
     if (this.at) return thenAndNow(this.id, this.at);
-    return Promise.all([read(path`/v1/nodes/${this.id}`), write("/v1/history", { node: this.id })])
-      .then(([note, history]) => ({ note, changes: history.changes }));
+    try {
+      const [note, { changes }] = await Promise.all([read(path`/v1/nodes/${this.id}`), write("/v1/history", { node: this.id })]);
+      return { note, changes };
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      return { isDeleted: true };
+    }
   }
 
-  show({ note, changes, then, now }) {
+  show({ note, changes, isDeleted, then, now }) {
+    if (isDeleted) {
+      this.note = null;
+      if (!this.acting) {
+        this.article.replaceChildren(empty("This note was deleted", "Its text can be brought back: ", h("q", {}, "Undo"), " at the deletion on ", h("a", { href: "/activity" }, "Activity"), "."));
+      }
+      return [];
+    }
     if (this.at) return this.showPast(then, now);
     this.note = note;
     if (this.shown === undefined && taken("changed elsewhere") === note.id) {
@@ -50,6 +64,7 @@ class NoteScreen extends Screen {
     if (note.version !== this.shown && !this.acting) this.changedElsewhere(note);
     this.actions.replaceChildren(...head(this, note).flat().filter(Boolean));
     return [
+      questions(note, this),
       h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links"), edges(note, this),
         h("p", { class: "graph-link" }, h("a", { href: `/graph?around=${encodeURIComponent(note.key)}` }, "Show around it in the graph"))),
       h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(note)),
@@ -79,11 +94,12 @@ class NoteScreen extends Screen {
     location.reload();
   }
 
-  /** Changes the note and shows it again. */
-  async act(run, done) {
+  /** Changes the note and shows it again. `changes` are the numbers of the changes that an answer names. */
+  async act(run, done, changes = ({ seq }) => [seq ?? []].flat()) {
     this.acting = true;
     try {
-      reloadAndSay(done(await run()));
+      const answer = await run();
+      goAndSay(done(answer), changes(answer));
     } catch (error) {
       this.acting = false;
       throw error;
@@ -123,8 +139,11 @@ class NoteScreen extends Screen {
 
   /** Saves an edit of the version that was read. If there is a newer one, the person decides. */
   save({ key, version }, draft) {
-    return this.act(() => write("/v1/insert", { key, ...draft, update: true, if_version: version }),
-      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")).catch((error) => {
+    const save = async () => {
+      const { updated } = await write("/v1/insert", { key, ...draft, update: true, if_version: version });
+      return { updated, seq: updated && (await write("/v1/history", { node: key })).changes.at(-1).seq };
+    };
+    return this.act(save, ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")).catch((error) => {
       if (error.code === "conflict") return this.compare(draft);
       throw error;
     });
@@ -163,9 +182,10 @@ class NoteScreen extends Screen {
     form("Delete this note?", [
       h("p", {}, "It and its links leave the memory, and so do facts and questions that were derived from it alone. The history keeps them: ", h("q", {}, "Undo"), " at this change on Activity brings them back."),
     ], "Delete", async () => {
-      await remove(path`/v1/nodes/${this.id}`);
-      keep("said", `${this.note.title || this.note.key} is deleted`);
-      location.assign("/activity");
+      this.acting = true;
+      const { title, key } = this.note;
+      const { seq } = await remove(path`/v1/nodes/${this.id}`).finally(() => { this.acting = false; });
+      goAndSay(`${title || key} is deleted`, [seq], "/activity");
     });
   }
 
@@ -173,7 +193,7 @@ class NoteScreen extends Screen {
     try {
       const number = await changedTogether(change);
       confirmUndo({ ...change, number }, () => this.act(() => write("/v1/undo", { what: String(change.seq) }),
-        (answer) => undoText(answer, "The change is undone. It can be brought back on Activity")).catch(sayError));
+        (answer) => undoText(answer, "The change is undone"), ({ changes }) => changes).catch(sayError));
     } catch (error) {
       sayError(error);
     }
@@ -181,10 +201,15 @@ class NoteScreen extends Screen {
 
   unlink(edge, kind) {
     const unlink = (from, to) => write("/v1/link", { from, to, kind, remove: true });
-    return this.act(async () => {
-      if (edge.direction !== "in") await unlink(this.note.key, edge.key);
-      if (edge.direction !== "out") await unlink(edge.key, this.note.key);
-    }, () => `The link with ${edge.title || edge.key} is removed`).catch(sayError);
+    const unlinked = async () => [edge.direction !== "in" && await unlink(this.note.key, edge.key), edge.direction !== "out" && await unlink(edge.key, this.note.key)];
+    return this.act(unlinked, () => `The link with ${edge.title || edge.key} is removed`,
+      (answers) => answers.filter(Boolean).map(({ seq }) => seq).filter(Boolean)).catch(sayError);
+  }
+
+  /** Takes back that this note answered a question. */
+  takeBack(question) {
+    return this.act(() => write("/v1/reinforce", { node: this.note.key, for: question.key, remove: true }),
+      () => "Searches do not lead from this question to this note any more").catch(sayError);
   }
 }
 
@@ -239,11 +264,25 @@ function head(screen, note) {
   ];
 }
 
+/** Whether an edge leads from a question that this note answered. */
+const isQuestion = ({ type, direction }) => type === "question" && direction === "in";
+
+/** The questions that the note answered, as somebody has said. */
+function questions(note, screen) {
+  const asked = (note.edges["derived-from"] ?? []).filter(isQuestion);
+  return asked.length > 0 && h("section", { "aria-labelledby": "questions" }, h("h2", { id: "questions" }, "Questions that it answered"),
+    h("p", { class: "quiet" }, "Similar questions find this note better."),
+    asked.map((question) => h("div", { class: "edge" }, noteLink(question.key, question.title),
+      h("span", { class: "reason" }, " by ", h("bdi", {}, question.provenance), ", ", ago(question.created),
+        mayWrite && !screen.at && h("button", { class: "plain", onclick: () => screen.takeBack(question) }, "Take back")))));
+}
+
 function edges(note, screen) {
-  const kinds = [...new Set([...LINK_KINDS, ...Object.keys(note.edges)])].filter((kind) => note.edges[kind]?.length);
+  const others = (kind) => (note.edges[kind] ?? []).filter((edge) => !isQuestion(edge));
+  const kinds = [...new Set([...LINK_KINDS, ...Object.keys(note.edges)])].filter((kind) => others(kind).length);
   if (kinds.length === 0) return h("p", { class: "quiet" }, "No links yet.");
   return kinds.map((kind) => {
-    const rows = paired(note.edges[kind]).map((edge) => edgeRow(edge, kind, screen));
+    const rows = paired(others(kind)).map((edge) => edgeRow(edge, kind, screen));
     const rest = rows.slice(SHOWN);
     return [h("h3", { class: "edge-kind" }, `${kindHeading(kind)} (${rows.length})`), rows.slice(0, SHOWN),
       rest.length > 0 && h("details", {}, h("summary", {}, `${rest.length} more`), rest)];
@@ -289,10 +328,11 @@ function facts(note) {
 /** What a change did. A note that was imported may be older than its history. */
 const didOf = ({ op, did }) => (op === "undo" || op === "agent undo" ? `${did} by an undo` : op === "import" && did === "created" ? "imported" : did);
 
-const changeRow = (change, screen) => h("div", { class: "change" },
+const changeRow = (change, screen) => h("div", { class: change.undone ? "change undone" : "change" },
   h("header", {}, h("strong", {}, didOf(change)), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),
     h("a", { href: `?at=${encodeURIComponent(change.at)}`, title: "The note after this change" }, "As of then"),
-    mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change) }, "Undo")),
+    change.undone ? h("span", { class: "tag" }, "undone")
+      : mayDecide && !screen.at && h("button", { class: "plain", onclick: () => screen.undo(change) }, "Undo")),
   (change.fields ?? change.changes ?? []).map(({ field, before, after }) => [h("p", { class: "field-name" }, field), diff(before, after)]));
 
 customElements.define("note-screen", NoteScreen);

@@ -32,11 +32,12 @@ class ReviewScreen extends Screen {
     const runs = new Map();
     for (const proposal of proposals) runs.set(proposal.run, [...(runs.get(proposal.run) ?? []), proposal]);
     const filtered = location.search.includes("run=");
+    const tooLate = this.rejected ? 0 : proposals.filter(({ stale }) => stale).length;
     const none = this.rejected ? empty("Nothing is rejected", "What you reject stays here, so that you can change your mind.")
       : empty("Nothing waits for your decision", "Agents with ", h("code", {}, 'mode = "propose"'), ", and those that replace notes, ask here first.");
     return [
       h("div", { class: "title" }, h("h1", {}, "Review"),
-        h("p", { class: "quiet" }, proposals.length ? `${count(proposals.length, "proposal")} of ${count(runs.size, "run")}` : this.rejected ? "Nothing is rejected" : "Nothing waits"),
+        h("p", { class: "quiet" }, proposals.length ? `${count(proposals.length, "proposal")} of ${count(runs.size, "run")}${tooLate ? `, ${tooLate.toLocaleString("en")} of them too late` : ""}` : this.rejected ? "Nothing is rejected" : "Nothing waits"),
         h("nav", { class: "choices", "aria-label": "Which proposals" }, h("a", { href: "/review", "aria-current": !this.rejected && !filtered && "true" }, "Waiting"),
           h("a", { href: "/review?rejected", "aria-current": this.rejected && !filtered && "true" }, "Rejected")),
         filtered && h("a", { href: this.rejected ? "/review?rejected" : "/review" }, "Show all runs")),

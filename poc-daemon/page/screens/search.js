@@ -1,6 +1,6 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
-import { mayDecide, mayWrite, program, quoted, read, write } from "../api.js";
+import { mayWrite, program, quoted, read, write } from "../api.js";
 import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
 import { completing, isPipeline, mistakes } from "../pipeline_field.js";
@@ -31,7 +31,7 @@ const MEANINGS = { meaning: "It means something similar", words: "It has words o
   window: "It and the messages around it match together", order: "The message before or after it matches", named: "Its title is in the question",
   identifier: "It has an identifier of the question", alike: "It is similar to good hits", key: "Its key is in the question" };
 
-const TYPES = ["semantic", "episodic", "daily", "weekly", "monthly"];
+const TYPES = ["semantic", "episodic", "daily", "weekly", "monthly", "question"];
 const AGES = [["1d", "a day"], ["7d", "a week"], ["30d", "a month"], ["365d", "a year"]];
 
 class SearchScreen extends Screen {
@@ -146,6 +146,8 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
   const explained = Math.max(shown, EXPLAINED);
   const filters = [type && `type:${word(type)}`, age && `age:<${age}`, keyword && `keyword:${word(keyword)}`, by && `provenance:${word(by)}`].filter(Boolean);
   const filtered = filters.length > 0;
+  // Questions that notes answered are shown with these notes.
+  const isAnswer = type ? [] : ["!type:question"];
   if (typed) {
     const pipeline = [q, ...filters].join(" | ");
     // Half-typed pipelines are normal here, so they are checked before they are run.
@@ -157,14 +159,14 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
     return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run };
   }
   if (!q) {
-    const pipeline = ["all", ...filters, "sort:timestamp"].join(" | ");
+    const pipeline = ["all", ...isAnswer, ...filters, "sort:timestamp"].join(" | ");
     return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: explained }, signal) };
   }
   const ranked = (signal, top_k, derived = null) => read("/v1/search", { text: q, top_k, explain: true, derived }, signal);
   if (!filtered) {
     return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, shown) };
   }
-  const pipeline = [`hybrid,k=${RANKED},derived=1`, ...filters].join(" | ");
+  const pipeline = [`hybrid,k=${RANKED},derived=1`, ...isAnswer, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
   const run = async (signal) => {
     const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained, true)]);
@@ -188,7 +190,7 @@ function hitRow(hit, q, asked, most) {
       led && h("p", { class: "led" }, how, noteLink(led.key, led.title), led.reason && `: ${led.reason}`, led.names && `: ${led.names.join(", ")}`)),
     h("div", { class: "why" },
       hit.shares ? sharesOf(hit, most) : asked.pipeline && h("p", {}, "Weight ", hit.weight.toFixed(2), h("br"), "Changed ", ago(hit.date)),
-      asked.question && mayWrite && h("button", { class: "plain", onclick: (event) => helped(event.currentTarget, hit, q) }, "This helped")));
+      asked.question && mayWrite && helpedButton(hit, q)));
 }
 
 /** Whether the snippet says no more than the title, as in short messages. */
@@ -212,31 +214,29 @@ function highlighted(text, question) {
   return text.split(/([\p{L}\p{N}]+)/u).map((part) => (known.has(part.toLowerCase()) ? h("mark", {}, part) : part));
 }
 
-async function helped(button, hit, question) {
-  button.disabled = true;
-  try {
-    const { question: noted } = await write("/v1/reinforce", { node: hit.id, for: question });
-    button.textContent = "✓ Noted";
-    button.classList.add("done");
-    say("Similar questions will find this note better.", mayDecide && { name: "Undo", run: () => forget(button, noted) });
-  } catch (error) {
+/** A button that says, and takes back, that a hit answered the question. */
+function helpedButton(hit, question) {
+  const button = h("button", { class: "plain" });
+  const show = (isNoted) => {
+    button.textContent = isNoted ? "✓ This helped" : "This helped";
+    button.setAttribute("aria-pressed", isNoted);
+    button.classList.toggle("done", isNoted);
+  };
+  const set = async (isNoted) => {
+    button.disabled = true;
+    try {
+      await write("/v1/reinforce", { node: hit.id, for: question, remove: !isNoted });
+      show(isNoted);
+      say(isNoted ? "Similar questions will find this note better." : "Similar questions do not lead to this note any more.",
+        { name: "Undo", run: () => set(!isNoted) });
+    } catch (error) {
+      sayError(error);
+    }
     button.disabled = false;
-    sayError(error);
-  }
-}
-
-/** Takes back that a note helped, which was noted in a note of its own. */
-async function forget(button, noted) {
-  try {
-    const { changes } = await read("/v1/changes");
-    const change = changes.find(({ op, nodes }) => op === "reinforce" && nodes.includes(noted));
-    if (change) await write("/v1/undo", { what: String(change.seq) });
-    button.textContent = "This helped";
-    button.classList.remove("done");
-    button.disabled = false;
-  } catch (error) {
-    sayError(error);
-  }
+  };
+  button.addEventListener("click", () => set(button.getAttribute("aria-pressed") !== "true"));
+  show(hit.derived?.title === question);
+  return button;
 }
 
 const pairList = (pairs) => h("ul", { class: "rows" }, pairs.map(({ a, b, similarity }) =>

@@ -4,7 +4,7 @@ import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
 import { Screen, empty, form, keep, readKept, taken } from "../frame.js";
 import { onChange } from "../live.js";
-import { REASONS, actionText, startOf, status } from "../runs.js";
+import { REASONS, actionText, budgetLine, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
 import { bringBack, undoAndSay } from "../undo.js";
 
@@ -36,7 +36,7 @@ class TodayScreen extends Screen {
     const agents = Object.entries(night.agents);
     const actions = agents.flatMap(([, agent]) => agent.actions);
     const failures = agents.flatMap(([name, agent]) => agent.failures.map((failure) => ({ name, ...failure })));
-    const waiting = night.waiting.reduce((sum, { count }) => sum + count, 0);
+    const [waiting, stale] = ["count", "stale"].map((name) => night.waiting.reduce((sum, run) => sum + (run[name] ?? 0), 0));
     const busy = agents.filter(([, agent]) => agent.actions.length || agent.proposed || agent.refused);
     const idle = agents.filter((entry) => !busy.includes(entry) && !entry[1].failures.length);
     const undone = JSON.parse(readKept(UNDONE) ?? "[]");
@@ -52,9 +52,10 @@ class TodayScreen extends Screen {
         figure("Notes", stats.live, [change(grown.notes), retired].filter(Boolean).join(", "), "/search"),
         figure("Links", stats.edges, change(grown.edges), "/graph"),
         figure("Changes by agents", actions.length, actions.length > kept && `${(actions.length - kept).toLocaleString("en")} undone`, actions.length && "#did"),
-        figure("Waiting for you", waiting, null, waiting && "/review"),
+        figure("Waiting for you", waiting, stale > 0 && `${stale.toLocaleString("en")} of them too late`, waiting && "/review"),
         figure("Failures", failures.length, null, failures.length && "#failures", failures.length && "bad"),
-        figure("Cost of runs", dollars(night.cost), "in this time, without dry runs", "/health")),
+        figure("Cost of runs", dollars(night.cost, night.cost_at_most), "in this time, without dry runs", "/health")),
+      budgetLine(night),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },
         h("h2", { id: "waiting" }, "Waiting for your decision"),
@@ -119,8 +120,8 @@ const change = (number) => number !== undefined && `${number < 0 ? "−" : "+"}$
 
 const agentLink = (name) => h("a", { href: `/agents/${encodeURIComponent(name)}` }, name);
 
-const waitingRow = ({ agent, count: number, run, tenant }) => h("li", {},
-  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`), h("span", { class: "side" }, "run ", minute(startOf(run))));
+const waitingRow = ({ agent, count: number, stale, run, tenant }) => h("li", {},
+  h("a", { href: `/review?run=${run}` }, count(number, "proposal")), h("span", { class: "quiet" }, " by ", agentLink(agent), tenant && ` for ${tenant}`, stale > 0 && `, ${stale === number ? "too late to apply" : `${stale.toLocaleString("en")} too late to apply`}`), h("span", { class: "side" }, "run ", minute(startOf(run))));
 
 const failureRow = ({ name, at, status, message, run }) => h("li", { class: "bad" },
   h("a", { class: "tag", href: `/runs/${run}` }, status), h("strong", {}, agentLink(name)), " ", h("bdi", {}, worded(message)), h("span", { class: "side" }, ago(at)));
@@ -137,7 +138,7 @@ function agentCard([name, agent], screen) {
     undone && `${undone.toLocaleString("en")} undone`,
     `${count(agent.visited, "note")} read`,
     agent.tokens && count(agent.tokens, "token"),
-    agent.cost && dollars(agent.cost),
+    agent.cost && dollars(agent.cost, agent.cost_at_most),
   ].filter(Boolean);
   // The latest first, as everywhere.
   const rows = agent.actions.toReversed().map((action) => () => actionRow(action, screen));
@@ -152,8 +153,8 @@ function agentCard([name, agent], screen) {
 }
 
 /** What an agent did and why, with links to the notes and to the run. */
-const actionRow = ({ action, why, undone, run, number }, screen) => h("li", { class: undone ? "action undone" : "action" },
-  h("bdi", {}, actionText(action)),
+const actionRow = ({ action, created, why, undone, run, number }, screen) => h("li", { class: undone ? "action undone" : "action" },
+  h("bdi", {}, actionText(action, created)),
   h("a", { class: "side", href: `/runs/${run}` }, "run ", ago(startOf(run))),
   undone ? h("span", { class: "tag" }, "undone")
     : mayDecide && h("button", { class: "plain", "aria-label": `Undo: ${action}`, onclick: () => screen.undo(1, () => write(path`/v1/runs/${run}/undo`, { only: [number] })) }, "Undo"),

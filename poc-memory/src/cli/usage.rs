@@ -4,7 +4,7 @@ use super::command;
 use super::globals::Globals;
 use super::output::Output;
 use clap::ArgMatches;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use poc_graph::error::{Error, Exit};
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -30,7 +30,33 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
 
 /// The parser's message as an error, with a better hint where there is one.
 fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
-    translate(&rendered(error), &help_for(arguments))
+    let translated = translate(&rendered(error), &help_for(arguments));
+    match other_name(error) {
+        Some(name) => {
+            translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`"))
+        }
+        None => translated,
+    }
+}
+
+/// Words that people try for commands with another name.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("ask", "retrieve"),
+    ("find", "search"),
+    ("ls", "list"),
+    ("new", "insert"),
+    ("note", "insert"),
+    ("remember", "insert"),
+    ("remove", "delete"),
+    ("rm", "delete"),
+    ("save", "insert"),
+    ("show", "get"),
+];
+
+/// The command that an unknown one is another name of.
+fn other_name(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    OTHER_NAMES.iter().find(|(other, _)| other == given).map(|(_, name)| *name)
 }
 
 /// The parser's message. What the standard library says about a number is replaced by what would be right.
@@ -126,10 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn other_names_are_those_of_commands() {
+        let top = command::build(&Globals::default());
+        for (other, name) in OTHER_NAMES {
+            assert!(
+                top.find_subcommand(other).is_none() && top.find_subcommand(name).is_some(),
+                "{other}: {name}"
+            );
+        }
+    }
+
+    #[test]
     fn usage_errors_have_the_format_of_all_errors() {
         insta::assert_snapshot!(check(&["serach"]), @r"
         unrecognized subcommand `serach`
         a similar subcommand exists: `search`
+        ");
+        insta::assert_snapshot!(check(&["remember", "milk"]), @r"
+        unrecognized subcommand `remember`
+        `poc-memory insert` does this; see `poc-memory insert --help`
         ");
         insta::assert_snapshot!(check(&["xyz"]), @r"
         unrecognized subcommand `xyz`

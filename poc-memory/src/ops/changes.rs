@@ -3,16 +3,20 @@
 use super::screen::{Emphasis, Screen, StyledText};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
-use poc_graph::RunId;
+use poc_agent::ledger::{self, Run};
+use poc_agent::undo;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
+use poc_graph::{RunId, provenance};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
+use poc_notes::{Memory, resolve};
 use poc_store::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Notes listed for one change.
+/// Notes listed for one change, and those whose titles are in the answer.
 const SHOWN: usize = 3;
 
 /// List the latest changes of notes, newest first, with the numbers that `undo` takes. Questions are not listed, although
@@ -25,6 +29,10 @@ pub(crate) struct Changes {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
+    /// Only the changes by the runs of this agent, what was decided about its proposals, and undos of them
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
 }
 
 /// The latest changes.
@@ -52,6 +60,9 @@ struct ChangeRow {
     actor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
+    /// The agent whose run it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// The op that made the change.
     op: String,
     /// Keys of the changed notes, at most 100; ids of those that were deleted since.
@@ -59,11 +70,49 @@ struct ChangeRow {
     /// How many notes changed, if more than are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
+    /// The titles of the first three notes, by key; without those that were deleted since.
+    titles: BTreeMap<String, String>,
+    /// Whether it was undone since, so that nothing of it is left to undo.
+    undone: bool,
 }
 
 /// Whether a change is listed: not the use counts and learned edges that questions leave behind.
 pub(super) fn is_listed(cause: &Cause) -> bool {
     super::find(&cause.op).is_none_or(|op| op.access != Access::Read)
+}
+
+/// The latest changes of the runs of an agent.
+fn latest_of_agent(ctx: &Ctx<'_>, limit: usize, agent: &str) -> Result<Vec<RecentChange>> {
+    let (actor, runs) = (provenance::of_agent(agent), ledger::ids(ctx.memory, agent)?);
+    if runs.is_empty() {
+        // An agent without runs is fine, an unknown name is not.
+        ctx.host.catalog()?.entry(agent)?;
+    }
+    let is_its = |cause: &Cause| cause.actor == actor || cause.run.is_some_and(|run| runs.contains(&run));
+    history::latest(ctx.memory, limit, &|cause| is_listed(cause) && is_its(cause))
+}
+
+/// A change with the run that it belongs to, if its row is stored.
+fn row(memory: &Memory, change: RecentChange, run: Option<&Run>) -> Result<ChangeRow> {
+    let RecentChange { seq, cause, nodes, count, undone } = change;
+    let mut titles = BTreeMap::new();
+    for key in nodes.iter().take(SHOWN) {
+        if let Some(node) = resolve::exact(&memory.store, key)? {
+            titles.insert(key.clone(), node.title);
+        }
+    }
+    Ok(ChangeRow {
+        seq,
+        at: cause.at,
+        undone: run.map_or(undone, |run| !undo::is_left(run, seq, &cause.op)),
+        agent: run.map(|run| run.agent.clone()),
+        actor: cause.actor,
+        run: cause.run,
+        op: cause.op,
+        count: (count > nodes.len()).then_some(count),
+        nodes,
+        titles,
+    })
 }
 
 impl Op for Changes {
@@ -74,19 +123,19 @@ impl Op for Changes {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ChangesOutput> {
         let limit = argument::count("limit", self.limit, ("changes.limit", ctx.memory.config.changes.limit))?;
-        let latest = history::latest(ctx.memory, limit, &is_listed)?;
+        let latest = match &self.agent {
+            Some(agent) => latest_of_agent(ctx, limit, agent)?,
+            None => history::latest(ctx.memory, limit, &is_listed)?,
+        };
+        let runs = latest.iter().filter_map(|change| change.cause.run).collect();
+        let runs = ledger::rows_of(ctx.memory, &runs)?;
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
-        let change = |RecentChange { seq, cause, nodes, count }: RecentChange| ChangeRow {
-            seq,
-            at: cause.at,
-            actor: cause.actor,
-            run: cause.run,
-            op: cause.op,
-            count: (count > nodes.len()).then_some(count),
-            nodes,
+        let row = |change: RecentChange| {
+            let run = change.cause.run.and_then(|run| runs.get(&run));
+            row(ctx.memory, change, run)
         };
         Ok(ChangesOutput {
-            changes: latest.into_iter().map(change).collect(),
+            changes: latest.into_iter().map(row).collect::<Result<_>>()?,
             history_since: ctx.memory.store.history_base().map(|base| base.at),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -116,6 +165,9 @@ impl Op for Changes {
                 Some(run) => format!("{} {run}", change.op),
                 None => change.op.clone(),
             };
+            if change.undone {
+                nodes += " (undone)";
+            }
             vec![change.seq.to_string(), second(change.at), change.actor.clone(), what, nodes]
         };
         let rows: Vec<Vec<String>> = output.changes.iter().map(row).collect();

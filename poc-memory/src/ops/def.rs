@@ -47,7 +47,7 @@ pub struct Route {
     pub method: Method,
     /// The path; `{field}` is a placeholder for a field of the request.
     pub path: &'static str,
-    /// The status of a success. 204 has no body; 201 becomes 200 when the op created nothing.
+    /// The status of a success. 201 becomes 200 when the op created nothing.
     pub status: u16,
 }
 
@@ -78,9 +78,9 @@ impl Route {
         Some(Route { method: Method::Post, path, status: 201 })
     }
 
-    /// `DELETE`, answered with 204.
+    /// `DELETE`, answered with 200.
     pub const fn delete(path: &'static str) -> Option<Route> {
-        Some(Route { method: Method::Delete, path, status: 204 })
+        Some(Route { method: Method::Delete, path, status: 200 })
     }
 }
 

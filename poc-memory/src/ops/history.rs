@@ -66,6 +66,9 @@ pub(super) struct HistoryEntry {
     /// The fields that a change changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
+    /// Whether a later change undid it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
 }
 
 impl From<history::NodeChange> for HistoryEntry {
@@ -79,6 +82,7 @@ impl From<history::NodeChange> for HistoryEntry {
             did: entry.kind.name().to_owned(),
             version: entry.version,
             fields: entry.fields,
+            undone: entry.undone,
         }
     }
 }
@@ -138,9 +142,9 @@ impl Op for History {
 /// One line about a change.
 pub(super) fn line(entry: &HistoryEntry) -> String {
     let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    let HistoryEntry { seq, at, version, did, actor, op, .. } = entry;
-    let at = second(*at);
-    format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run})\n")
+    let HistoryEntry { seq, at, version, did, actor, op, undone, .. } = entry;
+    let (at, undone) = (second(*at), if *undone { ", undone" } else { "" });
+    format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run}{undone})\n")
 }
 
 /// The reason of an edge as a suffix of its line.

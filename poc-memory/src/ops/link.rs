@@ -43,6 +43,9 @@ pub(crate) struct LinkOutput {
     /// The strength of the link; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strength: Option<f64>,
+    /// The number of the change, which `undo` takes; absent if nothing has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,13 +100,14 @@ impl Op for Link {
                     }
                 }
             };
-            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength })
+            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength, seq: None })
         })?;
-        Ok(done.value)
+        let is_change = !matches!(done.value.status, LinkStatus::AlreadyPresent | LinkStatus::NotPresent);
+        Ok(LinkOutput { seq: is_change.then_some(done.seq), ..done.value })
     }
 
     fn show(output: &LinkOutput) -> String {
-        let LinkOutput { from, to, kind, status, strength } = output;
+        let LinkOutput { from, to, kind, status, strength, .. } = output;
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {
             LinkStatus::Added => "added",

@@ -1,11 +1,14 @@
 //! `night`
 
+use super::agent::DayBudget;
 use super::growth;
-use super::text::{minute, plural};
+use super::hit::is_zero;
+use super::text::{dollars, minute, plural};
 use super::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
+use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
-use poc_agent::proposal;
+use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Span, Timestamp};
@@ -44,6 +47,11 @@ pub(crate) struct NightOutput {
     consolidation: Vec<ConsolidationRun>,
     /// US dollars, of all calls that have a price.
     cost: f64,
+    /// Whether some models did not report their usage, so that this is the most that the calls may have cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cost_at_most: bool,
+    #[serde(flatten)]
+    budget: DayBudget,
     /// By how much the memory of the default tenant has grown; absent if the history does not reach so far back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     growth: Option<Growth>,
@@ -70,6 +78,9 @@ pub(crate) struct AgentNight {
     tokens: u64,
     /// US dollars.
     cost: f64,
+    /// Whether its model did not report the usage of some calls, so that this is the most that they may have cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cost_at_most: bool,
     failures: Vec<NightFailure>,
     /// Why its latest run found nothing to do, and what would help; absent if it found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +101,9 @@ struct NightAction {
     number: usize,
     /// As text.
     action: String,
+    /// The key of the note that it created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
     /// The model's reason.
     why: String,
     /// Whether it was undone.
@@ -129,6 +143,9 @@ struct WaitingProposals {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     count: usize,
+    /// How many of them can no longer be applied, because their notes have changed since.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    stale: usize,
 }
 
 impl Op for Night {
@@ -148,29 +165,42 @@ impl Op for Night {
             if run.agent == consolidation::NAME {
                 consolidation.push(ConsolidationRun::of(run));
             } else {
-                agents.entry(run.agent.clone()).or_default().add(&run);
+                let created = created_notes(ctx.memory, &run)?;
+                agents.entry(run.agent.clone()).or_default().add(&run, &created);
             }
         }
         let mut waiting: Vec<WaitingProposals> = Vec::new();
         for proposal in proposal::proposals(ctx.memory, None)? {
+            let memory = ctx.memory.of(&proposal.tenant);
+            let stale = review::stale_since(&memory, &memory.store, &memory.store.view(), &proposal)?;
+            let stale = usize::from(stale.is_some());
             match waiting.iter_mut().find(|waiting| waiting.run == proposal.run) {
-                Some(waiting) => waiting.count += 1,
+                Some(waiting) => {
+                    waiting.count += 1;
+                    waiting.stale += stale;
+                }
                 None => waiting.push(WaitingProposals {
                     run: proposal.run,
                     agent: proposal.agent,
                     tenant: tenancy::name(&proposal.tenant),
                     count: 1,
+                    stale,
                 }),
             }
         }
         let cost = agents.values().map(|agent| agent.cost).sum();
+        let cost_at_most = agents.values().any(|agent| agent.cost_at_most);
+        let budget = DayBudget::of(ctx)?;
         let growth = poc_notes::growth::since(ctx.memory, since)?;
-        Ok(NightOutput { since, until, agents, consolidation, cost, growth, waiting })
+        Ok(NightOutput { since, until, agents, consolidation, cost, cost_at_most, budget, growth, waiting })
     }
 
     fn show(output: &NightOutput) -> String {
         let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
-        let cost = if output.cost > 0.0 { format!(", ${:.4}", output.cost) } else { String::new() };
+        let cost = match output.cost > 0.0 {
+            true => format!(", {}", dollars(output.cost, output.cost_at_most)),
+            false => String::new(),
+        };
         let grown =
             output.growth.as_ref().map_or_else(String::new, |grown| format!(", {}", growth::line(grown)));
         let mut text = format!(
@@ -179,6 +209,7 @@ impl Op for Night {
             plural(output.agents.len() as u64, "agent"),
             plural(changes as u64, "change")
         );
+        text.extend(output.budget.warning().map(|warning| format!("{warning}\n")));
         for (name, agent) in &output.agents {
             text.push('\n');
             agent.write_to(&mut text, name);
@@ -192,8 +223,9 @@ impl Op for Night {
         if !output.waiting.is_empty() {
             text.push_str("\nwaiting for your decision\n");
         }
-        for WaitingProposals { run, agent, tenant, count } in &output.waiting {
-            let proposals = plural(*count as u64, "proposal");
+        for WaitingProposals { run, agent, tenant, count, stale } in &output.waiting {
+            let too_late = if *stale > 0 { format!(", {stale} too late") } else { String::new() };
+            let proposals = format!("{}{too_late}", plural(*count as u64, "proposal"));
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {agent}{}: {proposals}: `poc-memory agent review {run}`", of(tenant));
         }
@@ -219,7 +251,7 @@ impl ConsolidationRun {
 }
 
 impl AgentNight {
-    fn add(&mut self, run: &Run) {
+    fn add(&mut self, run: &Run, created: &BTreeMap<usize, String>) {
         let nothing_to_do = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
         if matches!(run.status, Status::Skipped | Status::Missed) && !nothing_to_do {
             let reason = run.reason.map_or_else(|| run.status.name(), Reason::name);
@@ -234,16 +266,18 @@ impl AgentNight {
         }
         self.tokens = self.tokens.saturating_add(run.tokens_in.unwrap_or(0) + run.tokens_out.unwrap_or(0));
         self.cost += run.cost.unwrap_or(0.0);
+        self.cost_at_most |= run.is_cost_at_most();
         self.refused += run.left_out as usize;
-        for (number, action) in (1..).zip(&run.actions) {
+        for (index, action) in run.actions.iter().enumerate() {
             match action.state {
                 ActionState::Proposed => self.proposed += 1,
                 ActionState::Refused => self.refused += 1,
                 ActionState::Applied | ActionState::Undone => self.actions.push(NightAction {
                     run: run.id,
                     tenant: tenancy::name(&run.tenant),
-                    number,
+                    number: index + 1,
                     action: action.summary.clone(),
+                    created: created.get(&index).cloned(),
                     why: action.why.clone(),
                     undone: action.undone(),
                 }),
@@ -276,7 +310,7 @@ impl AgentNight {
             parts.push(format!("{} refused", self.refused));
         }
         if self.cost > 0.0 {
-            parts.push(format!("${:.4}", self.cost));
+            parts.push(dollars(self.cost, self.cost_at_most));
         }
         let _ = writeln!(text, "{name}: {}", parts.join(", "));
         for action in self.actions.iter().take(SHOWN) {

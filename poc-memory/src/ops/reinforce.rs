@@ -2,8 +2,9 @@
 
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, NodeType};
+use poc_graph::{Activity, NodeId, NodeType};
 use poc_notes::{Draft, confirmed_question, weight};
+use poc_rank::decay::lambda;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -20,6 +21,11 @@ pub(crate) struct Reinforce {
     #[arg(long = "for", value_name = "TEXT", value_parser = argument::text)]
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     question: Option<String>,
+    /// Take back that the note answered the question, whose text or key is given: searches no longer lead from it to the
+    /// note. The weight stays
+    #[arg(long, requires = "question")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    remove: bool,
 }
 
 /// The weight before and after.
@@ -34,6 +40,8 @@ pub(crate) struct ReinforceOutput {
     accesses: u64,
     /// Whether the note was rated within the last minute, so that this rating did not change its weight.
     skipped_refractory: bool,
+    /// The number of the change, which `undo` takes.
+    seq: u64,
     /// The key of the question that now leads to the note, if one was given and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<String>,
@@ -47,12 +55,43 @@ impl Op for Reinforce {
     type Output = ReinforceOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
+        if self.remove {
+            let question = self.question.ok_or_else(|| {
+                Error::invalid("`remove` takes back a question, and none is given")
+                    .hint("give the question as `for`")
+                    .field("for")
+            })?;
+            return withdraw(ctx, &self.node, &question);
+        }
         bump(ctx, Self::NAME, &self.node, self.question, ctx.memory.config.reinforce.delta)
     }
 
     fn show(output: &ReinforceOutput) -> String {
         show(output)
     }
+}
+
+/// Takes back that a note answered a question.
+fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput> {
+    let (cause, config) = (ctx.cause(Reinforce::NAME), &ctx.memory.config.weight);
+    let now = cause.at;
+    let done = ctx.memory.store.transact(cause, |tx| {
+        let node = ctx.find_writable(tx, name, "node")?;
+        confirmed_question::withdraw(tx, question, node.id).map_err(|error| error.field("for"))?;
+        let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
+        let weight = weight::current(&activity, lambda(config, node.category), config, now);
+        Ok(ReinforceOutput {
+            id: node.id,
+            key: node.key,
+            before: weight,
+            weight,
+            accesses: activity.accesses,
+            skipped_refractory: false,
+            seq: tx.seq(),
+            question: None,
+        })
+    })?;
+    Ok(done.value)
 }
 
 /// Moves the weight of a note by a delta, and keeps the question that it answered.
@@ -89,6 +128,7 @@ pub(super) fn bump(
             weight: bumped.after,
             accesses: bumped.accesses,
             skipped_refractory: bumped.skipped_refractory,
+            seq: tx.seq(),
             question,
         })
     })?;

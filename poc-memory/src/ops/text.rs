@@ -80,6 +80,11 @@ pub(in crate::ops) fn degradations(problems: &[String]) -> String {
     problems.iter().map(|problem| format!("degraded: {problem}\n")).collect()
 }
 
+/// A cost in US dollars; `at_most` if it is the most that something may have cost.
+pub(in crate::ops) fn dollars(amount: f64, at_most: bool) -> String {
+    format!("{}${amount:.4}", if at_most { "at most " } else { "" })
+}
+
 /// `1 edge`, `2 edges`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }

@@ -7,7 +7,7 @@ use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{EdgeKind, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
-use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits};
+use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits, LayoutNotes};
 use poc_rank::decay::weight_at;
 use poc_search::query::Pipeline;
 use poc_store::Records;
@@ -24,6 +24,10 @@ pub(crate) struct ViewRequest {
     #[arg(long = "pipeline", short, value_name = "STAGE")]
     #[serde(default)]
     pipeline: Vec<String>,
+    /// Select this note, those that it has edges of any kind to, and those around them
+    #[arg(long, value_name = "KEY", conflicts_with = "pipeline")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    around: Option<String>,
     /// Maximum number of notes, 1 to 100000 [default: 2000]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,8 +125,24 @@ impl Op for ViewRequest {
             [] => None,
             stages => Some(Pipeline::from_parts(&[], stages, &ctx.memory.names.load())?),
         };
+        if self.around.is_some() && pipeline.is_some() {
+            return Err(Error::invalid("`around` and `pipeline` both select notes")
+                .hint("leave one of them out")
+                .field("around"));
+        }
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?;
-        let drawing = graph_layout::lay_out(ctx.memory, &snapshot, pipeline.as_ref(), bounds)?;
+        let center = match &self.around {
+            Some(name) => {
+                snapshot.view().find(snapshot.find(name).map_err(|error| error.field("around"))?.id)
+            }
+            None => None,
+        };
+        let notes = match (center, &pipeline) {
+            (Some(center), _) => LayoutNotes::Around(center),
+            (None, Some(pipeline)) => LayoutNotes::Of(pipeline),
+            (None, None) => LayoutNotes::All,
+        };
+        let drawing = graph_layout::lay_out(ctx.memory, &snapshot, notes, bounds)?;
         let freshness = snapshot.freshness();
         let edge = |edge: &graph_layout::LayoutEdge| ViewEdge {
             from: edge.from,

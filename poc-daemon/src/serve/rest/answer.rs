@@ -155,7 +155,6 @@ pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response
     let created = StatusCode::CREATED.as_u16() == route.status;
     let output = if created || op.versioned { Some((op.decode)(&answer)?) } else { None };
     let mut response = match StatusCode::from_u16(route.status) {
-        Ok(StatusCode::NO_CONTENT) => StatusCode::NO_CONTENT.into_response(),
         Ok(StatusCode::CREATED) if output.as_ref().is_some_and(|output| output.is_new()) => {
             (StatusCode::CREATED, json(&ops::versioned(answer))).into_response()
         }

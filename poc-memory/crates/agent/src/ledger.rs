@@ -18,13 +18,14 @@ mod trigger;
 
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
-pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve};
+pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
 pub(crate) use row::row;
 pub(super) use row::{expect_running, get};
 pub(super) use rows::end;
 pub use rows::{
-    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned, is_visible,
-    rows, rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
+    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, ids, interrupt_orphaned,
+    is_visible, rows, rows_of, rows_since, rows_with_status, running, set_change_mark, update_state,
+    with_current_status,
 };
 pub(crate) use rows::{put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
@@ -255,6 +256,16 @@ impl Run {
     /// Key of the row: agent, NUL, id. The rows of an agent are adjacent, oldest first.
     pub fn key(&self) -> Vec<u8> {
         key::run_key(&self.agent, self.id)
+    }
+
+    /// Whether it moved notes to their next replay interval, and that was not undone.
+    pub fn has_replayed(&self) -> bool {
+        self.replays.0 < self.replays.1
+    }
+
+    /// Whether the cost is the most that its calls may have cost, because a model did not report its usage.
+    pub fn is_cost_at_most(&self) -> bool {
+        self.calls.iter().any(|call| call.estimated && call.cost.is_some_and(|cost| cost > 0.0))
     }
 
     /// Whether it requested actions and all of them were refused.

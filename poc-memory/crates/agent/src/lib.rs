@@ -12,6 +12,7 @@ mod check;
 pub mod child_process;
 pub mod consolidation;
 pub mod cost;
+pub mod created_notes;
 pub mod definition;
 pub mod diff;
 pub mod due_slots;

@@ -27,7 +27,7 @@ const UNDO: &str = "agent undo";
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
-    let replayed = run.replays.0 < run.replays.1;
+    let replayed = run.has_replayed();
     if !replayed && run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
     }
@@ -37,13 +37,17 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
     check(run, only)?;
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
+    let is_meant = |at: usize, action: &ActionRecord| {
+        let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
+        meant && action.state == ActionState::Applied
+    };
+    let applied = (0..).zip(&run.actions).filter(|(at, action)| is_meant(*at, action));
+    let mut undoes: Vec<u64> = applied.filter_map(|(_, action)| action.seq).collect();
+    undoes.sort_unstable();
+    undoes.dedup();
+    let cause = Cause { run: Some(run.id), undoes, ..memory.cause("manual", UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let is_meant = |at: usize, action: &ActionRecord| {
-            let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
-            meant && action.state == ActionState::Applied
-        };
         let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
@@ -92,11 +96,22 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     if !applied.is_empty() {
         return undo(memory, &run, &applied);
     }
+    if run.seq == Some(seq) && run.has_replayed() {
+        return undo(memory, &run, &[]);
+    }
     // Rows of earlier releases name the transaction that applied what was undone.
     if op == UNDO && run.actions.iter().any(|action| is_undone_by(action, seq)) {
         return redo(memory, &run, seq);
     }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
+}
+
+/// Whether something is left to undo of a change that an op made for a run.
+pub fn is_left(run: &Run, seq: u64, op: &str) -> bool {
+    let is_applied = |action: &ActionRecord| action.seq == Some(seq) && action.state == ActionState::Applied;
+    let is_replayed = run.seq == Some(seq) && run.has_replayed();
+    is_replayed
+        || run.actions.iter().any(|action| is_applied(action) || (op == UNDO && is_undone_by(action, seq)))
 }
 
 /// Whether an action is as the undo with this number has left it.
@@ -113,7 +128,7 @@ fn any_done(items: &[UndoItem]) -> bool {
 fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
+    let cause = Cause { run: Some(run.id), undoes: vec![seq], ..memory.cause("manual", "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_meant = |_, action: &ActionRecord| is_undone_by(action, seq);
@@ -192,8 +207,7 @@ pub fn undo_since(memory: &Memory, since: Timestamp, agent: Option<&str>) -> Res
         let is_meant = agent.is_none_or(|agent| run.agent == agent)
             && run.finished.is_some()
             && ledger::is_visible(memory, &run);
-        let replayed = run.replays.0 < run.replays.1;
-        if is_meant && (replayed || run.applied().any(|action| !action.undone())) {
+        if is_meant && (run.has_replayed() || run.applied().any(|action| !action.undone())) {
             undone.push((run.id, undo(memory, &run, &[])?));
         }
     }

@@ -28,6 +28,7 @@ named!(
         /// Associative: the edge that led to a hit; weight 0.05 to 100, decaying.
         CoTraversal = "co_traversal",
         /// The source was made from the target: a fact or a digest, and a note it rests on; strength 1.
+        #[serde(alias = "derived_from")] // As release 0.1 wrote it.
         DerivedFrom = "derived-from",
     }
 );

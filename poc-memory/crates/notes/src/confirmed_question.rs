@@ -93,6 +93,24 @@ pub fn apply(
     Ok(Some(id))
 }
 
+/// Takes back that a note answered a question, given by its text, key or id. The question is deleted with its last note.
+///
+/// # Errors
+/// `not_found` if the note answered no such question, and those of the store.
+pub fn withdraw(tx: &mut Transaction<'_>, question: &str, answer: NodeId) -> Result<()> {
+    let is_meant = |node: &Node| {
+        node.title == question.trim() || node.key == question || node.id.to_string() == question
+    };
+    for edge in tx.edges(answer)? {
+        let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
+        if leads_here && is_confirmed(tx, edge.src)? && tx.node(edge.src)?.as_ref().is_some_and(is_meant) {
+            return remove(tx, edge.src, answer);
+        }
+    }
+    Err(Error::not_found("the note is not known to answer this question")
+        .hint("`poc-memory get NOTE` lists the questions that it answered as `derived-from`"))
+}
+
 /// A question with the notes that answered it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfirmedQuestion {
@@ -158,13 +176,18 @@ pub(super) fn remove_oldest(tx: &mut Transaction<'_>, answer: NodeId, max: usize
     }
     confirmed.sort_unstable();
     for &(_, question) in confirmed.iter().take(confirmed.len().saturating_sub(max)) {
-        if derivation::has_other_source(tx, question, answer)? {
-            tx.delete_edge(question, EdgeKind::DerivedFrom, answer)?;
-        } else {
-            tx.delete_node(question)?;
-        }
+        remove(tx, question, answer)?;
     }
     Ok(())
+}
+
+/// Removes a question from a note that answered it, and deletes it if that was the last one.
+fn remove(tx: &mut Transaction<'_>, question: NodeId, answer: NodeId) -> Result<()> {
+    if derivation::has_other_source(tx, question, answer)? {
+        tx.delete_edge(question, EdgeKind::DerivedFrom, answer).map(drop)
+    } else {
+        tx.delete_node(question).map(drop)
+    }
 }
 
 /// Whether a node is a question that was confirmed for another note.

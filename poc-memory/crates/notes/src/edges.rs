@@ -2,7 +2,7 @@
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Visibility};
+use poc_graph::{EdgeKind, NodeId, NodeType, Visibility};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct NeighborEdge {
     pub key: String,
     /// Its title.
     pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub node_type: NodeType,
     /// 0 to 1, or the weight of an associative edge.
     pub strength: f64,
     /// When it was made.
@@ -57,6 +60,7 @@ pub fn of<R: Records + ?Sized>(
             id: other,
             key: node.key,
             title: node.title,
+            node_type: node.node_type,
             strength: edge.strength,
             created: edge.created,
             provenance: edge.provenance,

@@ -3,10 +3,26 @@
 use super::{Memory, ReadSnapshot};
 use poc_graph::cancellation;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, Layout, NodeId, StructureSource, View};
+use poc_graph::{EdgeKind, Ix, Layout, Neighbor, NodeId, StructureSource, View};
+use poc_rank::activation::{SpreadOptions, spread};
 use poc_search::query::Pipeline;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+
+/// Which notes a layout shows.
+#[derive(Clone, Copy, Debug)]
+pub enum LayoutNotes<'a> {
+    /// All visible notes, by degree, highest first.
+    All,
+    /// What a pipeline finds, in its order.
+    Of(&'a Pipeline),
+    /// A note and the visible notes around it, the nearest first.
+    Around(Ix),
+}
+
+/// How activation spreads from a note to those around it: two hops, with the share that the stage `spread` passes on. Edges
+/// of strength 0.004 and above reach a neighbour.
+const AROUND: SpreadOptions = SpreadOptions { max_hops: 2, edge_decay: 0.3, min_activation: 0.001 };
 
 /// The maximum size of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +38,7 @@ pub struct LayoutLimits {
 /// A layout of the graph.
 #[derive(Clone, Debug, Default)]
 pub struct GraphLayout {
-    /// The notes shown: in the order of the pipeline, or without one by degree, highest first.
+    /// The notes shown.
     pub nodes: Vec<Ix>,
     /// Their positions, in the same order.
     pub layout: Layout,
@@ -51,20 +67,21 @@ pub struct LayoutEdge {
     pub strength: f32,
 }
 
-/// Lays out the notes that a pipeline finds, or all visible notes.
+/// Lays out notes.
 pub fn lay_out(
     memory: &Memory,
     snapshot: &ReadSnapshot<'_>,
-    pipeline: Option<&Pipeline>,
+    notes: LayoutNotes<'_>,
     bounds: LayoutLimits,
 ) -> Result<GraphLayout> {
     let view = snapshot.view();
-    let (mut nodes, mut degraded) = match pipeline {
-        Some(pipeline) => {
+    let (mut nodes, mut degraded) = match notes {
+        LayoutNotes::Of(pipeline) => {
             let (set, explanation) = pipeline.run(&snapshot.sources())?;
             (set.items.iter().map(|item| item.ix).collect(), explanation.reused)
         }
-        None => (by_degree(view, snapshot), Vec::new()),
+        LayoutNotes::All => (by_degree(view, snapshot), Vec::new()),
+        LayoutNotes::Around(center) => (around(view, snapshot, center), Vec::new()),
     };
     let matched = nodes.len();
     nodes.truncate(bounds.notes);
@@ -92,6 +109,24 @@ fn by_degree(view: &View, snapshot: &ReadSnapshot<'_>) -> Vec<Ix> {
     let mut nodes: Vec<Ix> =
         (0..view.slots()).filter(|&ix| view.is_visible(ix, snapshot.visibility())).collect();
     nodes.sort_unstable_by_key(|&ix| (Reverse(view.degree(ix)), view.id(ix)));
+    nodes
+}
+
+/// A note, then the notes that it has an edge of any kind to, the strongest first, then those that activation reaches from
+/// all of these whose edges the graph stages do not follow, such as the sources of a fact.
+fn around(view: &View, snapshot: &ReadSnapshot<'_>, center: Ix) -> Vec<Ix> {
+    let visible = |ix| view.is_visible(ix, snapshot.visibility());
+    let mut edges: Vec<&Neighbor> = view.edges(center).iter().chain(view.other_edges(center)).collect();
+    edges.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.target().cmp(&b.target())));
+    let mut nodes = vec![center];
+    nodes.extend(edges.iter().map(|edge| edge.target()).filter(|&ix| visible(ix)));
+    let others = view.other_edges(center).iter().map(|edge| edge.target());
+    let sources: Vec<(Ix, f64)> = std::iter::once(center).chain(others).map(|ix| (ix, 1.0)).collect();
+    let mut reached = spread(view, &sources, AROUND, visible);
+    reached.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    nodes.extend(reached.iter().map(|(ix, _)| *ix));
+    let mut seen = HashSet::new();
+    nodes.retain(|ix| seen.insert(*ix));
     nodes
 }
 

@@ -33,6 +33,8 @@ pub struct NodeChange {
     pub version: u32,
     /// The fields that changed.
     pub fields: Vec<FieldChange>,
+    /// Whether a later change undid it.
+    pub undone: bool,
 }
 
 /// What a change did to a node.
@@ -60,8 +62,9 @@ impl ChangeKind {
 /// The history of the node with an id or a key. A deleted node is found by its id only.
 pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
-        Ok(node) => resolve::seen(node, visibility)
-            .and_then(|node| Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? })),
+        Ok(node) => resolve::seen(node, visibility).and_then(|node| {
+            Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id, None)? })
+        }),
         Err(unknown) => {
             let Ok(id) = name.parse::<NodeId>() else {
                 let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
@@ -73,7 +76,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
             match changes.last().map(|change| &change.kind) {
                 Some(LoggedChangeKind::Deleted(node)) => {
                     let key = resolve::seen(Node::clone(node), visibility)?.key;
-                    Ok(History { id, key, entries: changes.into_iter().map(entry).collect() })
+                    Ok(History { id, key, entries: with_undone(changes) })
                 }
                 _ => Err(unknown),
             }
@@ -81,9 +84,42 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
     }
 }
 
-/// The changes of a node, oldest first.
-pub fn entries(memory: &Memory, id: NodeId) -> Result<Vec<NodeChange>> {
-    Ok(memory.store.history(id)?.into_iter().map(entry).collect())
+/// The changes of a node, oldest first, up to the transaction `last` if one is given.
+pub fn entries(memory: &Memory, id: NodeId, last: Option<u64>) -> Result<Vec<NodeChange>> {
+    let mut changes = memory.store.history(id)?;
+    changes.retain(|change| last.is_none_or(|last| change.seq <= last));
+    Ok(with_undone(changes))
+}
+
+/// The changes of a node, oldest first, each with whether a later one undid it.
+fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
+    let mut undone = UndoneNumbers::default();
+    let mut entries: Vec<NodeChange> = changes
+        .into_iter()
+        .rev()
+        .map(|change| {
+            let undone = undone.add(change.seq, &change.cause);
+            NodeChange { undone, ..entry(change) }
+        })
+        .collect();
+    entries.reverse();
+    entries
+}
+
+/// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is undone itself
+/// undoes nothing.
+#[derive(Default)]
+struct UndoneNumbers(FxHashSet<u64>);
+
+impl UndoneNumbers {
+    /// Adds the next earlier transaction, and says whether it is undone.
+    fn add(&mut self, seq: u64, cause: &Cause) -> bool {
+        let is_undone = self.0.contains(&seq);
+        if !is_undone {
+            self.0.extend(&cause.undoes);
+        }
+        is_undone
+    }
 }
 
 fn entry(change: LoggedChange) -> NodeChange {
@@ -94,7 +130,7 @@ fn entry(change: LoggedChange) -> NodeChange {
         LoggedChangeKind::Created(version) => (ChangeKind::Created, *version, Vec::new()),
         LoggedChangeKind::Deleted(before) => (ChangeKind::Deleted, before.version, Vec::new()),
     };
-    NodeChange { seq: change.seq, cause: change.cause, kind, version, fields }
+    NodeChange { seq: change.seq, cause: change.cause, kind, version, fields, undone: false }
 }
 
 /// The error for a change that was dropped by a compaction; `None` if it was not.
@@ -116,6 +152,8 @@ pub struct RecentChange {
     pub nodes: Vec<String>,
     /// How many nodes there are.
     pub count: usize,
+    /// Whether later changes undid all of it. Of a run it is not known here, because its actions are undone one by one.
+    pub undone: bool,
 }
 
 /// Keys that are listed for one change.
@@ -125,6 +163,7 @@ pub const MAX_KEYS: usize = 100;
 /// notes are left out: what they wrote is that they have read them.
 pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
+    let mut undone = UndoneNumbers::default();
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     for seq in (base + 1..=memory.store.last_seq()).rev() {
         let is_full = found.len() >= max;
@@ -133,23 +172,26 @@ pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -
         }
         let Some(summary) = summary(memory, seq, is_listed)? else { continue };
         let cause = &summary.cause;
+        let is_undone = undone.add(seq, cause);
         if is_full && found.iter().all(|(change, _)| is_before(cause, &change.cause)) {
             break;
         }
-        let Some(keys) = &summary.keys else { continue };
+        let Some(keys) = summary.keys.as_ref().filter(|_| is_listed(cause)) else { continue };
         let known = found.iter().position(|(change, _)| change.cause.is_same_call(cause));
         if known.is_none() && is_full {
             continue;
         }
         let index = known.unwrap_or(found.len());
         if known.is_none() {
-            let change = RecentChange { seq, cause: cause.clone(), nodes: Vec::new(), count: 0 };
+            let change =
+                RecentChange { seq, cause: cause.clone(), nodes: Vec::new(), count: 0, undone: true };
             found.push((change, FxHashSet::default()));
         }
         if let Some((change, seen)) = found.get_mut(index) {
             change.nodes.extend(keys.iter().filter(|key| seen.insert((*key).clone())).cloned());
             change.nodes.truncate(MAX_KEYS);
             change.count = seen.len();
+            change.undone &= is_undone;
         }
     }
     Ok(found.into_iter().map(|(change, _)| change).collect())
@@ -158,7 +200,7 @@ pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -
 /// What a list of changes shows of a transaction.
 struct TransactionSummary {
     cause: Cause,
-    /// The keys of its nodes; `None` if it is not listed.
+    /// The keys of its nodes; `None` if it changed no note, or if it is small and not listed.
     keys: Option<Vec<String>>,
 }
 
@@ -185,9 +227,9 @@ fn summary(
     let is_change = |write: &Write| {
         is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
     };
-    let is_listed = is_listed(&txn.cause) && txn.writes.iter().any(is_change);
-    let keys = if is_listed { Some(touched_keys(memory, &txn)?) } else { None };
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
+    let is_meant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
+    let keys = if is_meant { Some(touched_keys(memory, &txn)?) } else { None };
     let summary = Arc::new(TransactionSummary { cause: txn.cause, keys });
     if is_large {
         let mut known = memory.large_transactions.lock();

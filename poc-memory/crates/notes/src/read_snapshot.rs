@@ -94,11 +94,11 @@ impl<'a> ReadSnapshot<'a> {
 
     /// The changes of a node up to this state, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<NodeChange>> {
-        let mut entries = history::entries(self.memory, id)?;
-        if let State::Past(past) = &self.state {
-            entries.retain(|entry| entry.seq <= past.store.seq());
-        }
-        Ok(entries)
+        let last = match &self.state {
+            State::Past(past) => Some(past.store.seq()),
+            _ => None,
+        };
+        history::entries(self.memory, id, last)
     }
 
     /// Which state this is, and how complete the reads from it were so far.

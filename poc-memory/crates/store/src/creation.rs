@@ -23,7 +23,7 @@ pub(super) struct Creation {
 impl Creation {
     /// The creation of a node whose record is given.
     pub(super) fn new(cause: &Cause, node: &[u8]) -> Result<Creation> {
-        let Cause { at, actor, run, op, began: _ } = cause.clone();
+        let Cause { at, actor, run, op, began: _, undoes: _ } = cause.clone();
         Ok(Creation { at, actor, run, op, version: Node::decode(node)?.version })
     }
 

@@ -38,12 +38,15 @@ pub struct Cause {
     /// When the call began, if it makes several transactions. `None` if it makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
+    /// The numbers of the transactions that it undoes, at least in part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes: Vec<u64>,
 }
 
 impl Cause {
     /// The cause of a transaction that is the only one of its call.
     pub fn new(at: Timestamp, actor: impl Into<String>, op: impl Into<String>) -> Cause {
-        Cause { at, actor: actor.into(), run: None, op: op.into(), began: None }
+        Cause { at, actor: actor.into(), run: None, op: op.into(), began: None, undoes: Vec::new() }
     }
 
     /// The cause of one of several transactions of the call that this cause begins.
@@ -229,13 +232,13 @@ mod tests {
         #[test]
         fn what_is_encoded_is_read_back(
             seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
-            began: Option<i64>,
+            began: Option<i64>, undoes: Vec<u64>,
             writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
         ) {
             let writes = writes.into_iter().map(|(table, key, value)| Write {
                 table: Table::try_from(table).unwrap(), key, before: None, after: value,
             });
-            let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op, began: began.map(Timestamp) };
+            let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op, began: began.map(Timestamp), undoes };
             let tenant = tenant.map_or(Tenant::default(), Tenant);
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes: writes.collect() };
             let bytes = txn.encode().unwrap();

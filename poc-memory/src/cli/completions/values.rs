@@ -169,6 +169,7 @@ mod tests {
         agent test agent: Agent
         agent undo run: Run
         backlinks node: Key
+        changes agent: Agent
         config set key: Setting
         delete node: Key
         demote node: Key

@@ -1,6 +1,6 @@
 //! `agent history`
 
-use crate::ops::text::{minute, table};
+use crate::ops::text::{dollars, minute, table};
 use crate::ops::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Run, Status};
@@ -85,6 +85,9 @@ pub(super) struct RunRow {
     tokens_out: Option<u64>,
     /// US dollars.
     cost: Option<f64>,
+    /// Whether a model did not report its usage, so that this is the most that the run may have cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cost_at_most: bool,
 }
 
 impl Op for AgentHistory {
@@ -141,7 +144,7 @@ impl Op for AgentHistory {
                 (None, None) => "-".to_owned(),
                 (read, written) => format!("{}+{}", read.unwrap_or(0), written.unwrap_or(0)),
             };
-            let cost = run.cost.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
+            let cost = run.cost.map_or_else(|| "-".to_owned(), |cost| dollars(cost, run.cost_at_most));
             let mut row = vec![
                 run.run.to_string(),
                 run.agent.clone(),
@@ -177,6 +180,7 @@ pub(super) fn row(memory: &Memory, run: Run) -> RunRow {
         finished: run.finished,
         status: run.status.name().to_owned(),
         reason: run.reason.map(|reason| reason.name().to_owned()),
+        cost_at_most: run.is_cost_at_most(),
         applied,
         rejected: count(&run, ActionState::Refused) + run.left_out as usize,
         proposed: count(&run, ActionState::Proposed),
@@ -196,7 +200,8 @@ impl RunRow {
     pub(super) fn line(&self) -> String {
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let again = if self.rerun_of.is_some() { ", again" } else { "" };
-        let cost = self.cost.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
+        let cost =
+            self.cost.map_or_else(String::new, |cost| format!(", {}", dollars(cost, self.cost_at_most)));
         let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
         let tenant = self.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
         format!("{} {}{tenant}{reason}{again}{cost}{message}", minute(Some(self.started)), self.status)

@@ -1,5 +1,6 @@
 //! `agent list`
 
+use super::DayBudget;
 use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
@@ -27,6 +28,8 @@ pub(crate) struct AgentListOutput {
     /// The consolidation that the daemon runs by schedule. It is not an agent.
     #[serde(rename = "housekeeping", default, skip_serializing_if = "Option::is_none")]
     consolidation: Option<ConsolidationRow>,
+    #[serde(flatten)]
+    budget: DayBudget,
     /// Problems of the agents folder as a whole.
     problems: Vec<String>,
     as_of: AsOf,
@@ -124,7 +127,8 @@ impl Op for AgentList {
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
         let consolidation = catalog.consolidation.as_ref();
         let consolidation = consolidation.map(|task| ConsolidationRow::of(ctx.memory, task)).transpose()?;
-        Ok(AgentListOutput { agents, consolidation, problems, as_of, lag, degraded })
+        let budget = DayBudget::of(ctx)?;
+        Ok(AgentListOutput { agents, consolidation, budget, problems, as_of, lag, degraded })
     }
 
     fn show(output: &AgentListOutput) -> String {
@@ -177,7 +181,8 @@ impl Op for AgentList {
                 (None, true) => {}
             }
         }
-        text.extend(output.problems.iter().map(|problem| format!("\n{problem}\n")));
+        let warning = output.budget.warning();
+        text.extend(output.problems.iter().chain(&warning).map(|problem| format!("\n{problem}\n")));
         text
     }
 }

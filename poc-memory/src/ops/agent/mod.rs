@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod day_budget;
 mod diff;
 mod explain;
 mod history;
@@ -24,6 +25,7 @@ pub(super) mod undo;
 
 pub(crate) use apply::AgentApply;
 pub(crate) use check::AgentCheck;
+pub(in crate::ops) use day_budget::{DayBudget, USED_UP_HINT};
 pub(crate) use diff::AgentDiff;
 pub(crate) use explain::AgentExplain;
 pub(crate) use history::AgentHistory;

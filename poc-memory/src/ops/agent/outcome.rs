@@ -2,7 +2,9 @@
 
 use crate::ops::tenancy;
 use crate::ops::text::{minute, one_line, plural};
+use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionRecord, ActionState, Run};
+use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
 use poc_notes::Memory;
@@ -61,6 +63,9 @@ pub(crate) struct AgentRunOutput {
     pub(super) tokens_out: Option<u64>,
     /// US dollars.
     pub(super) cost: Option<f64>,
+    /// Whether a model did not report its usage, so that this is the most that the run may have cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) cost_at_most: bool,
     /// The run as a `[[tests]]` entry, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) recorded: Option<String>,
@@ -79,6 +84,9 @@ pub(super) struct AppliedAction {
     pub(super) number: usize,
     /// As text.
     pub(super) action: String,
+    /// The key of the note that it created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) created: Option<String>,
     /// The model's reason.
     pub(super) why: String,
     /// Whether it was undone later.
@@ -122,14 +130,16 @@ pub(super) struct RejectedAction {
 }
 
 impl AgentRunOutput {
-    pub(super) fn of(memory: &Memory, run: &Run) -> AgentRunOutput {
+    pub(super) fn of(memory: &Memory, run: &Run) -> Result<AgentRunOutput> {
         let run = &ledger::with_current_status(memory, run.clone());
         let view = memory.of(&run.tenant).store.view();
         let key = |id: &NodeId| match view.find(*id) {
             Some(ix) => view.key(ix).to_owned(),
             None => id.to_string(),
         };
-        AgentRunOutput {
+        let created = created_notes(memory, run)?;
+        let applied = |(number, row)| applied(number, row, created.get(&(number - 1)));
+        Ok(AgentRunOutput {
             run: run.id,
             agent: run.agent.clone(),
             tenant: tenancy::name(&run.tenant),
@@ -155,10 +165,11 @@ impl AgentRunOutput {
             tokens_in: run.tokens_in,
             tokens_out: run.tokens_out,
             cost: run.cost,
+            cost_at_most: run.is_cost_at_most(),
             outdated: None,
             recorded: None,
             unrecorded: None,
-        }
+        })
     }
 
     /// The text for a person: only the test if the run was recorded, otherwise the summary.
@@ -234,10 +245,10 @@ pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
     each.join(", ")
 }
 
-fn applied((number, row): (usize, &ActionRecord)) -> Option<AppliedAction> {
+fn applied(number: usize, row: &ActionRecord, created: Option<&String>) -> Option<AppliedAction> {
     let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.undone());
     let changes = row.changes.clone();
-    row.applied().then_some(AppliedAction { number, action, why, undone, changes })
+    row.applied().then_some(AppliedAction { number, action, created: created.cloned(), why, undone, changes })
 }
 
 fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {

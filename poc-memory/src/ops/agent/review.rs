@@ -36,6 +36,9 @@ pub(crate) struct AgentReview {
 pub(crate) struct AgentReviewOutput {
     /// Oldest run first.
     proposals: Vec<ProposalRow>,
+    /// Whether these are rejected ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rejected: bool,
 }
 
 /// An action that waits for a decision or was rejected.
@@ -108,12 +111,14 @@ impl Op for AgentReview {
             // An agent without proposals is fine, an unknown name is not.
             ctx.host.catalog()?.entry(agent)?;
         }
-        Ok(AgentReviewOutput { proposals: rows })
+        Ok(AgentReviewOutput { proposals: rows, rejected: self.rejected })
     }
 
     fn show(output: &AgentReviewOutput) -> String {
         if output.proposals.is_empty() {
-            return "nothing waits for a decision\n".into();
+            let none =
+                if output.rejected { "no proposal is rejected" } else { "nothing waits for a decision" };
+            return format!("{none}\n");
         }
         let mut text = String::new();
         for group in output.proposals.chunk_by(|a, b| a.run == b.run) {

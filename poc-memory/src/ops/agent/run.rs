@@ -96,14 +96,20 @@ impl Op for AgentRun {
             RunOptions { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
-            return Ok(AgentRunOutput { dry_run, outdated, ..AgentRunOutput::of(ctx.memory, &run) });
+            return Ok(AgentRunOutput { dry_run, outdated, ..AgentRunOutput::of(ctx.memory, &run)? });
         }
         let (run, entry) = test_runner::record(ctx.memory, &definition, &options)?;
         let (recorded, unrecorded) = match entry {
             Ok(entry) => (Some(entry), None),
             Err(error) => (None, Some(error.line())),
         };
-        Ok(AgentRunOutput { dry_run, outdated, recorded, unrecorded, ..AgentRunOutput::of(ctx.memory, &run) })
+        Ok(AgentRunOutput {
+            dry_run,
+            outdated,
+            recorded,
+            unrecorded,
+            ..AgentRunOutput::of(ctx.memory, &run)?
+        })
     }
 
     fn verbatim(output: &AgentRunOutput) -> bool {

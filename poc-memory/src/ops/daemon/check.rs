@@ -1,7 +1,7 @@
 //! `daemon check`
 
 use super::tail;
-use crate::ops::agent::{AgentCheck, spent_today};
+use crate::ops::agent::{AgentCheck, DayBudget, USED_UP_HINT, spent_today};
 use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
 use crate::ops::{Access, Ctx, Op, Route, plural};
 use poc_agent::ledger;
@@ -34,10 +34,8 @@ pub(crate) struct DaemonCheckOutput {
     healthy: bool,
     findings: Vec<CheckResult>,
     models: Vec<ConfiguredModel>,
-    /// US dollars that all agents spent today, with what their running calls may cost.
-    usd_today: f64,
-    /// `[budget] max-usd-per-day`
-    max_usd_per_day: f64,
+    #[serde(flatten)]
+    budget: DayBudget,
     /// The agents that ran today.
     spending: Vec<AgentSpending>,
     /// The last lines of the daemon's log, oldest first.
@@ -100,7 +98,10 @@ impl Op for DaemonCheck {
         });
         let checked = AgentCheck::of_all().run(ctx)?;
         findings.extend(agents::read(&json::encode(&checked)?));
-        let spending = spending(ctx)?;
+        let (spending, budget) = (spending(ctx)?, DayBudget::of(ctx)?);
+        let used_up =
+            budget.warning().map(|warning| CheckResult::new("budget", CheckState::Warning, warning));
+        findings.extend(used_up.map(|finding| finding.hint(USED_UP_HINT)));
         let model = |(name, model): (&String, &poc_config::ModelConfig)| ConfiguredModel {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -111,8 +112,7 @@ impl Op for DaemonCheck {
             healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
             findings,
             models: config.models.iter().map(model).collect(),
-            usd_today: spending.iter().map(|row| row.usd).sum(),
-            max_usd_per_day: config.budget.max_usd_per_day,
+            budget,
             spending,
             log: last_lines(ctx, self.lines.unwrap_or(LINES))?,
         })
@@ -121,7 +121,8 @@ impl Op for DaemonCheck {
     fn show(output: &DaemonCheckOutput) -> String {
         let mut text = CheckResult::lines(&output.findings);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "spent today ${:.2} of ${}", output.usd_today, output.max_usd_per_day);
+        let DayBudget { usd_today, max_usd_per_day, .. } = output.budget;
+        let _ = writeln!(text, "spent today ${usd_today:.2} of ${max_usd_per_day}");
         for AgentSpending { agent, runs, usd, .. } in &output.spending {
             let _ = writeln!(text, "  {agent}: {}, ${usd:.4}", plural(u64::from(*runs), "run"));
         }

@@ -138,3 +138,27 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     ");
     assert_eq!(memory.store.view().seq, seq);
 }
+
+#[test]
+fn a_confirmed_question_can_be_taken_back() {
+    let memory = filled();
+    let question = "What happens when a page is full?";
+    let key = json(&memory, &format!("reinforce btree --for '{question}'"))["question"].clone();
+    let asked = || json(&memory, "get btree")["edges"]["derived-from"].clone();
+    assert_eq!((&asked()[0]["key"], &asked()[0]["type"]), (&key, &value!("question")));
+    insta::assert_snapshot!(say(&memory, "reinforce journal --for 'What happens when a page is full?' --remove"), @r"
+    not_found: `for`: the note is not known to answer this question
+    `poc-memory get NOTE` lists the questions that it answered as `derived-from`
+    ");
+    let weight = json(&memory, "get btree")["weight"].clone();
+    let taken = json(&memory, &format!("reinforce btree --for '{question}' --remove"));
+    assert_eq!((&taken["weight"], &taken["question"]), (&weight, &value!(null)));
+    assert_eq!(asked(), value!(null));
+    assert!(say(&memory, &format!("get {}", key.as_str().unwrap())).starts_with("not_found: "));
+    // That is a change like any other. The key of the question is as good as its text.
+    json(&memory, &format!("undo {}", taken["seq"]));
+    assert_eq!(asked()[0]["key"], key);
+    json(&memory, &format!("reinforce btree --for {} --remove", key.as_str().unwrap()));
+    assert_eq!(asked(), value!(null));
+    insta::assert_snapshot!(refused(&memory, "reinforce", value!({"node": "btree", "remove": true})), @"invalid_argument at for: `for`: `remove` takes back a question, and none is given; give the question as `for`");
+}

@@ -2,11 +2,12 @@
 
 use super::*;
 use poc_agent::Catalog;
+use poc_agent::ledger::Run;
 use poc_agent::run::{RunOptions, Trigger, run};
 use serde_json::json;
 
-/// Two notes that share rare words, and a run of the linker over them.
-fn after_a_run() -> TestMemory {
+/// Two notes that share rare words, and another one.
+fn with_notes() -> TestMemory {
     let memory = TestMemory::new();
     for (title, body) in [
         ("Insurance", "The insurer asks who saw INC-4711, the container that fell from the harbour crane."),
@@ -16,11 +17,25 @@ fn after_a_run() -> TestMemory {
         json(&memory, &format!("insert --type episodic --title '{title}' --body '{body}'"));
     }
     memory.clock.advance(Span::HOUR);
-    let catalog = Catalog::read(&memory).unwrap();
-    let options = RunOptions { models: poc_models::registry(), ..RunOptions::default() };
-    let ran = run(&memory, catalog.get("linker").unwrap(), Trigger::Manual, &options).unwrap();
-    assert_eq!(ran.applied().count(), 1, "{ran:#?}");
+    memory
+}
+
+fn options() -> RunOptions {
+    RunOptions { models: poc_models::registry(), ..RunOptions::default() }
+}
+
+fn run_linker(memory: &TestMemory, options: RunOptions) -> Run {
+    let catalog = Catalog::read(memory).unwrap();
+    let ran = run(memory, catalog.get("linker").unwrap(), Trigger::Manual, &options).unwrap();
     memory.clock.advance(Span::HOUR);
+    ran
+}
+
+/// A run of the linker over these notes.
+fn after_a_run() -> TestMemory {
+    let memory = with_notes();
+    let ran = run_linker(&memory, options());
+    assert_eq!(ran.applied().count(), 1, "{ran:#?}");
     memory
 }
 
@@ -66,4 +81,43 @@ fn a_night_says_what_was_changed_and_can_be_taken_back() {
     assert!(!export().contains("\"link\""));
     json(&memory, &format!("undo {}", undone["changes"][0]));
     assert_eq!(export(), with_link);
+}
+
+#[test]
+fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
+    let memory = after_a_run();
+    let run = json(&memory, "changes --limit 1")["changes"][0].clone();
+    assert_eq!((&run["agent"], &run["undone"]), (&json!("linker"), &json!(false)));
+    json(&memory, "undo");
+    json(&memory, "insert -t 'Not of the agent'");
+    let changes = json(&memory, "changes --agent linker")["changes"].clone();
+    let ops: Vec<_> = changes.as_array().unwrap().iter().map(|change| change["op"].as_str()).collect();
+    assert_eq!(ops, [Some("agent undo"), Some("agent run")]);
+    assert_eq!((&changes[1]["undone"], &changes[0]["undone"]), (&json!(true), &json!(false)));
+    assert_eq!(changes[0]["agent"], "linker");
+    // The undo of the undo belongs to the run as well.
+    json(&memory, &format!("undo {}", changes[0]["seq"]));
+    let changes = json(&memory, "changes --agent linker")["changes"].clone();
+    let undone: Vec<_> =
+        changes.as_array().unwrap().iter().map(|change| change["undone"].as_bool()).collect();
+    assert_eq!(undone, [Some(false), Some(true), Some(true)]);
+    insta::assert_snapshot!(say(&memory, "changes --agent nobody"), @r"
+    not_found: `agent`: there is no agent `nobody`
+    `poc-memory agent list` shows the agents
+    ");
+}
+
+#[test]
+fn proposals_whose_notes_have_changed_are_counted_as_too_late() {
+    let memory = with_notes();
+    let ran = run_linker(&memory, RunOptions { propose: true, ..options() });
+    assert_eq!(ran.applied().count(), 0, "{ran:#?}");
+    let waiting = || json(&memory, "night")["waiting"][0].clone();
+    assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(null)));
+    json(&memory, "insert --key soup --body 'Leek soup needs an hour and a half.' --update");
+    assert_eq!(waiting()["stale"], json!(null));
+    json(&memory, "insert --key insurance --body 'Nothing is claimed any more.' --update");
+    assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(1)));
+    let told = say(&memory, "night");
+    assert!(told.contains("linker: 1 proposal, 1 too late: `poc-memory agent review "), "{told}");
 }

@@ -200,6 +200,55 @@ fn changes_lists_the_numbers_that_undo_takes() {
     assert_eq!(json(&memory, "get btree")["weight"], before);
 }
 
+#[test]
+fn changes_say_which_of_them_are_undone() {
+    let memory = filled();
+    json(&memory, "insert --key btree -t 'Trees of blocks' --update");
+    let undone = |words: &str| -> Vec<bool> {
+        let answer = json(&memory, words);
+        let changes = answer["changes"].as_array().unwrap();
+        changes.iter().map(|change| change["undone"].as_bool().unwrap_or_default()).collect()
+    };
+    assert_eq!(undone("changes --limit 2"), [false, false]);
+    assert_eq!(undone("history btree"), [false, false]);
+    json(&memory, "undo");
+    assert_eq!(undone("changes --limit 2"), [false, true]);
+    assert_eq!(undone("history btree"), [false, true, false]);
+    insta::assert_snapshot!(say(&memory, "changes --limit 2"), @r"
+    5  2026-11-21 09:00:00Z  manual  undo    btree
+    4  2026-11-21 09:00:00Z  manual  insert  btree (undone)
+    ");
+    // The undo is undone, so that the change is there again.
+    json(&memory, "undo");
+    assert_eq!(undone("changes --limit 3"), [false, true, false]);
+    assert_eq!(undone("history btree"), [false, false, true, false]);
+}
+
+#[test]
+fn an_undone_import_in_parts_is_undone_as_a_whole() {
+    let memory = filled();
+    import_in_parts(&memory, 450);
+    json(&memory, "undo");
+    let changes = json(&memory, "changes --limit 2")["changes"].clone();
+    assert_eq!(
+        (&changes[1]["op"], &changes[1]["undone"], &changes[0]["undone"]),
+        (&json!("import"), &json!(true), &json!(false))
+    );
+    // Its notes are gone, so that they have no titles.
+    assert_eq!(changes[1]["titles"], json!({}));
+}
+
+#[test]
+fn changes_have_the_titles_of_their_notes() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.3");
+    let title = |key: &str| json(&memory, &format!("get {key}"))["title"].clone();
+    assert_eq!(
+        json(&memory, "changes --limit 1")["changes"][0]["titles"],
+        json!({ "btree": title("btree"), "journal": title("journal") })
+    );
+}
+
 /// An import stores 200 notes in one transaction.
 fn import_in_parts(memory: &Memory, count: usize) -> Value {
     let folder = tempfile::tempdir().unwrap();

@@ -37,6 +37,28 @@ fn view_returns_positions_and_edges() {
 }
 
 #[test]
+fn around_a_note_are_all_notes_that_it_has_an_edge_to() {
+    let memory = filled();
+    json(&memory, "insert --key fact -t 'Zebras gallop'");
+    json(&memory, "insert --key far -t 'Lentil soup' -b 'For lunch.'");
+    json(&memory, "link fact btree --kind derived-from");
+    let keys = |words: &str| -> Vec<String> {
+        let answer = json(&memory, words);
+        answer["nodes"].as_array().unwrap().iter().map(|node| node["key"].as_str().unwrap().into()).collect()
+    };
+    // Graph stages do not lead from a fact to its source, and the journal is linked with the source.
+    assert_eq!(keys("view -p key:fact -p spread"), ["fact"]);
+    assert_eq!(keys("view --around fact"), ["fact", "btree", "journal"]);
+    assert_eq!(keys("view --around btree"), ["btree", "journal", "fact"]);
+    assert_eq!(json(&memory, "view --around fact")["edges"][0]["kind"], "derived-from");
+    assert!(say(&memory, "view --around nothing").starts_with("not_found: `around`: "));
+    let ctx =
+        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let both = find("view").unwrap().run(&ctx, json!({ "around": "fact", "pipeline": ["all"] }));
+    assert_eq!(both.unwrap_err().at.unwrap().field.as_deref(), Some("around"));
+}
+
+#[test]
 fn each_edge_is_listed_once_with_kind_and_strength() {
     let memory = filled();
     let answer = json(&memory, "view");

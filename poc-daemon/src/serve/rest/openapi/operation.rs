@@ -114,17 +114,12 @@ fn properties(request: &Map<String, Value>) -> Option<&Map<String, Value>> {
 
 fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
-    let success = match route.status {
-        204 => json!({"description": "Done"}),
-        _ => {
-            let name = format!("{}Answer", pascal(op.name));
-            let answer = schemas.hoist(&name, (op.answer_schema)().to_value());
-            let description = answer.get("description").cloned().unwrap_or_else(|| "Done".into());
-            schemas.add(&name, Value::Object(ops::versioned_schema(answer)));
-            let schema = json!({"$ref": format!("#/components/schemas/{name}")});
-            json!({"description": description, "content": {"application/json": {"schema": schema}}})
-        }
-    };
+    let name = format!("{}Answer", pascal(op.name));
+    let answer = schemas.hoist(&name, (op.answer_schema)().to_value());
+    let description = answer.get("description").cloned().unwrap_or_else(|| "Done".into());
+    schemas.add(&name, Value::Object(ops::versioned_schema(answer)));
+    let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+    let success = json!({"description": description, "content": {"application/json": {"schema": schema}}});
     if route.status == 201 {
         let same = with(success.clone(), "description", "Nothing new was created".into());
         responses.insert("200".into(), same);

@@ -64,6 +64,7 @@ const FILES: &[(&str, &[u8])] = files![
     "time.js"
     "time_travel.js"
     "undo.js"
+    "undo_changes.js"
 ];
 
 /// A file as it is sent.

@@ -83,23 +83,38 @@ fn day_spending_of<R: Records + ?Sized>(
     let (runs, spent) = state.spent(own.start, own.end);
     // A batch belongs to a run that is counted already.
     let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
-    let mut spending = DaySpending { runs, day: spent, all_agents: 0.0 };
-    for (_, state) in records.range::<AgentState>(&[])? {
-        spending.all_agents += state.spent(all_agents.start, all_agents.end).1;
-    }
+    let mut spending =
+        DaySpending { runs, day: spent, all_agents: spent_by_all_but(records, all_agents, Some(run.id))? };
     for (_, reservation) in records.range::<BudgetReservation>(&[])? {
-        let within = |day: &Range<Timestamp>| day.contains(&reservation.started);
-        if reservation.run == run.id {
-            continue;
-        }
-        if within(all_agents) {
-            spending.all_agents += reservation.max_usd;
-        }
-        if reservation.agent == run.agent && within(own) {
+        let is_other = reservation.run != run.id && reservation.agent == run.agent;
+        if is_other && own.contains(&reservation.started) {
             spending.day += reservation.max_usd;
         }
     }
     Ok(spending)
+}
+
+/// US dollars that all agents spent on a day, and what is reserved for their runs in progress.
+pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
+    spent_by_all_but(&memory.store, day, None)
+}
+
+/// The same without what is reserved for one run.
+fn spent_by_all_but<R: Records + ?Sized>(
+    records: &R,
+    day: &Range<Timestamp>,
+    run: Option<RunId>,
+) -> Result<f64> {
+    let mut spent = 0.0;
+    for (_, state) in records.range::<AgentState>(&[])? {
+        spent += state.spent(day.start, day.end).1;
+    }
+    for (_, reservation) in records.range::<BudgetReservation>(&[])? {
+        if run != Some(reservation.run) && day.contains(&reservation.started) {
+            spent += reservation.max_usd;
+        }
+    }
+    Ok(spent)
 }
 
 /// Calls `decide` with the current spending and stores the reservation it returns, in one transaction. When

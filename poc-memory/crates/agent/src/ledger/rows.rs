@@ -9,11 +9,12 @@ use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
 use super::{Occurrence, Run};
+use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use poc_store::{Cause, Transaction};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Key of the occurrence record for a slot or a rerun; `None` for other rows. Slot and rerun keys have
 /// different lengths.
@@ -77,6 +78,25 @@ pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
         rows.extend(memory.store.get::<Run>(&key)?);
     }
     rows.sort_by_key(|run| run.id);
+    Ok(rows)
+}
+
+/// The ids of the runs of an agent whose rows are stored.
+pub fn ids(memory: &Memory, agent: &str) -> Result<BTreeSet<RunId>> {
+    Ok(keys(memory, Some(agent))?.iter().filter_map(|key| Some(read_key(key)?.1)).collect())
+}
+
+/// The rows with these ids that are stored and that the tenant may see.
+pub fn rows_of(memory: &Memory, ids: &BTreeSet<RunId>) -> Result<BTreeMap<RunId, Run>> {
+    let mut rows = BTreeMap::new();
+    if ids.is_empty() {
+        return Ok(rows);
+    }
+    for key in keys(memory, None)? {
+        let Some((_, id)) = read_key(&key).filter(|(_, id)| ids.contains(id)) else { continue };
+        let row = memory.store.get::<Run>(&key)?.filter(|row| is_visible(memory, row));
+        rows.extend(row.map(|row| (id, row)));
+    }
     Ok(rows)
 }
 

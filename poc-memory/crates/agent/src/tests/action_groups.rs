@@ -2,12 +2,14 @@
 
 use super::world::{ScriptedModel, World, agent, draft, outcomes};
 use crate::Catalog;
+use crate::created_notes::created_notes;
 use crate::definition::Definition;
-use crate::ledger::{ActionState, Status};
+use crate::ledger::{self, ActionState, Run, Status};
 use crate::model::Model;
 use crate::proposal::proposals;
 use crate::review::{approve, reject};
 use crate::run::{self, RunOptions, Trigger};
+use crate::undo::undo;
 use poc_graph::Trust;
 use poc_graph::error::Code;
 use poc_notes::Draft;
@@ -86,6 +88,26 @@ fn a_failed_supersession_leaves_no_parts_behind() {
     let row = world.run(&splitter("apply", 3), &split(1, "free"));
     assert_eq!(row.applied().count(), 3, "{:?}", outcomes(&row));
     assert!(world.memory.find("part-1-2").is_ok() && world.memory.find("free").is_ok());
+}
+
+#[test]
+fn the_notes_that_actions_created_are_known_while_they_are_stored() {
+    let world = World::new();
+    world.note("note", LONG);
+    let definition = splitter("apply", 3);
+    let created = |row: &Run| -> Vec<(usize, String)> {
+        created_notes(&world.memory, row).unwrap().into_iter().collect()
+    };
+    let dry = RunOptions { dry_run: true, ..RunOptions::default() };
+    let model = split(1, "overview");
+    let dry = run::run_with(&world.memory, &definition, &model as &dyn Model, Trigger::Manual, &dry).unwrap();
+    // Another transaction gets the number that the one of the dry run would have had.
+    world.note("another", "It is not of the run.");
+    assert_eq!(created(&dry), []);
+    let row = world.run(&definition, &split(1, "overview"));
+    assert_eq!(created(&row), [(0, "part-1-1".into()), (1, "part-1-2".into()), (2, "overview".into())]);
+    undo(&world.memory, &row, &[]).unwrap();
+    assert_eq!(created(&ledger::find(&world.memory, &row.id.to_string()).unwrap()), []);
 }
 
 #[test]

@@ -258,6 +258,9 @@ fn a_dry_run_books_its_cost() {
         )
     };
     assert_eq!(spent(), ((0, 2.0), 2.0), "it does not count as a run of the day, but its cost counts");
+    let today = days_around(world.memory.now()).all_agents;
+    assert_eq!(ledger::spent_by_all(&world.memory, &today).unwrap(), 2.0);
+    assert_eq!(ledger::spent_by_all(&world.memory, &(today.end..today.end.plus(Span::DAY))).unwrap(), 0.0);
     // The next call could cost 2 more.
     assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());

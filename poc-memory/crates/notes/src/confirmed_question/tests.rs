@@ -69,6 +69,23 @@ fn a_confirmed_question_leads_similar_questions_to_its_note() {
 }
 
 #[test]
+fn a_withdrawn_question_leads_nowhere_and_ends_with_its_last_note() {
+    let memory = with_notes();
+    confirm(&memory, QUESTION, "seeds");
+    confirm(&memory, QUESTION, "cage");
+    let withdraw = |key| {
+        let answer = id(&memory, key);
+        memory.store.transact(memory.cause("manual", "reinforce"), |tx| withdraw(tx, QUESTION, answer))
+    };
+    withdraw("seeds").unwrap();
+    assert_eq!(withdraw("seeds").unwrap_err().code, poc_graph::error::Code::NotFound);
+    assert_eq!(questions(&memory), [QUESTION]);
+    assert_eq!(found(&memory, QUESTION, false)[0].0, "cage");
+    withdraw("cage").unwrap();
+    assert!(questions(&memory).is_empty());
+}
+
+#[test]
 fn a_repeated_question_is_stored_once_and_may_lead_to_several_notes() {
     let memory = with_notes();
     let (first, _) = confirm(&memory, QUESTION, "seeds");

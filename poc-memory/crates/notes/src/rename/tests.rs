@@ -48,7 +48,7 @@ fn every_former_key_finds_the_note_and_nothing_else_changes() {
     }
     // The visit still counts, and the history shows the keys.
     assert_eq!(memory.store.visits(id).unwrap()[0].1.version, node.version);
-    let entries = history::entries(&memory, id).unwrap();
+    let entries = history::entries(&memory, id, None).unwrap();
     let keys: Vec<String> = entries
         .iter()
         .flat_map(|entry| &entry.fields)

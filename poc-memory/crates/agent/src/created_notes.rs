@@ -1,0 +1,31 @@
+//! The notes that the actions of a run created, read from the log.
+
+use super::ledger::{ActionState, Run};
+use poc_graph::error::Result;
+use poc_notes::Memory;
+use poc_store::{LoggedTransaction, Table};
+use std::collections::BTreeMap;
+
+/// For each applied action that created a note which is still stored, its index and the key of the note. Actions whose
+/// transaction is no longer in the log are left out.
+pub fn created_notes(memory: &Memory, run: &Run) -> Result<BTreeMap<usize, String>> {
+    let memory = memory.of(&run.tenant);
+    let mut created = BTreeMap::new();
+    let mut last: Option<LoggedTransaction> = None;
+    for (index, action) in run.actions.iter().enumerate() {
+        let Some(seq) = action.seq.filter(|_| action.state == ActionState::Applied) else { continue };
+        if last.as_ref().is_none_or(|txn| txn.seq != seq) {
+            // The transaction of a dry run was not stored, and another one has its number.
+            last = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
+        }
+        let Some(txn) = &last else { continue };
+        let writes = txn.writes.get(action.writes.0 as usize..action.writes.1 as usize).unwrap_or_default();
+        let note = writes.iter().find(|write| write.table == Table::Nodes && write.before.is_none());
+        if let Some(id) = note.and_then(|write| write.node_id())
+            && let Some(node) = memory.store.node(id)?
+        {
+            created.insert(index, node.key);
+        }
+    }
+    Ok(created)
+}
