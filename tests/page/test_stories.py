@@ -553,6 +553,7 @@ def test_a_session_shows_the_notes_of_one_tenant(chromium):
         page.click("dialog button.primary")
         page.wait_for_selector(".prose strong")
         assert "slowly" in world.json("--tenant", "user=ann", "get", "ann/note")["body"]
+        ready(page)
         # A change of this tenant from elsewhere reaches the open page.
         world.run("--tenant", "user=ann", "insert", "--key", "ann/note", "--update", "--title", "Harbour crane", "--body", "It was sold.")
         page.wait_for_selector(".state-line >> text=changed elsewhere")

@@ -46,11 +46,12 @@ pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node
     records.find_key(&normal_key(name))?.map_or(Ok(None), |id| records.node(id))
 }
 
-/// The nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters.
+/// The stored nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters. A node that was deleted and
+/// restored has had several indexes.
 fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
     let text = text.to_lowercase();
     let is_prefix = text.len() >= MIN_ID_CHARS && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    let all = (0..view.slots()).filter(|_| is_prefix);
+    let all = (0..view.slots()).filter(|&ix| is_prefix && view.state(ix).is_some());
     all.filter(|&ix| view.id(ix).is_some_and(|id| id.to_string().starts_with(&text))).collect()
 }
 

@@ -89,3 +89,18 @@ fn an_expired_note_is_marked_as_expired() {
     assert_eq!(json(&memory, "get fair")["expired"], true);
     assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
 }
+
+#[test]
+fn a_note_that_was_deleted_and_restored_has_one_id() {
+    let memory = filled();
+    let id = json(&memory, "get journal")["id"].as_str().unwrap().to_owned();
+    let other = json(&memory, "get btree")["id"].clone();
+    json(&memory, "delete journal");
+    json(&memory, "undo");
+    // Ids begin with the time, so that the first digits of both are the same.
+    let digits = id.chars().zip(other.as_str().unwrap().chars()).take_while(|(a, b)| a == b).count() + 1;
+    assert_eq!(json(&memory, &format!("get {}", &id[..digits.max(8)]))["key"], "journal");
+    json(&memory, "delete journal");
+    assert!(say(&memory, &format!("get {id}")).starts_with("not_found: "));
+    assert!(say(&memory, &format!("get {}", &id[..digits.max(8)])).starts_with("not_found: "));
+}
