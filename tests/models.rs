@@ -78,6 +78,46 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
 }
 
 #[test]
+fn the_most_that_a_model_may_have_cost_is_said_and_uses_the_budget_up() {
+    let mut world = World::new();
+    let reply = world.write("reply.json", r#"{"notes": "nothing to link", "link-add": []}"#);
+    // It reports no usage, so that each call counts with its whole context: 16,384 tokens to write cost $0.082.
+    let settings = format!(
+        "[models.first]\nprovider = \"recorded\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 5.0\n\
+         [providers.recorded]\nkind = \"command\"\ncommand = [\"cat\", \"{}\"]\n\
+         [budget]\nmax-usd-per-day = 0.0850\n",
+        reply.display()
+    );
+    world.write("config.toml", &settings);
+    world.json(&["insert", "--title", "A note", "--body", "about page splits", "--key", "note"]);
+    world.write("agents/asker.toml", &agent("", "on-demand"));
+    let quiet = world.json(&["night"]);
+    assert_eq!((&quiet["budget_warning"], &quiet["max_usd_per_day"]), (&Value::Null, &0.085.into()));
+    let run = world.json(&["agent", "run", "asker"]);
+    assert_eq!((&run["status"], &run["cost_at_most"]), (&"noop".into(), &true.into()), "{run:#}");
+    world.start_daemon();
+    let night = world.json(&["night"]);
+    assert_eq!(
+        (&night["cost_at_most"], &night["agents"]["asker"]["cost_at_most"], &night["cost"]),
+        (&true.into(), &true.into(), &run["cost"]),
+        "{night:#}"
+    );
+    assert!(world.run(&["night"]).stdout.contains("at most $0.08"));
+    for arguments in [&["night"][..], &["agent", "list"], &["daemon", "check"]] {
+        let answer = world.json(arguments);
+        let warning = answer["budget_warning"].as_str().unwrap_or_default();
+        assert!(
+            warning.starts_with("the budget of the day is used up: $0.08 of $0.09 are spent"),
+            "{answer:#}"
+        );
+        assert!(world.run(arguments).stdout.contains(warning), "{arguments:?}");
+    }
+    let stopped = world.run(&["agent", "run", "asker", "--force", "--json"]);
+    let stopped: Value = serde_json::from_str(&stopped.stdout).unwrap();
+    assert_eq!(stopped["reason"], "over-budget", "{stopped:#}");
+}
+
+#[test]
 fn a_provider_without_credit_is_not_called_and_status_says_so() {
     let first = MockModel::serve(|_| Answer::error(402, "billing_error", "pay first"));
     let mut world = world(&first, &first);

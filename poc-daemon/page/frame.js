@@ -96,8 +96,14 @@ export function goAndSay(text, changes, to) {
 function sayKept() {
   const { text, changes } = JSON.parse(taken("said") ?? "{}");
   const undo = async () => {
-    const answer = await undoChanges(changes);
-    goAndSay(undoText(answer, "The change is undone"), answer.changes);
+    try {
+      const answer = await undoChanges(changes);
+      const done = undoText(answer, "The change is undone");
+      if (answer.changes.length > 0) goAndSay(done, answer.changes);
+      else say(done);
+    } catch (error) {
+      sayError(error);
+    }
   };
   if (text) say(text, mayDecide && changes.length > 0 && { name: "Undo", run: undo });
 }

@@ -1,7 +1,7 @@
 // Rows of runs, which several screens list.
 
 import { read } from "./api.js";
-import { count, dollars, h, marked, noteLink } from "./dom.js";
+import { count, dollars, h, marked, noteLink, sentence } from "./dom.js";
 import { ago, worded } from "./time.js";
 
 /** What the statuses of runs and the states of agents mean for the eye. */
@@ -91,9 +91,7 @@ export function actionText(text, created) {
 }
 
 /** Says that the budget of the day is used up, if it is. */
-export const budgetLine = ({ usd_today: spent, max_usd_per_day: most, used_up: isUsedUp }) => isUsedUp
-  && h("p", { class: "problem", role: "status" }, `The budget of the day is used up: ${dollars(spent)} of ${dollars(most)} are spent, by all agents together. `
-    + "Agents whose models cost something run again after midnight, or after ", h("code", {}, "[budget] max-usd-per-day"), " in ", h("code", {}, "config.toml"), " is raised.");
+export const budgetLine = ({ budget_warning: warning }) => warning && h("p", { class: "problem", role: "status" }, marked(sentence(warning)));
 
 /** What a run did, in few words. */
 export function outcome(run) {

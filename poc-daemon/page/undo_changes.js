@@ -2,7 +2,7 @@
 
 import { write } from "./api.js";
 
-/** Undoes changes one after the other, the last first. */
+/** Undoes changes one after the other, the last first. What fails is left and named, unless the daemon cannot be asked. */
 export async function undoChanges(numbers) {
   const whole = { undone: [], refused: [], changes: [] };
   for (const number of numbers.toReversed()) {
@@ -10,6 +10,7 @@ export async function undoChanges(numbers) {
       const answer = await write("/v1/undo", { what: String(number) });
       for (const part of Object.keys(whole)) whole[part].push(...answer[part] ?? []);
     } catch (error) {
+      if (error.code === "offline" || error.code === "signed-out") throw error;
       whole.refused.push({ action: `change ${number}`, reason: error.message });
     }
   }

@@ -45,9 +45,8 @@ def test_a_note_is_found_understood_and_confirmed(browser):
     assert questions() == 1
     # The question is no note of the list.
     page.fill("input[name=q]", "")
-    page.wait_for_function("() => document.querySelectorAll('.hit').length > 5")
+    page.wait_for_selector(".command code >> text=all | !type:question")
     assert "question" not in page.locator(".hit .tag").all_inner_texts()
-    page.go_back()
     page.goto(browser.path("/search?q=why+does+the+service+boot+slowly"))
     page.wait_for_selector(".hit")
     page.locator(".hit").first.locator("h2 a").click()
@@ -237,12 +236,19 @@ def test_what_was_typed_is_kept_and_a_note_is_deleted_and_comes_back(browser):
     browser.world.run("delete", "checkpoint")
     page.wait_for_selector("main h2 >> text=This note was deleted")
     assert "checkpoint is written" not in page.inner_text("main")
+    # It follows when the note comes back.
+    browser.world.run("undo")
+    page.wait_for_selector(".prose >> visible=true")
+    ready(page)
+    browser.world.run("delete", "checkpoint")
+    page.wait_for_selector("main h2 >> text=This note was deleted")
     page.click("main a >> text=Activity")
     row = page.locator(".activity-row", has_text="deleted").first
     assert "checkpoint" in row.inner_text()
     row.locator("button").click()
     page.wait_for_selector(".toast >> text=The change is undone")
-    page.wait_for_selector(".activity-row.undone >> text=undone")
+    undone = page.wait_for_selector(".activity-row.undone > div")
+    assert "line-through" in undone.evaluate("(row) => getComputedStyle(row).textDecoration")
     assert browser.world.json("get", "checkpoint")["key"] == "checkpoint"
 
 

@@ -140,7 +140,7 @@ def answered(answer, route):
 
 def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
     page = browser.open().page
-    spent = {"usd_today": 4.99, "max_usd_per_day": 5, "used_up": True}
+    spent = {"budget_warning": "the budget of the day is used up: $4.99 of $5.00 are spent"}
     for path in ("night", "agents"):
         answer = browser.world.json(*{"night": ["night"], "agents": ["agent", "list"]}[path])
         answer.update(spent)

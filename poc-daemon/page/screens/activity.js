@@ -18,10 +18,10 @@ const NOTES = 3;
 /** Notes of which only links or visits were changed have an id in the place of their key when they are deleted. */
 const ID = /^[0-9a-f]{32}$/;
 
-/** What ops did, where their name does not say it. */
-const DID = { insert: "wrote", delete: "deleted", forget: "forgot", rename: "renamed", link: "linked", supersede: "replaced", weight: "weighed", import: "imported",
-  reinforce: "marked as helpful", demote: "marked as not helpful", mark: "marked", visit: "read", undo: "undid", consolidate: "consolidated", "agent run": "run",
-  "agent undo": "undid", "agent apply": "applied proposals", "agent reject": "rejected proposals", "agent reopen": "reopened proposals", "vault sync": "synced a vault" };
+/** What each op did, as a verb. */
+const DID = { insert: "wrote", delete: "deleted", forget: "forgot", rename: "renamed", link: "linked", supersede: "replaced", weight: "set the weight of", import: "imported",
+  reinforce: "marked as helpful", demote: "marked as not helpful", mark: "marked", visit: "read", undo: "undid", consolidate: "consolidated", "agent run": "changed",
+  "agent undo": "undid", "agent apply": "applied proposals about", "vault sync": "synced" };
 
 /** The choices of runs, with what is asked for. Most runs of a night read notes and find nothing to do. */
 const KINDS = {
@@ -94,7 +94,7 @@ const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the n
 const changeRow = ({ seq, at, actor, op, run, agent, nodes, titles, undone, count: number = nodes.length }, screen) => h("li", { class: undone ? "activity-row undone" : "activity-row" },
   h("div", {}, h(run ? "a" : "span", { class: "tag", href: run && `/runs/${run}`, title: `${op}, change ${seq}` }, DID[op] ?? op), h("bdi", {}, actor),
     agent && actor !== `agent:${agent}` && [" for ", h("bdi", {}, agent)], ": ",
-    nodes.slice(0, NOTES).map((key, index) => [index > 0 && ", ", key in titles ? noteLink(key, titles[key]) : ID.test(key) ? "a deleted note" : [h("bdi", {}, key), " (deleted)"]]),
+    nodes.slice(0, NOTES).map((key, index) => [index > 0 && ", ", Object.hasOwn(titles, key) ? noteLink(key, titles[key]) : ID.test(key) ? "a deleted note" : [h("bdi", {}, key), " (deleted)"]]),
     number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
   h("span", { class: "side" }, ago(at)),
   undone ? h("span", { class: "tag" }, "undone")

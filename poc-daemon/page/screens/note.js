@@ -1,6 +1,6 @@
 // What is known about a note beside its text, which the daemon has rendered: links, origin, history. And edits.
 
-import { mayDecide, mayWrite, path, read, remove, write } from "../api.js";
+import { mayDecide, mayWrite, path, program, read, remove, write } from "../api.js";
 import { count, debounced, h, noteLink, strengthBar } from "../dom.js";
 import { diff, lineDiff } from "../diff.js";
 import { Screen, empty, form, goAndSay, keep, onKeys, say, sayError, taken } from "../frame.js";
@@ -35,7 +35,7 @@ class NoteScreen extends Screen {
     onChange(() => this.loadAndShow());
   }
 
-  /** The note and its changes; null if it was deleted while this screen was open. */
+  /** The note and its changes, or that it was deleted while this screen was open. */
   async load() {
     if (this.at) return thenAndNow(this.id, this.at);
     try {
@@ -48,13 +48,9 @@ class NoteScreen extends Screen {
   }
 
   show({ note, changes, isDeleted, then, now }) {
-    if (isDeleted) {
-      this.note = null;
-      if (!this.acting) {
-        this.article.replaceChildren(empty("This note was deleted", "Its text can be brought back: ", h("q", {}, "Undo"), " at the deletion on ", h("a", { href: "/activity" }, "Activity"), "."));
-      }
-      return [];
-    }
+    if (isDeleted) return this.showDeleted();
+    // It is back, and the daemon renders its text.
+    if (this.isGone) return location.reload();
     if (this.at) return this.showPast(then, now);
     this.note = note;
     if (this.shown === undefined && taken("changed elsewhere") === note.id) {
@@ -72,6 +68,16 @@ class NoteScreen extends Screen {
     ];
   }
 
+  /** Says that the note was deleted elsewhere. A dialog stays, with what was typed. */
+  showDeleted() {
+    if (this.acting) return [];
+    this.isGone = true;
+    this.note = null;
+    this.article.replaceChildren(empty("This note was deleted", "It can be brought back: ", mayDecide ? [h("q", {}, "Undo"), " at the deletion on ", h("a", { href: "/activity" }, "Activity"), "."]
+      : [h("code", {}, `${program} undo`), " with the number of the deletion does that."]));
+    return [];
+  }
+
   /** The note as it was: nothing can be changed there. */
   showPast(then, now) {
     this.past?.remove();
@@ -80,6 +86,7 @@ class NoteScreen extends Screen {
     this.actions.replaceChildren(...tags(then));
     return [
       h("section", { "aria-labelledby": "since" }, h("h2", { id: "since" }, "Changed since"), since(then, now)),
+      questions(then, this),
       h("section", { "aria-labelledby": "edges" }, h("h2", { id: "edges" }, "Links then"), edges(then, this)),
       h("section", { "aria-labelledby": "origin" }, h("h2", { id: "origin" }, "Origin"), facts(then)),
       h("section", { "aria-labelledby": "history" }, h("h2", { id: "history" }, "History up to then"), then.history.map((change) => changeRow(change, this)).reverse()),
@@ -139,11 +146,8 @@ class NoteScreen extends Screen {
 
   /** Saves an edit of the version that was read. If there is a newer one, the person decides. */
   save({ key, version }, draft) {
-    const save = async () => {
-      const { updated } = await write("/v1/insert", { key, ...draft, update: true, if_version: version });
-      return { updated, seq: updated && (await write("/v1/history", { node: key })).changes.at(-1).seq };
-    };
-    return this.act(save, ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")).catch((error) => {
+    return this.act(() => write("/v1/insert", { key, ...draft, update: true, if_version: version }),
+      ({ updated }) => (updated ? "Saved as a new version" : "Nothing has changed")).catch((error) => {
       if (error.code === "conflict") return this.compare(draft);
       throw error;
     });
@@ -161,31 +165,35 @@ class NoteScreen extends Screen {
     ], "Save mine", () => this.save(theirs, draft));
   }
 
-  link() {
+  link({ key } = this.note) {
     form("Link this note", [
       suggesting("to", "To: the key of a note, or words of its title", this.id),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Link", ({ to, reason }) => this.act(
-      () => write("/v1/link", { from: this.note.key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
+      () => write("/v1/link", { from: key, to, ...(reason && { reason }) }), ({ status }) => `Link ${status}`));
   }
 
-  retire() {
+  retire({ key } = this.note) {
     form("Replace by another note", [
       h("p", { class: "quiet" }, "This note leaves search and keeps its history; the other one gets its links, too. It can be undone."),
       suggesting("new", "Replacement: the key of a note, or words of its title", this.id),
       h("label", {}, "Reason", h("input", { name: "reason" })),
     ], "Replace", ({ new: other, reason }) => this.act(
-      () => write("/v1/supersede", { old: this.note.key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
+      () => write("/v1/supersede", { old: key, new: other, ...(reason && { reason }) }), ({ new: key }) => `Replaced by ${key}`));
   }
 
-  delete() {
+  delete({ title, key } = this.note) {
     form("Delete this note?", [
       h("p", {}, "It and its links leave the memory, and so do facts and questions that were derived from it alone. The history keeps them: ", h("q", {}, "Undo"), " at this change on Activity brings them back."),
     ], "Delete", async () => {
       this.acting = true;
-      const { title, key } = this.note;
-      const { seq } = await remove(path`/v1/nodes/${this.id}`).finally(() => { this.acting = false; });
-      goAndSay(`${title || key} is deleted`, [seq], "/activity");
+      try {
+        const { seq } = await remove(path`/v1/nodes/${this.id}`);
+        goAndSay(`${title || key} is deleted`, [seq], "/activity");
+      } catch (error) {
+        this.acting = false;
+        throw error;
+      }
     });
   }
 

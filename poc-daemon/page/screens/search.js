@@ -1,6 +1,6 @@
 // One field for words and pipelines. Words give ranked notes with the reason for each.
 
-import { mayWrite, program, quoted, read, write } from "../api.js";
+import { mayDecide, mayWrite, program, quoted, read, write } from "../api.js";
 import { count, debounced, h, marked, noteLink } from "../dom.js";
 import { Screen, empty, failed, loading, onKeys, say, sayError } from "../frame.js";
 import { completing, isPipeline, mistakes } from "../pipeline_field.js";
@@ -147,7 +147,7 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
   const filters = [type && `type:${word(type)}`, age && `age:<${age}`, keyword && `keyword:${word(keyword)}`, by && `provenance:${word(by)}`].filter(Boolean);
   const filtered = filters.length > 0;
   // Questions that notes answered are shown with these notes.
-  const isAnswer = type ? [] : ["!type:question"];
+  const withoutQuestions = type ? [] : ["!type:question"];
   if (typed) {
     const pipeline = [q, ...filters].join(" | ");
     // Half-typed pipelines are normal here, so they are checked before they are run.
@@ -159,14 +159,14 @@ function questionOf({ q, type, age, keyword, by }, typed, shown) {
     return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run };
   }
   if (!q) {
-    const pipeline = ["all", ...isAnswer, ...filters, "sort:timestamp"].join(" | ");
+    const pipeline = ["all", ...withoutQuestions, ...filters, "sort:timestamp"].join(" | ");
     return { pipeline, filtered, command: `${program} search -p ${quoted(pipeline)}`, run: (signal) => read("/v1/pipeline", { pipeline, top_k: explained }, signal) };
   }
   const ranked = (signal, top_k, derived = null) => read("/v1/search", { text: q, top_k, explain: true, derived }, signal);
   if (!filtered) {
     return { question: q, command: `${program} retrieve ${quoted(q)}`, run: (signal) => ranked(signal, shown) };
   }
-  const pipeline = [`hybrid,k=${RANKED},derived=1`, ...isAnswer, ...filters].join(" | ");
+  const pipeline = [`hybrid,k=${RANKED},derived=1`, ...withoutQuestions, ...filters].join(" | ");
   // The pipeline filters; the reasons come from the same ranking without filters.
   const run = async (signal) => {
     const [found, reasons] = await Promise.all([read("/v1/pipeline", { text: q, pipeline }, signal), ranked(signal, explained, true)]);
@@ -222,20 +222,29 @@ function helpedButton(hit, question) {
     button.setAttribute("aria-pressed", isNoted);
     button.classList.toggle("done", isNoted);
   };
-  const set = async (isNoted) => {
+  const isNoted = () => button.getAttribute("aria-pressed") === "true";
+  const act = async (run) => {
     button.disabled = true;
     try {
-      await write("/v1/reinforce", { node: hit.id, for: question, remove: !isNoted });
-      show(isNoted);
-      say(isNoted ? "Similar questions will find this note better." : "Similar questions do not lead to this note any more.",
-        { name: "Undo", run: () => set(!isNoted) });
+      await run();
     } catch (error) {
       sayError(error);
     }
     button.disabled = false;
   };
-  button.addEventListener("click", () => set(button.getAttribute("aria-pressed") !== "true"));
-  show(hit.derived?.title === question);
+  const toggle = async () => {
+    const before = isNoted();
+    const { question: noted, seq } = await write("/v1/reinforce", { node: hit.id, for: question, remove: before });
+    show(Boolean(noted));
+    const back = async () => {
+      await write("/v1/undo", { what: String(seq) });
+      show(before);
+    };
+    say(before ? "Similar questions do not lead to this note any more." : noted ? "Similar questions will find this note better." : "It gained weight. The question is not kept.",
+      mayDecide && { name: "Undo", run: () => act(back) });
+  };
+  button.addEventListener("click", () => act(toggle));
+  show(hit.derived?.title === question.replace(/\s+/g, " ").trim());
   return button;
 }
 

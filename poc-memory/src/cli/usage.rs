@@ -31,7 +31,7 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
 /// The parser's message as an error, with a better hint where there is one.
 fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
     let translated = translate(&rendered(error), &help_for(arguments));
-    match other_name(error) {
+    match other_name(error, arguments) {
         Some(name) => {
             translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`"))
         }
@@ -53,9 +53,13 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("show", "get"),
 ];
 
-/// The command that an unknown one is another name of.
-fn other_name(error: &clap::Error) -> Option<&'static str> {
+/// The command that an unknown first word is another name of.
+fn other_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let first = arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?;
+    if first.to_str() != Some(given) {
+        return None;
+    }
     OTHER_NAMES.iter().find(|(other, _)| other == given).map(|(_, name)| *name)
 }
 
@@ -171,6 +175,10 @@ mod tests {
         insta::assert_snapshot!(check(&["remember", "milk"]), @r"
         unrecognized subcommand `remember`
         `poc-memory insert` does this; see `poc-memory insert --help`
+        ");
+        insta::assert_snapshot!(check(&["vault", "rm"]), @r"
+        unrecognized subcommand `rm`
+        see `poc-memory vault --help`
         ");
         insta::assert_snapshot!(check(&["xyz"]), @r"
         unrecognized subcommand `xyz`

@@ -3,11 +3,11 @@
 use super::screen::{Emphasis, Screen, StyledText};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
+use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger::{self, Run};
-use poc_agent::undo;
+use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{RunId, provenance};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
 use poc_notes::{Memory, resolve};
@@ -29,7 +29,7 @@ pub(crate) struct Changes {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
-    /// Only the changes by the runs of this agent, what was decided about its proposals, and undos of them
+    /// Only the changes by the runs of this agent, approvals of its proposals, and undos of both
     #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
@@ -65,14 +65,15 @@ struct ChangeRow {
     agent: Option<String>,
     /// The op that made the change.
     op: String,
-    /// Keys of the changed notes, at most 100; ids of those that were deleted since.
+    /// Keys of the changed notes, at most 100. If only edges, weights or visits were changed, ids of notes that were
+    /// deleted since.
     nodes: Vec<String>,
     /// How many notes changed, if more than are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
     /// The titles of the first three notes, by key; without those that were deleted since.
     titles: BTreeMap<String, String>,
-    /// Whether it was undone since, so that nothing of it is left to undo.
+    /// Whether all of it was undone since.
     undone: bool,
 }
 
@@ -83,13 +84,12 @@ pub(super) fn is_listed(cause: &Cause) -> bool {
 
 /// The latest changes of the runs of an agent.
 fn latest_of_agent(ctx: &Ctx<'_>, limit: usize, agent: &str) -> Result<Vec<RecentChange>> {
-    let (actor, runs) = (provenance::of_agent(agent), ledger::ids(ctx.memory, agent)?);
-    if runs.is_empty() {
+    let numbers = agent_changes(ctx.memory, agent)?;
+    if numbers.is_empty() {
         // An agent without runs is fine, an unknown name is not.
         ctx.host.catalog()?.entry(agent)?;
     }
-    let is_its = |cause: &Cause| cause.actor == actor || cause.run.is_some_and(|run| runs.contains(&run));
-    history::latest(ctx.memory, limit, &|cause| is_listed(cause) && is_its(cause))
+    history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, &is_listed)
 }
 
 /// A change with the run that it belongs to, if its row is stored.
@@ -104,7 +104,7 @@ fn row(memory: &Memory, change: RecentChange, run: Option<&Run>) -> Result<Chang
     Ok(ChangeRow {
         seq,
         at: cause.at,
-        undone: run.map_or(undone, |run| !undo::is_left(run, seq, &cause.op)),
+        undone,
         agent: run.map(|run| run.agent.clone()),
         actor: cause.actor,
         run: cause.run,

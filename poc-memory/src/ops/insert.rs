@@ -100,6 +100,9 @@ pub(crate) struct InsertOutput {
     /// The version of the note, for `if_version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
+    /// The number of the change, which `undo` takes; absent if nothing has changed, and for a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keyword_edges: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,8 +133,12 @@ impl Op for Insert {
             let notes = stored.into_iter().enumerate().map(|(place, stored)| InsertedNote::of(place, stored));
             return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
         }
-        let done = poc_notes::insert::insert(ctx.memory, self.draft(ctx)?, cause)?;
+        let (prepared, now) = (poc_notes::insert::prepare(ctx.memory, self.draft(ctx)?)?, cause.at);
+        let committed =
+            ctx.memory.store.transact(cause, |tx| poc_notes::insert::apply(tx, &prepared, now))?;
+        let done = committed.value;
         Ok(InsertOutput {
+            seq: (!done.duplicate).then_some(committed.seq),
             id: Some(done.id),
             key: Some(done.key),
             duplicate: Some(done.duplicate),

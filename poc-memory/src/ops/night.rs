@@ -209,7 +209,7 @@ impl Op for Night {
             plural(output.agents.len() as u64, "agent"),
             plural(changes as u64, "change")
         );
-        text.extend(output.budget.warning().map(|warning| format!("{warning}\n")));
+        text.extend(output.budget.budget_warning.iter().map(|warning| format!("{warning}\n")));
         for (name, agent) in &output.agents {
             text.push('\n');
             agent.write_to(&mut text, name);

@@ -45,6 +45,9 @@ pub(crate) struct ReinforceOutput {
     /// The key of the question that now leads to the note, if one was given and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<String>,
+    /// The question that the note is not known to answer any more, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    removed: Option<String>,
 }
 
 impl Op for Reinforce {
@@ -89,6 +92,7 @@ fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput
             skipped_refractory: false,
             seq: tx.seq(),
             question: None,
+            removed: Some(question.to_owned()),
         })
     })?;
     Ok(done.value)
@@ -130,6 +134,7 @@ pub(super) fn bump(
             skipped_refractory: bumped.skipped_refractory,
             seq: tx.seq(),
             question,
+            removed: None,
         })
     })?;
     Ok(done.value)
@@ -138,6 +143,12 @@ pub(super) fn bump(
 /// The weight for a person.
 pub(super) fn show(output: &ReinforceOutput) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
+    if let Some(question) = &output.removed {
+        return format!(
+            "`{key}` does not answer {question:?} any more; `poc-memory undo {}` takes this back\n",
+            output.seq
+        );
+    }
     let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
     if output.skipped_refractory {
         // Writing to a string cannot fail.

@@ -8,6 +8,7 @@ use poc_graph::{EdgeKind, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
 use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits, LayoutNotes};
+use poc_notes::resolve;
 use poc_rank::decay::weight_at;
 use poc_search::query::Pipeline;
 use poc_store::Records;
@@ -133,7 +134,10 @@ impl Op for ViewRequest {
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?;
         let center = match &self.around {
             Some(name) => {
-                snapshot.view().find(snapshot.find(name).map_err(|error| error.field("around"))?.id)
+                let node = snapshot.find(name).map_err(|error| error.field("around"))?;
+                // It may have been inserted or deleted since the view was taken.
+                let center = snapshot.view().find(node.id);
+                Some(center.ok_or_else(|| resolve::unknown(name, snapshot.view()).field("around"))?)
             }
             None => None,
         };

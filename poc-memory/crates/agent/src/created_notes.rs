@@ -1,5 +1,6 @@
 //! The notes that the actions of a run created, read from the log.
 
+use super::definition::ActionKind;
 use super::ledger::{ActionState, Run};
 use poc_graph::error::Result;
 use poc_notes::Memory;
@@ -13,7 +14,9 @@ pub fn created_notes(memory: &Memory, run: &Run) -> Result<BTreeMap<usize, Strin
     let mut created = BTreeMap::new();
     let mut last: Option<LoggedTransaction> = None;
     for (index, action) in run.actions.iter().enumerate() {
-        let Some(seq) = action.seq.filter(|_| action.state == ActionState::Applied) else { continue };
+        let may_create = !matches!(action.kind, Some(ActionKind::LinkAdd | ActionKind::Weight));
+        let is_meant = may_create && action.state == ActionState::Applied;
+        let Some(seq) = action.seq.filter(|_| is_meant) else { continue };
         if last.as_ref().is_none_or(|txn| txn.seq != seq) {
             // The transaction of a dry run was not stored, and another one has its number.
             last = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));

@@ -3,6 +3,7 @@
 pub mod action;
 mod action_executor;
 mod action_group;
+pub mod agent_changes;
 pub mod agent_files;
 mod apply;
 pub mod batches;

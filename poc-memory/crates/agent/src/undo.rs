@@ -10,7 +10,7 @@ use poc_notes::history;
 use poc_notes::undo::{UndoItem, Undone, restore};
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The op that transactions of undos have as their cause.
 const UNDO: &str = "agent undo";
@@ -35,26 +35,33 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
+    let is_meant = |at: usize, action: &ActionRecord| {
+        let is_named = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
+        is_named && action.state == ActionState::Applied
+    };
+    let with_replays = |row: &Run| only.is_empty() || row.applied().all(|action| action.undone());
+    undo_meant(memory, run, is_meant, with_replays)
+}
+
+/// Undoes the actions that are meant, and the replays if `with_replays` says so of the row afterwards.
+fn undo_meant(
+    memory: &Memory,
+    run: &Run,
+    is_meant: impl Fn(usize, &ActionRecord) -> bool,
+    with_replays: impl Fn(&Run) -> bool,
+) -> Result<Undone> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let is_meant = |at: usize, action: &ActionRecord| {
-        let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
-        meant && action.state == ActionState::Applied
-    };
-    let applied = (0..).zip(&run.actions).filter(|(at, action)| is_meant(*at, action));
-    let mut undoes: Vec<u64> = applied.filter_map(|(_, action)| action.seq).collect();
-    undoes.sort_unstable();
-    undoes.dedup();
-    let cause = Cause { run: Some(run.id), undoes, ..memory.cause("manual", UNDO) };
+    let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let mut items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Undone)?;
+        let before = row.clone();
+        let mut items = swap(memory, tx, (&txns, &mut row), &is_meant, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
-        let all = only.is_empty() || row.applied().all(|action| action.undone());
-        if let Some(seq) = row.seq.filter(|_| all) {
+        if let Some(seq) = row.seq.filter(|_| with_replays(&row)) {
             let moved = writes(&txns, seq, row.replays);
             let kept = replay_back(tx, moved)?;
             if kept > 0 || items.is_empty() {
@@ -67,6 +74,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
             }
             row.replays = (0, 0);
         }
+        set_undoes(tx, &before, &row);
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         ledger::put_reviewed(tx, &row)?;
         Ok((items, is_undone))
@@ -74,6 +82,20 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
     let (items, is_undone) = committed.value;
     // An undo of replays alone cannot be undone.
     Ok(Undone { seq: is_undone.then_some(committed.seq), items })
+}
+
+/// Records the transactions of a run of which nothing is left: no action is as one of them has left it, and the replays of
+/// the run's own are taken back.
+fn set_undoes(tx: &mut Transaction<'_>, before: &Run, after: &Run) {
+    let left = |run: &Run| -> BTreeSet<u64> {
+        let replayed = run.seq.filter(|_| run.has_replayed());
+        let changed = run.actions.iter().filter(|action| is_changed(action));
+        changed.filter_map(|action| action.seq).chain(replayed).collect()
+    };
+    let still = left(after);
+    for seq in left(before).difference(&still) {
+        tx.set_undoes(*seq);
+    }
 }
 
 /// Undoes a change of notes, given by the number of its transaction: one that no run made (see
@@ -92,31 +114,52 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
         Code::NotFound => Error::not_found(format!("the run of change {seq} is no longer stored")),
         _ => error,
     })?;
-    let applied = numbers(&run, |action| action.seq == Some(seq) && action.state == ActionState::Applied);
-    if !applied.is_empty() {
-        return undo(memory, &run, &applied);
-    }
-    if run.seq == Some(seq) && run.has_replayed() {
-        return undo(memory, &run, &[]);
-    }
     // Rows of earlier releases name the transaction that applied what was undone.
     if op == UNDO && run.actions.iter().any(|action| is_undone_by(action, seq)) {
         return redo(memory, &run, seq);
     }
+    let applied = applied_again(memory, &run, seq)?;
+    let is_meant = |_, action: &ActionRecord| {
+        action.state == ActionState::Applied && action.seq.is_some_and(|seq| applied.contains(&seq))
+    };
+    let is_replayed = run.seq == Some(seq) && run.has_replayed();
+    if is_replayed || run.actions.iter().any(|action| is_meant(0, action)) {
+        return undo_meant(memory, &run, is_meant, |row| row.seq == Some(seq) && row.has_replayed());
+    }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
 }
 
-/// Whether something is left to undo of a change that an op made for a run.
-pub fn is_left(run: &Run, seq: u64, op: &str) -> bool {
-    let is_applied = |action: &ActionRecord| action.seq == Some(seq) && action.state == ActionState::Applied;
-    let is_replayed = run.seq == Some(seq) && run.has_replayed();
-    is_replayed
-        || run.actions.iter().any(|action| is_applied(action) || (op == UNDO && is_undone_by(action, seq)))
+/// The transactions by which actions of a run are applied that were first applied by the transaction `seq`: itself, and
+/// those that undid an undo of it.
+fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> {
+    let memory = memory.of(&run.tenant);
+    let mut applied = BTreeSet::from([seq]);
+    let later: BTreeSet<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
+    for of in later {
+        // What it undid, what that undid, and so on.
+        let mut last = of;
+        while last > seq {
+            let Some(txn) = memory.store.transaction(last)? else { break };
+            let Some(&earlier) = txn.cause.undoes.iter().max().filter(|earlier| **earlier < last) else {
+                break;
+            };
+            last = earlier;
+        }
+        if last == seq {
+            applied.insert(of);
+        }
+    }
+    Ok(applied)
 }
 
 /// Whether an action is as the undo with this number has left it.
 fn is_undone_by(action: &ActionRecord, seq: u64) -> bool {
     action.seq == Some(seq) && matches!(action.state, ActionState::Undone | ActionState::Proposed)
+}
+
+/// Whether a transaction has applied or undone an action: it may be an approved proposal that waits again.
+fn is_changed(action: &ActionRecord) -> bool {
+    action.applied() || action.state == ActionState::Proposed
 }
 
 /// Whether something was undone.
@@ -128,11 +171,13 @@ fn any_done(items: &[UndoItem]) -> bool {
 fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
-    let cause = Cause { run: Some(run.id), undoes: vec![seq], ..memory.cause("manual", "undo") };
+    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_meant = |_, action: &ActionRecord| is_undone_by(action, seq);
+        let before = row.clone();
         let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
+        set_undoes(tx, &before, &row);
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
@@ -182,8 +227,9 @@ fn swap(
 /// The transactions that applied or undid the actions of a run, by number.
 fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransaction>> {
     let mut txns = BTreeMap::new();
-    let is_changed = |action: &&ActionRecord| action.applied() || action.state == ActionState::Proposed;
-    for seq in run.actions.iter().filter(is_changed).filter_map(|action| action.seq).chain(run.seq) {
+    for seq in
+        run.actions.iter().filter(|action| is_changed(action)).filter_map(|action| action.seq).chain(run.seq)
+    {
         let txn = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
         let txn = txn.ok_or_else(|| {
             history::dropped(memory, seq).unwrap_or_else(|| {

@@ -12,7 +12,7 @@ use super::insert_plan::{self, PlannedNote};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility};
+use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility, one_line};
 use poc_rank::reciprocal_rank::reciprocal_rank;
 use poc_store::Transaction;
 
@@ -98,9 +98,9 @@ pub fn apply(
 /// # Errors
 /// `not_found` if the note answered no such question, and those of the store.
 pub fn withdraw(tx: &mut Transaction<'_>, question: &str, answer: NodeId) -> Result<()> {
-    let is_meant = |node: &Node| {
-        node.title == question.trim() || node.key == question || node.id.to_string() == question
-    };
+    let title = one_line(question);
+    let is_meant =
+        |node: &Node| node.title == title || node.key == question || node.id.to_string() == question;
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
         if leads_here && is_confirmed(tx, edge.src)? && tx.node(edge.src)?.as_ref().is_some_and(is_meant) {

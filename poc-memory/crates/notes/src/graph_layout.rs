@@ -20,8 +20,7 @@ pub enum LayoutNotes<'a> {
     Around(Ix),
 }
 
-/// How activation spreads from a note to those around it: two hops, with the share that the stage `spread` passes on. Edges
-/// of strength 0.004 and above reach a neighbour.
+/// How activation spreads from a note to those around it. Edges of strength 0.004 and above reach a neighbour.
 const AROUND: SpreadOptions = SpreadOptions { max_hops: 2, edge_decay: 0.3, min_activation: 0.001 };
 
 /// The maximum size of a layout.

@@ -2,6 +2,7 @@
 
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
+use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, LoggedTransaction, Record, Table, Write};
@@ -148,11 +149,12 @@ pub struct RecentChange {
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]; the id of a node that was deleted since.
+    /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote none, those of the nodes whose edges,
+    /// weight or visits it wrote; of these, the id of a node that was deleted since.
     pub nodes: Vec<String>,
     /// How many nodes there are.
     pub count: usize,
-    /// Whether later changes undid all of it. Of a run it is not known here, because its actions are undone one by one.
+    /// Whether later changes undid all of it.
     pub undone: bool,
 }
 
@@ -162,10 +164,21 @@ pub const MAX_KEYS: usize = 100;
 /// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents that only read
 /// notes are left out: what they wrote is that they have read them.
 pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
+    let base = memory.store.history_base().map_or(0, |base| base.seq);
+    latest_among(memory, (base + 1..=memory.store.last_seq()).rev(), max, is_listed)
+}
+
+/// Like [`latest`], among the transactions with these numbers, the latest first. The undos of each must be among them.
+pub fn latest_among(
+    memory: &Memory,
+    numbers: impl Iterator<Item = u64>,
+    max: usize,
+    is_listed: &dyn Fn(&Cause) -> bool,
+) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
     let mut undone = UndoneNumbers::default();
-    let base = memory.store.history_base().map_or(0, |base| base.seq);
-    for seq in (base + 1..=memory.store.last_seq()).rev() {
+    for seq in numbers {
+        cancellation::check()?;
         let is_full = found.len() >= max;
         if is_full && found.iter().all(|(change, _)| change.cause.began.is_none()) {
             break;

@@ -6,7 +6,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
-use poc_store::{Cause, Commit, LoggedTransaction, Record, Table, Transaction, Write};
+use poc_store::{Commit, LoggedTransaction, Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -62,8 +62,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
-        let cause = Cause { undoes: vec![part], ..cause };
-        let Commit { seq, value } = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?;
+        let Commit { seq, value } = memory.store.transact(cause, |tx| {
+            let refused = restore(memory, tx, &txn.writes)?;
+            if refused.is_none() {
+                tx.set_undoes(part);
+            }
+            Ok(refused)
+        })?;
         match value {
             None => {
                 undone.join(summary);

@@ -38,7 +38,7 @@ pub struct Cause {
     /// When the call began, if it makes several transactions. `None` if it makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
-    /// The numbers of the transactions that it undoes, at least in part.
+    /// The numbers of the transactions of which it undoes all that was left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
 }

@@ -28,6 +28,7 @@ pub struct Transaction<'a> {
     own_nodes: FxHashMap<NodeId, usize>,
     // The nodes that did not exist before this transaction.
     new_nodes: FxHashSet<NodeId>,
+    undoes: Vec<u64>,
 }
 
 impl<'a> Transaction<'a> {
@@ -40,7 +41,18 @@ impl<'a> Transaction<'a> {
     ) -> Self {
         let (writes, places) = (Vec::new(), BTreeMap::new());
         let (own_nodes, new_nodes) = (FxHashMap::default(), FxHashSet::default());
-        Transaction { engine, tenant, overlay, view, seq, writes, places, own_nodes, new_nodes }
+        Transaction {
+            engine,
+            tenant,
+            overlay,
+            view,
+            seq,
+            writes,
+            places,
+            own_nodes,
+            new_nodes,
+            undoes: Vec::new(),
+        }
     }
 
     /// The writes so far.
@@ -53,9 +65,15 @@ impl<'a> Transaction<'a> {
         self.writes.iter().any(|write| write.before != write.after)
     }
 
-    /// The writes. A record that has its old value again stays in the list, because positions are recorded.
-    pub(super) fn into_writes(self) -> Vec<Write> {
-        self.writes
+    /// The writes, and what it undoes. A record that has its old value again stays in the list, because positions are
+    /// recorded.
+    pub(super) fn into_parts(self) -> (Vec<Write>, Vec<u64>) {
+        (self.writes, self.undoes)
+    }
+
+    /// Records that this transaction undoes all that is left of another one, which its cause then names.
+    pub fn set_undoes(&mut self, seq: u64) {
+        self.undoes.push(seq);
     }
 
     /// The tenant.

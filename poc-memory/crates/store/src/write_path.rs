@@ -90,7 +90,8 @@ impl Store {
             tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
         }
         let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
-        let writes = tx.into_writes();
+        let (writes, undoes) = tx.into_parts();
+        let cause = Cause { undoes, ..cause };
         let txn = LoggedTransaction { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {

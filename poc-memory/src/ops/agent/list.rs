@@ -181,8 +181,8 @@ impl Op for AgentList {
                 (None, true) => {}
             }
         }
-        let warning = output.budget.warning();
-        text.extend(output.problems.iter().chain(&warning).map(|problem| format!("\n{problem}\n")));
+        let problems = output.problems.iter().chain(&output.budget.budget_warning);
+        text.extend(problems.map(|problem| format!("\n{problem}\n")));
         text
     }
 }

@@ -25,7 +25,7 @@ pub(super) mod undo;
 
 pub(crate) use apply::AgentApply;
 pub(crate) use check::AgentCheck;
-pub(in crate::ops) use day_budget::{DayBudget, USED_UP_HINT};
+pub(in crate::ops) use day_budget::DayBudget;
 pub(crate) use diff::AgentDiff;
 pub(crate) use explain::AgentExplain;
 pub(crate) use history::AgentHistory;

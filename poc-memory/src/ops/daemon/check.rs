@@ -1,7 +1,7 @@
 //! `daemon check`
 
 use super::tail;
-use crate::ops::agent::{AgentCheck, DayBudget, USED_UP_HINT, spent_today};
+use crate::ops::agent::{AgentCheck, DayBudget, spent_today};
 use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
 use crate::ops::{Access, Ctx, Op, Route, plural};
 use poc_agent::ledger;
@@ -99,9 +99,8 @@ impl Op for DaemonCheck {
         let checked = AgentCheck::of_all().run(ctx)?;
         findings.extend(agents::read(&json::encode(&checked)?));
         let (spending, budget) = (spending(ctx)?, DayBudget::of(ctx)?);
-        let used_up =
-            budget.warning().map(|warning| CheckResult::new("budget", CheckState::Warning, warning));
-        findings.extend(used_up.map(|finding| finding.hint(USED_UP_HINT)));
+        let warning = budget.budget_warning.as_ref();
+        findings.extend(warning.map(|text| CheckResult::new("budget", CheckState::Warning, text)));
         let model = |(name, model): (&String, &poc_config::ModelConfig)| ConfiguredModel {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -121,7 +120,7 @@ impl Op for DaemonCheck {
     fn show(output: &DaemonCheckOutput) -> String {
         let mut text = CheckResult::lines(&output.findings);
         // Writing to a string cannot fail.
-        let DayBudget { usd_today, max_usd_per_day, .. } = output.budget;
+        let DayBudget { usd_today, max_usd_per_day, .. } = &output.budget;
         let _ = writeln!(text, "spent today ${usd_today:.2} of ${max_usd_per_day}");
         for AgentSpending { agent, runs, usd, .. } in &output.spending {
             let _ = writeln!(text, "  {agent}: {}, ${usd:.4}", plural(u64::from(*runs), "run"));

@@ -81,11 +81,6 @@ pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
     Ok(rows)
 }
 
-/// The ids of the runs of an agent whose rows are stored.
-pub fn ids(memory: &Memory, agent: &str) -> Result<BTreeSet<RunId>> {
-    Ok(keys(memory, Some(agent))?.iter().filter_map(|key| Some(read_key(key)?.1)).collect())
-}
-
 /// The rows with these ids that are stored and that the tenant may see.
 pub fn rows_of(memory: &Memory, ids: &BTreeSet<RunId>) -> Result<BTreeMap<RunId, Run>> {
     let mut rows = BTreeMap::new();

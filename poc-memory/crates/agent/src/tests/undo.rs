@@ -1,8 +1,9 @@
 //! Undoing runs restores the graph.
 
 use super::world::{ScriptedModel, World, agent, outcomes};
-use crate::definition::Definition;
+use crate::definition::{Definition, Mode};
 use crate::ledger;
+use crate::review::approve;
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
@@ -242,6 +243,23 @@ fn a_run_that_only_replayed_can_be_undone() {
     assert!(activity(1).accesses > 0 && activity(1).replayed.is_none());
     undo(&world.memory, &later, &[]).unwrap();
     assert_eq!(activity(0).replay_interval, 1);
+}
+
+#[test]
+fn replays_are_undone_without_proposals_that_were_approved_later() {
+    let (world, mut definition) = world(3);
+    definition.mode = Mode::Propose;
+    let reply = json!({"notes": "", "weight": [], "insert": [], "supersede": [],
+        "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 0.5}]});
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
+    assert!(run.has_replayed(), "{run:?}");
+    approve(&world.memory, run.id, &[]).unwrap();
+    let items = undo_change(&world.memory, run.seq.unwrap()).unwrap().items;
+    assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    assert!(!row.has_replayed() && row.applied().all(|action| !action.undone()), "{row:?}");
+    assert_eq!(row.applied().count(), 1);
+    assert_eq!(undo_change(&world.memory, run.seq.unwrap()).unwrap_err().code, Code::Conflict);
 }
 
 fn handle() -> impl Strategy<Value = String> {

@@ -75,7 +75,9 @@ fn a_withdrawn_question_leads_nowhere_and_ends_with_its_last_note() {
     confirm(&memory, QUESTION, "cage");
     let withdraw = |key| {
         let answer = id(&memory, key);
-        memory.store.transact(memory.cause("manual", "reinforce"), |tx| withdraw(tx, QUESTION, answer))
+        memory.store.transact(memory.cause("manual", "reinforce"), |tx| {
+            withdraw(tx, &QUESTION.replace(' ', "  "), answer)
+        })
     };
     withdraw("seeds").unwrap();
     assert_eq!(withdraw("seeds").unwrap_err().code, poc_graph::error::Code::NotFound);
