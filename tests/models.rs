@@ -81,18 +81,18 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
 fn the_most_that_a_model_may_have_cost_is_said_and_uses_the_budget_up() {
     let mut world = World::new();
     let reply = world.write("reply.json", r#"{"notes": "nothing to link", "link-add": []}"#);
-    // It reports no usage, so that each call counts with its whole context: 16,384 tokens to write cost $0.082.
+    // It reports no usage, so that a call counts with the most that it may have cost: a prompt, and 16,384 tokens to write for $0.082.
     let settings = format!(
         "[models.first]\nprovider = \"recorded\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 5.0\n\
          [providers.recorded]\nkind = \"command\"\ncommand = [\"cat\", \"{}\"]\n\
-         [budget]\nmax-usd-per-day = 0.0850\n",
+         [budget]\nmax-usd-per-day = 0.086\n",
         reply.display()
     );
     world.write("config.toml", &settings);
     world.json(&["insert", "--title", "A note", "--body", "about page splits", "--key", "note"]);
     world.write("agents/asker.toml", &agent("", "on-demand"));
     let quiet = world.json(&["night"]);
-    assert_eq!((&quiet["budget_warning"], &quiet["max_usd_per_day"]), (&Value::Null, &0.085.into()));
+    assert_eq!((&quiet["budget_warning"], &quiet["max_usd_per_day"]), (&Value::Null, &0.086.into()));
     let run = world.json(&["agent", "run", "asker"]);
     assert_eq!((&run["status"], &run["cost_at_most"]), (&"noop".into(), &true.into()), "{run:#}");
     world.start_daemon();
@@ -107,7 +107,7 @@ fn the_most_that_a_model_may_have_cost_is_said_and_uses_the_budget_up() {
         let answer = world.json(arguments);
         let warning = answer["budget_warning"].as_str().unwrap_or_default();
         assert!(
-            warning.starts_with("the budget of the day is used up: $0.08 of $0.09 are spent"),
+            warning.starts_with("the budget of the day is used up: $0.09 of $0.09 are spent"),
             "{answer:#}"
         );
         assert!(world.run(arguments).stdout.contains(warning), "{arguments:?}");

@@ -178,7 +178,7 @@ mod tests {
         ");
         insta::assert_snapshot!(check(&["vault", "rm"]), @r"
         unrecognized subcommand `rm`
-        see `poc-memory vault --help`
+        a similar subcommand exists: `remove`
         ");
         insta::assert_snapshot!(check(&["xyz"]), @r"
         unrecognized subcommand `xyz`

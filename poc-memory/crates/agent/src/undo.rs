@@ -136,16 +136,16 @@ fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> 
     let mut applied = BTreeSet::from([seq]);
     let later: BTreeSet<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
     for of in later {
-        // What it undid, what that undid, and so on.
-        let mut last = of;
+        // What it undid, what that undid, and so on: every second one applied the actions.
+        let (mut last, mut is_undo) = (of, false);
         while last > seq {
             let Some(txn) = memory.store.transaction(last)? else { break };
             let Some(&earlier) = txn.cause.undoes.iter().max().filter(|earlier| **earlier < last) else {
                 break;
             };
-            last = earlier;
+            (last, is_undo) = (earlier, !is_undo);
         }
-        if last == seq {
+        if last == seq && !is_undo {
             applied.insert(of);
         }
     }

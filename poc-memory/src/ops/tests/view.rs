@@ -50,7 +50,8 @@ fn around_a_note_are_all_notes_that_it_has_an_edge_to() {
     assert_eq!(keys("view -p key:fact -p spread"), ["fact"]);
     assert_eq!(keys("view --around fact"), ["fact", "btree", "journal"]);
     assert_eq!(keys("view --around btree"), ["btree", "journal", "fact"]);
-    assert_eq!(json(&memory, "view --around fact")["edges"][0]["kind"], "derived-from");
+    let edges = json(&memory, "view --around fact")["edges"].clone();
+    assert!(edges.as_array().unwrap().iter().any(|edge| edge["kind"] == "derived-from"), "{edges:#}");
     assert!(say(&memory, "view --around nothing").starts_with("not_found: `around`: "));
     let ctx =
         Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
