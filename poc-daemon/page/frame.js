@@ -117,20 +117,15 @@ export function keep(name, text) {
   }
 }
 
-/** The text that was kept. */
-export function readKept(name) {
+/** Takes the text that was kept; null if there is none. */
+export function taken(name) {
   try {
-    return sessionStorage.getItem(name);
+    const text = sessionStorage.getItem(name);
+    sessionStorage.removeItem(name);
+    return text;
   } catch {
     return null;
   }
-}
-
-/** Takes the text that was kept. */
-export function taken(name) {
-  const text = readKept(name);
-  if (text !== null) sessionStorage.removeItem(name);
-  return text;
 }
 
 /** Shows why an action failed. */
@@ -234,7 +229,12 @@ class PageTools extends HTMLElement {
       store.title = reason ?? "";
     });
     this.replaceChildren(...[search, store, badge, keys, theme, leave].filter(Boolean));
-    onKeys({ "/": ["search", () => (document.querySelector("main [name=q]") ?? field).focus()], "?": ["show these keys", showKeys] });
+    const find = () => {
+      const shown = [document.querySelector("main [name=q]"), field].find((one) => one?.checkVisibility());
+      if (shown) shown.focus();
+      else location.assign("/search");
+    };
+    onKeys({ "/": ["search", find], "?": ["show these keys", showKeys] });
   }
 }
 

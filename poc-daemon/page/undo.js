@@ -37,18 +37,17 @@ export const areUndone = ({ length }) => count(length, "change") + (length === 1
 
 /**
  * Undoes by `run`, says what came of it, and offers to bring it back. `done` names what was undone, from the answer. At the
- * end `refresh` shows the screen anew; it is given the numbers of the changes that the undo made.
+ * end `refresh` shows the screen anew.
  */
 export async function undoAndSay(run, done, refresh, back = "Bring back") {
-  let changes = [];
   try {
     const answer = await run();
-    changes = answer.changes ?? [answer.seq ?? []].flat();
+    const changes = answer.changes ?? [answer.seq ?? []].flat();
     say(undoText(answer, done(answer)), changes.length > 0 && { name: back, run: () => bringBack(changes, refresh) });
   } catch (error) {
     sayError(error);
   }
-  await refresh(changes);
+  await refresh();
 }
 
 /** Brings back what undos with these numbers have undone. */

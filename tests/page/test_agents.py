@@ -118,6 +118,12 @@ def test_a_wrong_name_of_an_agent_and_one_without_tests(browser):
     page.fill("dialog input[name=agent]", "")
     page.click("dialog button.primary")
     page.wait_for_selector("dialog .problem >> text=Name is missing")
+    # A copy has the schedule of the other agent, which the dialog says.
+    assert "runs only on demand" in page.inner_text("dialog")
+    page.select_option("dialog select[name=from]", "linker")
+    assert "has the schedule of the other agent (" in page.inner_text("dialog")
+    page.select_option("dialog select[name=from]", "")
+    assert "runs only on demand" in page.inner_text("dialog")
     page.fill("dialog input[name=agent]", "weeder")
     page.click("dialog button.primary")
     page.wait_for_url("**/agents/weeder")

@@ -220,6 +220,14 @@ def test_what_was_typed_is_kept_and_a_note_is_deleted_and_comes_back(browser):
     page.keyboard.press("Escape")
     page.click(".toast button >> text=Go on editing")
     assert page.input_value("textarea[name=body]") == "Half a thought"
+    # What was not saved says so when it is there again, and can be dropped.
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    page.keyboard.press("e")
+    page.wait_for_selector("dialog >> text=did not save")
+    page.click("dialog button >> text=Discard it")
+    page.wait_for_function("() => document.querySelectorAll('dialog').length === 1")
+    assert "Half" not in page.input_value("textarea[name=body]")
     page.click("dialog button >> text=Cancel")
     page.wait_for_selector("dialog", state="detached")
     assert "Half" not in browser.world.json("get", "checkpoint")["body"]
@@ -333,6 +341,12 @@ def test_the_keys_of_a_screen_are_shown_and_hits_are_reached_by_arrows(reading):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     assert page.evaluate("() => document.activeElement.name") == "q"
+    # Where the bar has no field, the key leads to the screen of the search.
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(reading.path("/"))
+    ready(page)
+    page.keyboard.press("/")
+    page.wait_for_url("**/search")
 
 
 def test_agents_run_pause_and_explain(browser):
@@ -421,7 +435,7 @@ def test_undoing_a_change_of_many_notes_asks_first(browser):
     ready(page)
     page.locator(".activity-row", has_text="undid").first.locator("button").click()
     page.locator("dialog button.primary").click()
-    page.wait_for_selector(".toast >> text=The change is undone")
+    page.wait_for_selector(".toast >> text=It is brought back")
     assert browser.world.json("stats")["live"] == before
 
 

@@ -49,6 +49,11 @@ def test_a_night_is_read_and_undone(browser):
     page.wait_for_selector(".toast >> text=It is brought back")
     page.wait_for_function("() => document.querySelectorAll('.action.undone').length === 1")
     assert links(world) == before + len(done["applied"]) - 1
+    # The button brings back all of it, also in another tab.
+    page.reload()
+    page.click("button >> text=Bring back what was undone")
+    page.wait_for_function("() => document.querySelectorAll('.action').length > 0 && !document.querySelector('.action.undone')")
+    assert links(world) == before + len(done["applied"])
 
 
 def test_a_failure_leads_to_its_run_and_consolidation_is_listed(browser):

@@ -76,9 +76,10 @@ class ActivityScreen extends Screen {
     ];
   }
 
-  /** Undoes a change of notes. */
-  undo(seq) {
-    return undoAndSay(() => write("/v1/undo", { what: String(seq) }), () => "The change is undone", () => this.loadAndShow());
+  /** Undoes a change of notes, of which the list says what it did. */
+  undo(seq, did) {
+    const [done, back] = did === "undid" ? ["It is brought back", "Undo again"] : ["The change is undone", "Bring back"];
+    return undoAndSay(() => write("/v1/undo", { what: String(seq) }), () => done, () => this.loadAndShow(), back);
   }
 
   /** Undoes a run, or some of its actions. */
@@ -91,14 +92,21 @@ class ActivityScreen extends Screen {
 /** Why a run began. */
 const OCCASIONS = { asked: "run by hand", schedule: "on schedule", batch: "the next batch of its slot", rerun: "again after a failure", change: "after a change" };
 
-const changeRow = ({ seq, at, actor, op, run, agent, nodes, titles, undone, count: number = nodes.length }, screen) => h("li", { class: undone ? "activity-row undone" : "activity-row" },
-  h("div", {}, h(run ? "a" : "span", { class: "tag", href: run && `/runs/${run}`, title: `${op}, change ${seq}` }, DID[op] ?? op), h("bdi", {}, actor),
-    agent && actor !== `agent:${agent}` && [" for ", h("bdi", {}, agent)], ": ",
-    nodes.slice(0, NOTES).map((key, index) => [index > 0 && ", ", Object.hasOwn(titles, key) ? noteLink(key, titles[key]) : ID.test(key) ? "a deleted note" : [h("bdi", {}, key), " (deleted)"]]),
-    number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
-  h("span", { class: "side" }, ago(at)),
-  undone ? h("span", { class: "tag" }, "undone")
-    : h("button", { class: "plain", "aria-label": `Undo change ${seq}`, onclick: () => confirmUndo({ actor, number, op }, () => screen.undo(seq)) }, "Undo"));
+/** What a change did. An undo of the undo of a run has applied its actions again. */
+const didOf = ({ op, run }) => (op === "undo" && run ? "brought back" : DID[op] ?? op);
+
+function changeRow(change, screen) {
+  const { seq, at, actor, op, run, agent, nodes, titles, undone, count: number = nodes.length } = change;
+  const did = didOf(change);
+  const undo = () => confirmUndo({ actor, number, op: did === "undid" ? op : "" }, () => screen.undo(seq, did));
+  return h("li", { class: undone ? "activity-row undone" : "activity-row" },
+    h("div", {}, h(run ? "a" : "span", { class: "tag", href: run && `/runs/${run}`, title: `${op}, change ${seq}` }, did), h("bdi", {}, actor),
+      agent && actor !== `agent:${agent}` && [" for ", h("bdi", {}, agent)], ": ",
+      nodes.slice(0, NOTES).map((key, index) => [index > 0 && ", ", Object.hasOwn(titles, key) ? noteLink(key, titles[key]) : ID.test(key) ? "a deleted note" : [h("bdi", {}, key), " (deleted)"]]),
+      number > NOTES && ` and ${(number - NOTES).toLocaleString("en")} more`),
+    h("span", { class: "side" }, ago(at)),
+    undone ? h("span", { class: "tag" }, "undone") : h("button", { class: "plain", "aria-label": did === "undid" ? `Bring back what change ${seq} undid` : `Undo change ${seq}`, onclick: undo }, did === "undid" ? "Bring back" : "Undo"));
+}
 
 function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;

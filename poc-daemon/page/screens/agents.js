@@ -97,11 +97,20 @@ function summary({ agent, status: name, reason, message, applied, proposed, reje
   return message ? `${did}. ${message}` : `${did}.`;
 }
 
+/** When a new agent runs: a copy has the schedule of the other one. */
+function whenItRuns(other) {
+  if (!other) return "The new agent is valid and runs only on demand. Its file explains every key.";
+  return other.schedule === "on-demand" ? "The copy runs only on demand, as the other agent does."
+    : `The copy has the schedule of the other agent (${other.schedule}) and runs by itself from then on.`;
+}
+
 /** Asks for the name of a new agent, and what to start with. */
 const create = (agents) => form("New agent", [
-  h("p", { class: "quiet" }, "The new agent is valid and runs only on demand. Its file explains every key."),
+  h("p", { class: "quiet", role: "status" }, whenItRuns(null)),
   h("label", {}, "Name", h("input", { name: "agent", required: true, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", "data-problem": "A name has letters, digits, “-”, “_” and “.”, and begins with a letter, a digit or “_”.", autocomplete: "off", spellcheck: "false" })),
-  h("label", {}, "Start with", h("select", { name: "from" }, h("option", { value: "" }, "a new agent that links and weighs notes"),
+  h("label", {}, "Start with", h("select", { name: "from", onchange: ({ currentTarget: select }) => {
+    select.form.querySelector("[role=status]").textContent = whenItRuns(agents.find(({ name }) => name === select.value));
+  } }, h("option", { value: "" }, "a new agent that links and weighs notes"),
     agents.map(({ name, description }) => h("option", { value: name }, `a copy of ${name}${description ? `: ${description}` : ""}`)))),
 ], "Create", async ({ agent, from }) => {
   await write("/v1/agents", { agent, ...(from && { from }) });

@@ -128,8 +128,15 @@ class NoteScreen extends Screen {
   edit(note = this.note, draft = this.draft()) {
     const typed = ({ title, body, keywords }) => ({ title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
     this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed meanwhile. Both versions are shown when you save.");
+    const isDraft = draft !== note && (draft.title !== note.title || draft.body !== note.body || draft.keywords.join() !== note.keywords.join());
+    const discard = () => {
+      dialog.close();
+      taken(this.draftName());
+      this.edit(note, note);
+    };
     const dialog = form("Edit", [
       this.warning,
+      isDraft && h("p", { class: "quiet" }, "This is what you typed before and did not save. ", h("button", { type: "button", class: "plain", onclick: discard }, "Discard it")),
       h("label", {}, "Title", h("input", { name: "title", value: draft.title, required: true })),
       h("label", {}, "Text, in Markdown", h("textarea", { name: "body", value: draft.body })),
       h("label", {}, "Keywords, separated by commas", h("input", { name: "keywords", value: draft.keywords.join(", ") })),
@@ -217,7 +224,7 @@ class NoteScreen extends Screen {
   /** Takes back that this note answered a question. */
   takeBack(question) {
     return this.act(() => write("/v1/reinforce", { node: this.note.key, for: question.key, remove: true }),
-      () => "Searches do not lead from this question to this note any more").catch(sayError);
+      () => "Searches do not lead from this question to this note any more. Its weight stays").catch(sayError);
   }
 }
 
@@ -232,10 +239,10 @@ function suggesting(name, label, own) {
   };
   const suggest = debounced(PAUSE, async () => {
     const text = field.value.trim();
-    const { results } = text ? await read("/v1/search", { text, top_k: SUGGESTED }).catch(() => ({ results: [] })) : { results: [] };
+    const { results } = text ? await read("/v1/search", { text, top_k: SUGGESTED, derived: true }).catch(() => ({ results: [] })) : { results: [] };
     if (field.value.trim() !== text) return;
     list.hidden = results.length === 0;
-    list.replaceChildren(...results.filter(({ id }) => id !== own).map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
+    list.replaceChildren(...results.filter(({ id, type }) => id !== own && type !== "question").map(({ key, title }) => h("li", {}, h("button", { type: "button", class: "plain", onclick: () => choose(key) },
       h("bdi", {}, title || key), h("span", { class: "quiet" }, h("bdi", {}, key))))));
   });
   const box = h("div", {}, h("label", {}, label, field), list);

@@ -2,7 +2,7 @@
 
 import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked } from "../dom.js";
-import { Screen, empty, form, keep, readKept, taken } from "../frame.js";
+import { Screen, empty, form, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, budgetLine, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
@@ -14,8 +14,8 @@ const SHOWN = 5;
 /** Actions of one agent in the document: the runs have the others. */
 const MOST = 100;
 
-/** The name under which the numbers of an undo are kept. */
-const UNDONE = "undone";
+/** Changes among which the undos of the period are looked up: the most that the route lists. */
+const LISTED = 1000;
 
 /** The periods to choose from. */
 const PERIODS = { "24h": ["Day", "Today"], "7d": ["Week", "This week"], "30d": ["Month", "This month"] };
@@ -39,7 +39,6 @@ class TodayScreen extends Screen {
     const [waiting, stale] = ["count", "stale"].map((name) => night.waiting.reduce((sum, run) => sum + (run[name] ?? 0), 0));
     const busy = agents.filter(([, agent]) => agent.actions.length || agent.proposed || agent.refused);
     const idle = agents.filter((entry) => !busy.includes(entry) && !entry[1].failures.length);
-    const undone = JSON.parse(readKept(UNDONE) ?? "[]");
     const kept = actions.filter(({ undone }) => !undone).length;
     const grown = stats.growth ?? {};
     const retired = stats.nodes > stats.live && `${count(stats.nodes - stats.live, "retired note")}`;
@@ -67,7 +66,7 @@ class TodayScreen extends Screen {
       busy.length > 0 && h("section", { "aria-labelledby": "did" },
         h("div", { class: "section-head" }, h("h2", { id: "did" }, "What agents did"),
           mayDecide && kept > 0 && h("button", { onclick: () => this.askToUndo(night.since, kept) }, "Undo all of it"),
-          mayDecide && undone.length > 0 && kept < actions.length && h("button", { onclick: () => this.bringBack(undone) }, "Bring back what was undone")),
+          mayDecide && kept < actions.length && h("button", { onclick: () => this.bringBack(actions) }, "Bring back what was undone")),
         busy.map((entry) => agentCard(entry, this))),
       agents.length === 0 && empty(`No agent ran since ${since === "24h" ? "yesterday" : "then"}`, "Agents run on schedule while the daemon runs. ", h("a", { href: "/agents" }, "Agents"), " shows when, and runs one now."),
       night.housekeeping?.length > 0 && h("section", { "aria-labelledby": "consolidation" },
@@ -84,24 +83,24 @@ class TodayScreen extends Screen {
     form("Undo what agents did?", [
       h("p", {}, `${count(number, "change")} since `, minute(since), " will be undone, the latest first."),
       h("p", { class: "quiet" }, "Notes that were edited since stay as they are and are named. Agents do not do it again by themselves, because they have read these notes. Proposals that you have applied wait for you again. What is undone can be brought back, here and on Activity."),
-    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since }), (changes) => {
-      // It can be brought back as long as this tab is open.
-      if (changes.length > 0) keep(UNDONE, JSON.stringify(changes));
-    }));
+    ], "Undo", () => void this.undo(number, () => write("/v1/undo", { since })));
   }
 
-  /** Brings back what was undone here. */
-  bringBack(changes) {
-    taken(UNDONE);
-    return bringBack(changes, () => this.loadAndShow());
+  /** Brings back what was undone of these actions. */
+  async bringBack(actions) {
+    const runs = new Set(actions.filter(({ undone }) => undone).map(({ run }) => run));
+    try {
+      const { changes } = await read("/v1/changes", { limit: LISTED });
+      const undos = changes.filter(({ op, run, undone }) => op === "agent undo" && runs.has(run) && !undone);
+      await bringBack(undos.map(({ seq }) => seq).toReversed(), () => this.loadAndShow());
+    } catch (error) {
+      sayError(error);
+    }
   }
 
   /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */
-  undo(number, run, made = () => {}) {
-    return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, (changes) => {
-      made(changes);
-      return this.loadAndShow();
-    });
+  undo(number, run) {
+    return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, () => this.loadAndShow());
   }
 }
 
@@ -137,7 +136,7 @@ function agentCard([name, agent], screen) {
     agent.refused && `${agent.refused.toLocaleString("en")} refused`,
     undone && `${undone.toLocaleString("en")} undone`,
     `${count(agent.visited, "note")} read`,
-    agent.tokens && count(agent.tokens, "token"),
+    agent.tokens && `${agent.cost_at_most ? "at most " : ""}${count(agent.tokens, "token")}`,
     agent.cost && dollars(agent.cost, agent.cost_at_most),
   ].filter(Boolean);
   // The latest first, as everywhere.

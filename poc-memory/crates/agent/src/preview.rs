@@ -13,7 +13,7 @@ use poc_rank::decay::lambda;
 /// The store's.
 pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldChange>> {
     let node = |id: &NodeId| memory.store.node(*id);
-    let key = |id: &NodeId| Ok(node(id)?.map_or_else(|| id.to_string(), |node| node.key));
+    let key = |id: &NodeId| Ok(node(id)?.map_or_else(|| "a deleted note".to_owned(), |node| node.key));
     Ok(match action {
         PermittedAction::Link { from, to, strength, .. } => {
             let strength = rounded_strength(*strength);
