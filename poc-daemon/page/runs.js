@@ -5,13 +5,14 @@ import { count, dollars, h, marked, noteLink, sentence } from "./dom.js";
 import { ago, worded } from "./time.js";
 
 /** What the statuses of runs and the states of agents mean for the eye. */
-const TONES = { failed: "bad", "timed-out": "bad", interrupted: "bad", reverted: "bad", invalid: "bad", ok: "good", "on-demand": "good", proposed: "waits", partial: "warn",
+const TONES = { failed: "bad", "timed-out": "bad", interrupted: "bad", reverted: "bad", invalid: "bad", ok: "good", "on-demand": "good", proposed: "waits", partial: "warn", refused: "warn",
   running: "waits", "last-good": "warn", paused: "warn" };
 
 /** Those that do not explain themselves: what they are called here, and what they mean. */
 const NAMES = {
   noop: ["no change needed", "The notes were read, and no change was asked for"],
-  partial: ["partly refused", "Some or all actions were refused: its page says why"],
+  partial: ["partly refused", "Some actions were refused: its page says why"],
+  refused: ["refused", "All actions were refused: its page says why"],
   proposed: ["waits for you", "Its actions wait for your decision"],
   skipped: ["skipped", "It was not run, for the reason given"],
   missed: ["missed", "Its time passed while no daemon ran"],
@@ -33,6 +34,9 @@ export function status(name) {
   const [text, meaning] = NAMES[name] ?? [name];
   return h("span", { class: `status ${TONES[name] ?? ""}`, title: meaning && `${name}: ${meaning}` }, text);
 }
+
+/** The status of a run that applied and proposed so many actions. */
+export const runStatus = (name, kept) => status(name === "partial" && kept === 0 ? "refused" : name);
 
 /** Why a run was skipped or missed, as a sentence about its agent. */
 export const REASONS = {
@@ -130,5 +134,5 @@ export const runTable = (runs, withAgent = true) => h("div", { class: "table" },
   h("tbody", {}, folded(runs).map((same) => h("tr", {},
     h("td", { "data-label": "Started" }, h("a", { href: `/runs/${same[0].run}` }, ago(same[0].started))),
     withAgent && h("td", { "data-label": "Agent" }, h("div", {}, h("a", { href: `/agents/${encodeURIComponent(same[0].agent)}` }, same[0].agent), same[0].tenant && ` for ${same[0].tenant}`)),
-    h("td", { "data-label": "Status" }, status(same[0].status)),
+    h("td", { "data-label": "Status" }, runStatus(same[0].status, same[0].applied + same[0].proposed)),
     h("td", { "data-label": "Result", class: outcome(same[0]) ? null : "quiet" }, h("div", {}, result(same))))))));

@@ -38,7 +38,7 @@ struct StatusLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
-    /// What happened to the agent: `added`, `changed`, `mended`, `broken` or `retired`.
+    /// What happened to the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
     change: &'static str,
 }
 

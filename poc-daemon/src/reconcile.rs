@@ -75,7 +75,7 @@ impl CatalogEvent {
         match self {
             CatalogEvent::Added(_) => Some("added"),
             CatalogEvent::Changed(_) => Some("changed"),
-            CatalogEvent::Repaired(_) => Some("mended"),
+            CatalogEvent::Repaired(_) => Some("repaired"),
             CatalogEvent::Broken(..) => Some("broken"),
             CatalogEvent::Retired(_) => Some("retired"),
             CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,

@@ -4,7 +4,7 @@ import { mayDecide, path, read, write } from "../api.js";
 import { count, dollars, h, marked, noteLink } from "../dom.js";
 import { Screen, empty } from "../frame.js";
 import { onChange } from "../live.js";
-import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runTable, status } from "../runs.js";
+import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runStatus, runTable } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
 import { areUndone, confirmUndo, undoAndSay } from "../undo.js";
 
@@ -112,7 +112,7 @@ function oneRun(screen, { outcome, prompt, system, replies, calls, versions }) {
   const { run, agent, applied, proposed, rejected } = outcome;
   return [
     h("p", { class: "up" }, h("a", { href: "/activity" }, "Activity")),
-    h("div", { class: "title" }, h("h1", {}, h("a", { class: "note-link", href: `/agents/${encodeURIComponent(agent)}` }, agent)), status(outcome.status),
+    h("div", { class: "title" }, h("h1", {}, h("a", { class: "note-link", href: `/agents/${encodeURIComponent(agent)}` }, agent)), runStatus(outcome.status, applied.length + proposed.length),
       h("div", { class: "actions" },
         proposed.some(({ state }) => state === "proposed") && h("a", { class: "button", href: `/review?run=${run}` }, "Review"),
         mayDecide && applied.some(({ undone }) => !undone) && h("button", { onclick: () => screen.undoRun(run) }, "Undo this run"))),

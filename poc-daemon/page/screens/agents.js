@@ -196,7 +196,7 @@ const forecast = ({ would_run: would, obstacles, agent, costs, failures, pause_a
       h("ul", { class: "rows" }, others.map(({ reason, why }) => h("li", {}, worded(why || REASONS[reason] || reason))))],
     costs && h("p", { class: "quiet" }, `A run would send ${count(costs.notes, "note")}, about ${count(costs.tokens, "token")}, to the model ${costs.models.map(({ name }) => name).join(", ")}`,
       costs.most_usd > 0 && `, which costs up to ${dollars(costs.most_usd)}, also in a dry run`, ". Since midnight it spent ", spentToday(costs)),
-    failures > 0 && h("p", { class: "problem" }, `${count(failures, "run")} failed in a row`, pause > 0 ? `; after ${pause} it is paused.` : "."),
+    failures > 0 && h("p", { class: "problem" }, `${count(failures, "run")} in a row failed, or had all changes refused`, pause > 0 ? `; after ${pause} it is paused.` : "."),
   ];
 };
 

@@ -152,9 +152,9 @@ class GraphScreen extends Screen {
       around && this.linkTo({ around: null }, "The whole memory"),
       h("form", { class: "actions", action: "/graph" }, completing(field, { always: true }), hidden("at"), hidden("renderer"), limits, this.color, this.size));
     const time = h("details", { class: "graph-time", open: Boolean(at) }, h("summary", {}, at ? "As of another time" : "Another time"),
-      timeForm(at && view.as_of?.at, keep), at && now && this.since());
+      timeForm(at && (view.as_of?.at ?? at), keep), at && now && this.since());
     if (problem) return [head, time, mistakes(problem.pipelines)];
-    if (nothing) return [head, time, empty("No notes then", nothing, " ", this.linkTo({ at: null }, "The graph now"))];
+    if (nothing) return [head, time, empty(["No notes as of ", minute(at)], nothing, " ", this.linkTo({ at: null }, "The graph now"))];
     if (view.nodes.length === 0) return [head, time, empty("No notes", "The pipeline selects nothing, or the memory is empty.")];
     const buttons = h("div", { class: "graph-buttons" },
       [["+", "Zoom in", () => this.graph.zoom(1.25)], ["−", "Zoom out", () => this.graph.zoom(0.8)], ["⤢", "Show all", () => { this.graph.fit(); this.graph.draw(); }]]

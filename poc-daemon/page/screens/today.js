@@ -53,7 +53,7 @@ class TodayScreen extends Screen {
         figure("Changes by agents", actions.length, actions.length > kept && `${(actions.length - kept).toLocaleString("en")} undone`, actions.length && "#did"),
         figure("Waiting for you", waiting, stale > 0 && `${stale.toLocaleString("en")} of them too late`, waiting && "/review"),
         figure("Failures", failures.length, null, failures.length && "#failures", failures.length && "bad"),
-        figure("Cost of runs", dollars(night.cost, night.cost_at_most), "in this time, without dry runs", "/health")),
+        figure("Cost of runs", `${night.cost_at_most ? "≤ " : ""}${dollars(night.cost)}`, `${night.cost_at_most ? "at most, " : ""}in this time, without dry runs`, "/health")),
       budgetLine(night),
       stats.degraded.length > 0 && h("div", { class: "problem", role: "alert" }, stats.degraded.map((line) => h("p", {}, marked(line)))),
       waiting > 0 && h("section", { "aria-labelledby": "waiting" },

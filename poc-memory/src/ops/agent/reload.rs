@@ -31,7 +31,7 @@ pub(crate) struct AgentReloadOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ChangedAgent {
     agent: String,
-    /// `added`, `changed`, `mended` (its file was invalid and is valid again, unchanged) or `retired`.
+    /// `added`, `changed`, `repaired` (its file was invalid and is valid again, unchanged) or `retired`.
     change: String,
 }
 
@@ -58,7 +58,7 @@ impl Op for AgentReload {
             let (agent, change) = match change {
                 CatalogChange::Added(agent) => (agent, "added"),
                 CatalogChange::Changed(agent) => (agent, "changed"),
-                CatalogChange::Repaired(agent) => (agent, "mended"),
+                CatalogChange::Repaired(agent) => (agent, "repaired"),
                 CatalogChange::Retired(agent) => (agent, "retired"),
             };
             ChangedAgent { agent, change: change.to_owned() }
