@@ -42,8 +42,8 @@ export function marked(text) {
   return String(text).split("`").map((part, at) => (at % 2 ? h("code", {}, h("bdi", {}, part)) : part));
 }
 
-/** A text of the daemon as a sentence. */
-export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+/** A text with a capital letter at its beginning. */
+export const capitalized = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** Runs a function after the last of several calls in quick succession. */
 export function debounced(milliseconds, run) {

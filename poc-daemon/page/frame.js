@@ -1,7 +1,7 @@
 // What every screen shares: the tools in the bar, messages, the states of a screen, and the keyboard.
 
 import { ApiError, mayDecide, mayWrite, read, scope } from "./api.js";
-import { h, marked } from "./dom.js";
+import { capitalized, h } from "./dom.js";
 import { onReadOnly } from "./live.js";
 import { worded } from "./time.js";
 import { undoChanges, undoText } from "./undo_changes.js";
@@ -132,7 +132,7 @@ export function taken(name) {
 export const sayError = (error) => say(sentences(error.message, error.hint));
 
 /** A message and its hint as two sentences. */
-const sentences = (message, hint) => (hint ? `${message.replace(/\.$/, "")}. ${hint[0].toUpperCase()}${hint.slice(1)}` : message);
+const sentences = (message, hint) => (hint ? `${message.replace(/\.$/, "")}. ${capitalized(hint)}` : message);
 
 /** The text of an error. A hint that names a command is left out: nobody can run it in a dialog. */
 const withoutCommand = ({ message, hint }) => sentences(message, hint?.includes("`poc-memory ") ? null : hint);

@@ -1,7 +1,7 @@
 // Rows of runs, which several screens list.
 
 import { read } from "./api.js";
-import { count, dollars, h, marked, noteLink, sentence } from "./dom.js";
+import { capitalized, count, dollars, h, marked, noteLink } from "./dom.js";
 import { ago, worded } from "./time.js";
 
 /** What the statuses of runs and the states of agents mean for the eye. */
@@ -95,7 +95,7 @@ export function actionText(text, created) {
 }
 
 /** Says that the budget of the day is used up, if it is. */
-export const budgetLine = ({ budget_warning: warning }) => warning && h("p", { class: "problem", role: "status" }, marked(sentence(warning)));
+export const budgetLine = ({ budget_warning: warning }) => warning && h("p", { class: "problem", role: "status" }, marked(`${capitalized(warning)}.`));
 
 /** What a run did, in few words. */
 export function outcome(run) {

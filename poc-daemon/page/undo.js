@@ -5,12 +5,12 @@ import { count, h } from "./dom.js";
 import { form, say, sayError } from "./frame.js";
 import { undoChanges, undoText } from "./undo_changes.js";
 
-/** Changes among which the one is looked up that a note's change is a part of: the most that the route lists. */
-const LISTED = 1000;
+/** Changes that the route lists at most. */
+export const MOST_CHANGES = 1000;
 
 /** How many notes were changed together with a note's change; null if that was too long ago to be listed. */
 export async function changedTogether({ seq, actor, op }) {
-  const { changes } = await read("/v1/changes", { limit: LISTED });
+  const { changes } = await read("/v1/changes", { limit: MOST_CHANGES });
   // A change that was made in parts has the number of its last part. The newest change comes first.
   const whole = changes.findLast((change) => change.seq >= seq);
   return whole?.actor === actor && whole.op === op ? whole.count ?? whole.nodes.length : null;

@@ -6,11 +6,10 @@ import { Screen, empty } from "../frame.js";
 import { onChange } from "../live.js";
 import { FAILED, WITH_RESULT, actionText, isFailure, keyLink, runStatus, runTable } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { areUndone, confirmUndo, undoAndSay } from "../undo.js";
+import { MOST_CHANGES, areUndone, confirmUndo, undoAndSay } from "../undo.js";
 
-/** Runs and changes listed at first, and changes that the route lists at most. */
+/** Runs and changes listed at first. */
 const LISTED = 50;
-const MOST = 1000;
 
 /** Notes listed of one change. */
 const NOTES = 3;
@@ -48,7 +47,7 @@ class ActivityScreen extends Screen {
     const [history, latest, known] = await Promise.all([read("/v1/runs", { agent, ...chosen, limit: LISTED }),
       mayDecide ? read("/v1/changes", { agent, limit: this.listed }) : { changes: null }, this.agents ?? read("/v1/agents")]);
     this.agents ??= known.agents.map(({ name }) => name);
-    return { runs: history.runs, changes: latest.changes, isMore: latest.changes?.length === this.listed && this.listed < MOST, agent, kind };
+    return { runs: history.runs, changes: latest.changes, isMore: latest.changes?.length === this.listed && this.listed < MOST_CHANGES, agent, kind };
   }
 
   /** Shows other runs, and keeps the choice in the address. */
@@ -72,7 +71,7 @@ class ActivityScreen extends Screen {
       h("section", { "aria-labelledby": "runs" }, h("h2", { id: "runs" }, "Runs"), runs.length ? runTable(runs) : none),
       changes && h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Changes of notes"),
         changes.length ? h("ul", { class: "rows" }, changes.map((change) => changeRow(change, this))) : h("p", { class: "quiet" }, agent ? `${agent} has changed nothing yet.` : "Nothing has changed yet."),
-        isMore && h("p", {}, h("button", { onclick: () => { this.listed = Math.min(MOST, 4 * this.listed); this.loadAndShow(); } }, "Show older changes"))),
+        isMore && h("p", {}, h("button", { onclick: () => { this.listed = Math.min(MOST_CHANGES, 4 * this.listed); this.loadAndShow(); } }, "Show older changes"))),
     ];
   }
 

@@ -6,16 +6,13 @@ import { Screen, empty, form, sayError } from "../frame.js";
 import { onChange } from "../live.js";
 import { REASONS, actionText, budgetLine, startOf, status } from "../runs.js";
 import { ago, minute, worded } from "../time.js";
-import { bringBack, undoAndSay } from "../undo.js";
+import { MOST_CHANGES, bringBack, undoAndSay } from "../undo.js";
 
 /** Actions shown of one agent at first. */
 const SHOWN = 5;
 
 /** Actions of one agent in the document: the runs have the others. */
 const MOST = 100;
-
-/** Changes among which the undos of the period are looked up: the most that the route lists. */
-const LISTED = 1000;
 
 /** The periods to choose from. */
 const PERIODS = { "24h": ["Day", "Today"], "7d": ["Week", "This week"], "30d": ["Month", "This month"] };
@@ -90,7 +87,7 @@ class TodayScreen extends Screen {
   async bringBack(actions) {
     const runs = new Set(actions.filter(({ undone }) => undone).map(({ run }) => run));
     try {
-      const { changes } = await read("/v1/changes", { limit: LISTED });
+      const { changes } = await read("/v1/changes", { limit: MOST_CHANGES });
       const undos = changes.filter(({ op, run, undone }) => op === "agent undo" && runs.has(run) && !undone);
       await bringBack(undos.map(({ seq }) => seq).toReversed(), () => this.loadAndShow());
     } catch (error) {

@@ -4,7 +4,7 @@ use super::screen::{Emphasis, Screen, StyledText};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_agent::agent_changes::agent_changes;
-use poc_agent::ledger::{self, Run};
+use poc_agent::ledger;
 use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -92,8 +92,8 @@ fn latest_of_agent(ctx: &Ctx<'_>, limit: usize, agent: &str) -> Result<Vec<Recen
     history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, &is_listed)
 }
 
-/// A change with the run that it belongs to, if its row is stored.
-fn row(memory: &Memory, change: RecentChange, run: Option<&Run>) -> Result<ChangeRow> {
+/// A change, with the agent of the run that it belongs to.
+fn row(memory: &Memory, change: RecentChange, agent: Option<String>) -> Result<ChangeRow> {
     let RecentChange { seq, cause, nodes, count, undone } = change;
     let mut titles = BTreeMap::new();
     for key in nodes.iter().take(SHOWN) {
@@ -105,7 +105,7 @@ fn row(memory: &Memory, change: RecentChange, run: Option<&Run>) -> Result<Chang
         seq,
         at: cause.at,
         undone,
-        agent: run.map(|run| run.agent.clone()),
+        agent,
         actor: cause.actor,
         run: cause.run,
         op: cause.op,
@@ -128,11 +128,11 @@ impl Op for Changes {
             None => history::latest(ctx.memory, limit, &is_listed)?,
         };
         let runs = latest.iter().filter_map(|change| change.cause.run).collect();
-        let runs = ledger::rows_of(ctx.memory, &runs)?;
+        let agents = ledger::agents_of(ctx.memory, &runs)?;
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
         let row = |change: RecentChange| {
-            let run = change.cause.run.and_then(|run| runs.get(&run));
-            row(ctx.memory, change, run)
+            let agent = change.cause.run.and_then(|run| agents.get(&run)).cloned();
+            row(ctx.memory, change, agent)
         };
         Ok(ChangesOutput {
             changes: latest.into_iter().map(row).collect::<Result<_>>()?,

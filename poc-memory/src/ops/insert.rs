@@ -11,6 +11,7 @@ use poc_graph::error::{Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeId, normal_key};
 use poc_notes::Draft;
+use poc_store::Commit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,12 +134,9 @@ impl Op for Insert {
             let notes = stored.into_iter().enumerate().map(|(place, stored)| InsertedNote::of(place, stored));
             return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
         }
-        let (prepared, now) = (poc_notes::insert::prepare(ctx.memory, self.draft(ctx)?)?, cause.at);
-        let committed =
-            ctx.memory.store.transact(cause, |tx| poc_notes::insert::apply(tx, &prepared, now))?;
-        let done = committed.value;
+        let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, self.draft(ctx)?, cause)?;
         Ok(InsertOutput {
-            seq: (!done.duplicate).then_some(committed.seq),
+            seq: (!done.duplicate).then_some(seq),
             id: Some(done.id),
             key: Some(done.key),
             duplicate: Some(done.duplicate),

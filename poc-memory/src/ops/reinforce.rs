@@ -4,7 +4,6 @@ use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
 use poc_notes::{Draft, confirmed_question, weight};
-use poc_rank::decay::lambda;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -81,14 +80,13 @@ fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput
     let done = ctx.memory.store.transact(cause, |tx| {
         let node = ctx.find_writable(tx, name, "node")?;
         confirmed_question::withdraw(tx, question, node.id).map_err(|error| error.field("for"))?;
-        let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
-        let weight = weight::current(&activity, lambda(config, node.category), config, now);
+        let Activity { weight, accesses, .. } = weight::decayed_activity(tx, node.id, config, now)?;
         Ok(ReinforceOutput {
             id: node.id,
             key: node.key,
             before: weight,
             weight,
-            accesses: activity.accesses,
+            accesses,
             skipped_refractory: false,
             seq: tx.seq(),
             question: None,

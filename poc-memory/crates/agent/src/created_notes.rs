@@ -22,8 +22,8 @@ pub fn created_notes(memory: &Memory, run: &Run) -> Result<BTreeMap<usize, Strin
             last = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
         }
         let Some(txn) = &last else { continue };
-        let writes = txn.writes.get(action.writes.0 as usize..action.writes.1 as usize).unwrap_or_default();
-        let note = writes.iter().find(|write| write.table == Table::Nodes && write.before.is_none());
+        let mut writes = txn.writes_in(action.writes).iter();
+        let note = writes.find(|write| write.table == Table::Nodes && write.before.is_none());
         if let Some(id) = note.and_then(|write| write.node_id())
             && let Some(node) = memory.store.node(id)?
         {

@@ -23,8 +23,9 @@ pub(crate) use row::row;
 pub(super) use row::{expect_running, get};
 pub(super) use rows::end;
 pub use rows::{
-    abandon, agents, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned, is_visible,
-    rows, rows_of, rows_since, rows_with_status, running, set_change_mark, update_state, with_current_status,
+    abandon, agents, agents_of, agents_to_repeat, book_cost, close, current_run, find, interrupt_orphaned,
+    is_visible, rows, rows_since, rows_with_status, running, set_change_mark, update_state,
+    with_current_status,
 };
 pub(crate) use rows::{put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};

@@ -132,8 +132,8 @@ pub fn rejected_of(memory: &Memory, row: &Run) -> Result<Vec<(Proposal, Option<S
             place.insert(memory.store.transaction(seq)?);
         }
         let Some(Some(txn)) = txns.get(&seq) else { continue };
-        let writes = txn.writes.get(action.writes.0 as usize..action.writes.1 as usize).unwrap_or_default();
-        let closed = writes.iter().find(|write| write.table == Table::Proposals);
+        let mut writes = txn.writes_in(action.writes).iter();
+        let closed = writes.find(|write| write.table == Table::Proposals);
         if let Some(before) = closed.and_then(|write| write.before.as_deref()) {
             found.push((Proposal::decode(before)?, action.detail.clone()));
         }

@@ -55,7 +55,7 @@ fn undo_meant(
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let before = row.clone();
+        let before = standing(&row);
         let mut items = swap(memory, tx, (&txns, &mut row), &is_meant, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
@@ -84,16 +84,17 @@ fn undo_meant(
     Ok(Undone { seq: is_undone.then_some(committed.seq), items })
 }
 
-/// Records the transactions of a run of which nothing is left: no action is as one of them has left it, and the replays of
-/// the run's own are taken back.
-fn set_undoes(tx: &mut Transaction<'_>, before: &Run, after: &Run) {
-    let left = |run: &Run| -> BTreeSet<u64> {
-        let replayed = run.seq.filter(|_| run.has_replayed());
-        let changed = run.actions.iter().filter(|action| is_changed(action));
-        changed.filter_map(|action| action.seq).chain(replayed).collect()
-    };
-    let still = left(after);
-    for seq in left(before).difference(&still) {
+/// The transactions of a run of which something is left: an action is as one of them has left it, or the replays of the
+/// run's own are not taken back.
+fn standing(run: &Run) -> BTreeSet<u64> {
+    let replayed = run.seq.filter(|_| run.has_replayed());
+    let changed = run.actions.iter().filter(|action| is_changed(action));
+    changed.filter_map(|action| action.seq).chain(replayed).collect()
+}
+
+/// Records the transactions of which something was left before, and nothing is left of the run's row now.
+fn set_undoes(tx: &mut Transaction<'_>, before: &BTreeSet<u64>, row: &Run) {
+    for seq in before.difference(&standing(row)) {
         tx.set_undoes(*seq);
     }
 }
@@ -175,7 +176,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
         let is_meant = |_, action: &ActionRecord| is_undone_by(action, seq);
-        let before = row.clone();
+        let before = standing(&row);
         let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
         set_undoes(tx, &before, &row);
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
@@ -320,6 +321,6 @@ fn restore_visit(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     Ok(())
 }
 
-fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, (from, to): (u32, u32)) -> &[Write] {
-    txns.get(&seq).and_then(|txn| txn.writes.get(from as usize..to as usize)).unwrap_or(&[])
+fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, range: (u32, u32)) -> &[Write] {
+    txns.get(&seq).map_or(&[], |txn| txn.writes_in(range))
 }

@@ -8,7 +8,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
-use poc_store::{Cause, Transaction};
+use poc_store::{Cause, Commit, Transaction};
 use std::sync::Arc;
 
 /// A note that is validated and embedded and whose edges are determined, but that is not stored yet.
@@ -62,9 +62,14 @@ pub struct InsertReport {
 
 /// Prepares and stores one note.
 pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertReport> {
+    Ok(commit(memory, draft, cause)?.value)
+}
+
+/// Like [`insert`], with the number of the change.
+pub fn commit(memory: &Memory, draft: Draft, cause: Cause) -> Result<Commit<InsertReport>> {
     let prepared = prepare(memory, draft)?;
     let now = cause.at;
-    Ok(memory.store.transact(cause, |tx| apply(tx, &prepared, now))?.value)
+    memory.store.transact(cause, |tx| apply(tx, &prepared, now))
 }
 
 /// Prepares one note. Call it outside of any transaction, because embedding takes time.

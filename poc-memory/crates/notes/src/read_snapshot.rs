@@ -96,7 +96,7 @@ impl<'a> ReadSnapshot<'a> {
     pub fn history(&self, id: NodeId) -> Result<Vec<NodeChange>> {
         let last = match &self.state {
             State::Past(past) => Some(past.store.seq()),
-            _ => None,
+            State::Newest(_) => None,
         };
         history::entries(self.memory, id, last)
     }

@@ -123,7 +123,7 @@ pub fn add_use(tx: &mut Transaction<'_>, id: NodeId, config: &Config, now: Times
 }
 
 /// The activity of a node with its weight decayed to `now`.
-fn decayed_activity(
+pub fn decayed_activity(
     tx: &Transaction<'_>,
     id: NodeId,
     config: &poc_config::WeightConfig,

@@ -127,6 +127,11 @@ impl LoggedTransaction {
         LoggedTransaction { seq, tenant, cause, base: None, writes }
     }
 
+    /// The writes at a range of positions; none if it is out of range.
+    pub fn writes_in(&self, (from, to): (u32, u32)) -> &[Write] {
+        self.writes.get(from as usize..to as usize).unwrap_or_default()
+    }
+
     /// Whether it is a part of a state: its writes are all that there was, those of the index of changes included.
     pub(crate) fn is_state(&self) -> bool {
         self.cause.op == STATE_OP

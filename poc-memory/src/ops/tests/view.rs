@@ -3,15 +3,17 @@
 use super::*;
 use serde_json::json;
 
+/// The keys of the notes of an answer, in order.
+fn keys(answer: &Value) -> Vec<String> {
+    answer["nodes"].as_array().unwrap().iter().map(|node| node["key"].as_str().unwrap().into()).collect()
+}
+
 #[test]
 fn view_returns_positions_and_edges() {
     let memory = filled();
     json(&memory, "insert --key alone -t 'Lentil soup' -b 'For lunch.'");
     json(&memory, "insert --key second -t 'The second journal' -b 'Another.' --supersedes journal");
     let answer = json(&memory, "view");
-    let keys = |answer: &Value| -> Vec<String> {
-        answer["nodes"].as_array().unwrap().iter().map(|node| node["key"].as_str().unwrap().into()).collect()
-    };
     assert_eq!(keys(&answer).len(), 3);
     assert!(!keys(&answer).contains(&"journal".to_owned()), "it is superseded");
     for node in answer["nodes"].as_array().unwrap() {
@@ -42,10 +44,7 @@ fn around_a_note_are_all_notes_that_it_has_an_edge_to() {
     json(&memory, "insert --key fact -t 'Zebras gallop'");
     json(&memory, "insert --key far -t 'Lentil soup' -b 'For lunch.'");
     json(&memory, "link fact btree --kind derived-from");
-    let keys = |words: &str| -> Vec<String> {
-        let answer = json(&memory, words);
-        answer["nodes"].as_array().unwrap().iter().map(|node| node["key"].as_str().unwrap().into()).collect()
-    };
+    let keys = |words: &str| keys(&json(&memory, words));
     // Graph stages do not lead from a fact to its source, and the journal is linked with the source.
     assert_eq!(keys("view -p key:fact -p spread"), ["fact"]);
     assert_eq!(keys("view --around fact"), ["fact", "btree", "journal"]);

@@ -83,38 +83,31 @@ fn day_spending_of<R: Records + ?Sized>(
     let (runs, spent) = state.spent(own.start, own.end);
     // A batch belongs to a run that is counted already.
     let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
-    let mut spending =
-        DaySpending { runs, day: spent, all_agents: spent_by_all_but(records, all_agents, Some(run.id))? };
-    for (_, reservation) in records.range::<BudgetReservation>(&[])? {
-        let is_other = reservation.run != run.id && reservation.agent == run.agent;
-        if is_other && own.contains(&reservation.started) {
-            spending.day += reservation.max_usd;
-        }
-    }
-    Ok(spending)
+    let mut others = reservations(records)?;
+    others.retain(|reservation| reservation.run != run.id);
+    let all_agents = spent_by_agents(records, all_agents)? + reserved(&others, all_agents);
+    others.retain(|reservation| reservation.agent == run.agent);
+    Ok(DaySpending { runs, day: spent + reserved(&others, own), all_agents })
 }
 
 /// US dollars that all agents spent on a day, and what is reserved for their runs in progress.
 pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
-    spent_by_all_but(&memory.store, day, None)
+    Ok(spent_by_agents(&memory.store, day)? + reserved(&reservations(&memory.store)?, day))
 }
 
-/// The same without what is reserved for one run.
-fn spent_by_all_but<R: Records + ?Sized>(
-    records: &R,
-    day: &Range<Timestamp>,
-    run: Option<RunId>,
-) -> Result<f64> {
-    let mut spent = 0.0;
-    for (_, state) in records.range::<AgentState>(&[])? {
-        spent += state.spent(day.start, day.end).1;
-    }
-    for (_, reservation) in records.range::<BudgetReservation>(&[])? {
-        if run != Some(reservation.run) && day.contains(&reservation.started) {
-            spent += reservation.max_usd;
-        }
-    }
-    Ok(spent)
+/// US dollars that all agents spent on a day.
+fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> Result<f64> {
+    Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spent(day.start, day.end).1).sum())
+}
+
+/// US dollars that are reserved for runs that began on a day.
+fn reserved(reservations: &[BudgetReservation], day: &Range<Timestamp>) -> f64 {
+    let of_day = reservations.iter().filter(|reservation| day.contains(&reservation.started));
+    of_day.map(|reservation| reservation.max_usd).sum()
+}
+
+fn reservations<R: Records + ?Sized>(records: &R) -> Result<Vec<BudgetReservation>> {
+    Ok(records.range::<BudgetReservation>(&[])?.into_iter().map(|(_, reservation)| reservation).collect())
 }
 
 /// Calls `decide` with the current spending and stores the reservation it returns, in one transaction. When
