@@ -2,10 +2,16 @@
 //!
 //! It need not be durable: whatever it loses or corrupts is rebuilt from the log.
 
+mod block;
+mod block_cache;
+mod bloom_filter;
 pub(super) mod buffered;
+pub(super) mod last_mark;
 pub(super) mod lazy;
+pub(super) mod lsm;
 pub(super) mod memory;
 pub(super) mod sled;
+mod sorted_table;
 
 use super::creation::Creation;
 use super::disk;
@@ -36,6 +42,8 @@ pub(super) enum EngineError {
     Failed(::sled::Error),
     #[error("there is not enough space on the disk: {0}")]
     NoSpace(std::io::Error),
+    #[error("the records cannot be read: {0}")]
+    Unreadable(std::io::Error),
     #[error("the records are damaged: {0}")]
     Damaged(String),
     #[error("the record engine's mark is damaged")]
@@ -70,9 +78,9 @@ impl EngineError {
     fn is_of_disk(&self) -> bool {
         match self {
             EngineError::NoSpace(_) => true,
-            EngineError::Failed(::sled::Error::Io(source)) | EngineError::Directory { source, .. } => {
-                disk::is_failure(source)
-            }
+            EngineError::Failed(::sled::Error::Io(source))
+            | EngineError::Directory { source, .. }
+            | EngineError::Unreadable(source) => disk::is_failure(source),
             _ => false,
         }
     }
@@ -127,6 +135,11 @@ pub(super) trait Engine: Send + Sync {
 
     /// Writes again what could not be written.
     fn retry(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Checks the parts of the files that were read when they were opened, and that a scan does not read.
+    fn check_files(&self) -> Result<()> {
         Ok(())
     }
 

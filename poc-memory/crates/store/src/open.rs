@@ -14,7 +14,7 @@ use super::disk_reserve::Reserve;
 use super::engine::OpenEngine;
 use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::EngineOpener;
-use super::engine::sled::SledEngine;
+use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
@@ -66,7 +66,7 @@ impl Default for Parts {
         Parts {
             disk: Arc::new(SystemDisk),
             limits: Limits::default(),
-            engine: |directory| Ok(Arc::new(SledEngine::open(directory)?)),
+            engine: |directory| Ok(Arc::new(LsmEngine::open(directory)?)),
             buffer: BUFFER_BYTES,
             patience: Duration::from_secs(60),
             pause: Duration::from_secs(1),

@@ -53,7 +53,7 @@ impl ReadOnlyCause {
     }
 
     /// The error of a write.
-    pub(super) fn error(&self) -> Error {
+    pub fn error(&self) -> Error {
         let code =
             if matches!(self, ReadOnlyCause::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
         Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())

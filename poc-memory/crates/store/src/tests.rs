@@ -1,6 +1,8 @@
 //! Tests of the open store: acknowledged transactions survive every fault.
 
 use super::disk::{AppendFile, Disk, SystemDisk};
+use super::engine::Engine;
+use super::engine::lsm::{self, LsmEngine};
 use super::engine::memory::MemoryEngine;
 use super::log::Limits;
 use super::open::Parts;
@@ -13,7 +15,7 @@ use poc_graph::{Activity, Node, NodeId, Visit};
 use poc_graph::{Delta, EdgeKind, State, VisitOutcome};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use tempfile::TempDir;
@@ -49,6 +51,23 @@ fn cause() -> Cause {
 fn in_memory() -> Parts {
     let disk = Arc::new(FaultyDisk::default());
     Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), buffer: 2000, ..Parts::default() }
+}
+
+/// The files of a folder and of the folders in it, sorted.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+/// An engine that writes a table for every few records.
+fn with_small_tables(folder: &Path) -> Result<Arc<dyn Engine>> {
+    let limits = lsm::Limits { table: 1500, recent: 1500 };
+    Ok(Arc::new(LsmEngine::open_with(folder, limits)?))
 }
 
 fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {

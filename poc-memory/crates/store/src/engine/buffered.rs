@@ -215,6 +215,10 @@ impl Engine for BufferedEngine {
         self.finish(&mut self.writer.lock())
     }
 
+    fn check_files(&self) -> Result<()> {
+        self.buffers.engine.check_files()
+    }
+
     fn size(&self) -> Result<u64> {
         self.buffers.engine.size()
     }

@@ -290,6 +290,10 @@ impl Engine for LazyEngine {
         self.with(|engine| engine.retry())
     }
 
+    fn check_files(&self) -> Result<()> {
+        self.with(|engine| engine.check_files())
+    }
+
     fn size(&self) -> Result<u64> {
         self.with(|engine| engine.size())
     }

@@ -1,4 +1,4 @@
-//! sled as the record engine.
+//! sled, which stores the newest records.
 //!
 //! A value of sled is a block of consecutive records, under the smallest key that belongs into it: sled needs several
 //! times the space and the time for single records. All tables share one sled tree.
@@ -6,19 +6,16 @@
 //! sled's batches and transactions are not used. They take a lock that all databases of the process share, and a
 //! database that a disk has failed can keep a share of that lock forever: every later read of any database then hangs.
 
-mod block;
-mod block_cache;
-pub(crate) mod last_mark;
-mod session;
+pub(in crate::engine) mod session;
 #[cfg(test)]
 mod tests;
 mod write_blocks;
 
+use super::block::Block;
+use super::block_cache::{BlockCache, FoundBlock};
 use super::{Engine, EngineError, Mark, Put, Visitor};
 use crate::disk;
 use crate::watchdog;
-use block::Block;
-use block_cache::{BlockCache, FoundBlock};
 use poc_graph::error::Result;
 use session::Session;
 use std::borrow::Cow;
@@ -27,7 +24,7 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The key of the mark. No block has it: their keys begin with [`BLOCK`].
@@ -44,42 +41,17 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// Bytes of blocks that were read lately, not compressed.
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
 
-/// Space that a write of records needs besides the records. sled writes in segments of 512 KiB.
+/// Space that a write needs besides the records. sled writes in segments of 512 KiB.
 const SPARE_BYTES: u64 = 2 << 20;
 
 /// sled's file in a directory.
-const FILE: &str = "db";
+pub(crate) const FILE: &str = "db";
 
 /// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A file of this name in the directory tells the next open that the records are damaged.
 const DAMAGED: &str = "damaged";
-
-/// Whether the files in a directory can be trusted: they were not found damaged, and the machine has not stopped
-/// while they were open.
-pub(crate) fn is_trusted(directory: &Path) -> bool {
-    directory.is_dir() && !directory.join(DAMAGED).exists() && session::survived(directory)
-}
-
-/// The length of sled's file in a directory, which has all records but the longest; 0 if it is missing.
-pub(crate) fn file_length(directory: &Path) -> u64 {
-    std::fs::metadata(directory.join(FILE)).map_or(0, |found| found.len())
-}
-
-/// Deletes a directory that an engine of this process still has open and never uses again.
-///
-/// # Errors
-/// When it cannot be deleted.
-pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
-    // A file that is open keeps its space after it is deleted.
-    match File::options().write(true).open(directory.join(FILE)) {
-        Ok(file) => file.set_len(0)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    std::fs::remove_dir_all(directory)
-}
 
 /// An open sled directory.
 pub(crate) struct SledEngine {
@@ -88,8 +60,6 @@ pub(crate) struct SledEngine {
     directory: PathBuf,
     /// Whether a write has failed. sled does not write any more then, and cannot read what it has not written.
     failed: AtomicBool,
-    /// The number in [`last_mark`]; 0 while it is not known.
-    last: AtomicU64,
     // `None` for a copy. The last field, so that it drops after sled is closed.
     _session: Option<Session>,
 }
@@ -101,35 +71,22 @@ impl SledEngine {
         if directory.join(DAMAGED).exists() {
             return Err(EngineError::FoundDamaged.into());
         }
-        let session = || Session::start(directory).map_err(|source| directory_error(directory, source));
-        let engine = SledEngine::open_any_layout(directory, Some(session()?))?;
-        if !engine.holds_earlier_layout()? {
-            if last_mark::read(directory).is_none() {
-                last_mark::write(directory, engine.newest_seq()?)?;
-            }
-            return Ok(engine);
-        }
-        // Written by an earlier release. The log has everything.
-        drop(engine);
-        tracing::info!("the records have an earlier layout: they are written again from the log");
-        std::fs::remove_dir_all(directory).map_err(|source| directory_error(directory, source))?;
-        let engine = SledEngine::open_any_layout(directory, Some(session()?))?;
-        last_mark::write(directory, 0)?;
-        Ok(engine)
+        let session = Session::start(directory).map_err(|source| directory_error(directory, source))?;
+        SledEngine::open_in(directory, Some(session))
     }
 
     /// Opens a directory that may be deleted afterwards, such as a copy: nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<SledEngine> {
-        SledEngine::open_any_layout(directory, None)
+        SledEngine::open_in(directory, None)
     }
 
-    fn open_any_layout(directory: &Path, session: Option<Session>) -> Result<SledEngine> {
+    fn open_in(directory: &Path, session: Option<Session>) -> Result<SledEngine> {
         // Without the thread that flushes twice a second: what a killed process had not flushed is in the log.
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
-        let (failed, last) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, last, _session: session })
+        let failed = AtomicBool::new(false);
+        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: session })
     }
 
     /// The greatest number of a transaction of which it may have changes, in any layout.
@@ -244,12 +201,6 @@ impl SledEngine {
         write: &mut dyn FnMut(Put) -> Result<()>,
     ) -> Result<()> {
         self.check_space(changes)?;
-        if self.last.load(Ordering::SeqCst) < mark.seq {
-            if last_mark::read(&self.directory).is_none_or(|last| last < mark.seq) {
-                last_mark::write(&self.directory, mark.seq)?;
-            }
-            self.last.store(mark.seq, Ordering::SeqCst);
-        }
         self.cache.clear();
         let written = self.write_changes(changes, mark, write);
         self.cache.clear();
@@ -270,7 +221,7 @@ impl SledEngine {
     fn check_space(&self, changes: &[Put]) -> Result<()> {
         let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
         let bytes = changes.iter().map(length).sum::<u64>() + SPARE_BYTES;
-        let longest = file_length(&self.directory);
+        let longest = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
         Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
     }
 }

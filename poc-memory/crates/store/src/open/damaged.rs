@@ -2,17 +2,17 @@
 //! `poc-memory repair`.
 //!
 //! The state is put together from everything that is intact: the records or the log's prefix, whichever is newer, and
-//! then every intact transaction of the log after it. The records are read from a copy, because sled changes its files
-//! when it opens them.
+//! then every intact transaction of the log after it. The records are read from a copy, because opening them
+//! changes their files.
 
 use super::OpenError;
 use crate::catch_up::{self, Sources};
 use crate::commit::CommitQueue;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
+use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::MemoryEngine;
-use crate::engine::sled::{self, SledEngine, last_mark};
-use crate::engine::{Engine, EngineError, Mark, changes};
+use crate::engine::{Engine, EngineError, Mark, changes, last_mark};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
@@ -64,16 +64,8 @@ pub(crate) fn newest_of_records(folder: &Path, patience: Duration) -> u64 {
     if let Some(last) = last_mark::read(folder) {
         return last;
     }
-    if !folder.join("db").exists() || !sled::is_trusted(folder) {
-        return 0;
-    }
     // Written by an earlier release: only sled knows. Opening them saves the number.
-    let directory = folder.to_owned();
-    let newest = run_watched(patience, move |_| SledEngine::open_copy(&directory)?.newest_seq());
-    newest.unwrap_or_else(|error| {
-        tracing::warn!("the last transaction of the records cannot be read: {error}");
-        0
-    })
+    lsm::newest_seq_of_earlier_layout(folder, patience)
 }
 
 /// A damaged store that is about to be opened.
@@ -172,7 +164,7 @@ pub(crate) struct SalvagedRecords {
 impl SalvagedRecords {
     /// A copy of the records in a folder, with every intact transaction of the log after them.
     pub(crate) fn of(folder: &Path, log: Arc<Log>, patience: Duration) -> Result<SalvagedRecords> {
-        if !sled::is_trusted(folder) {
+        if !lsm::is_readable(folder) {
             return Err(EngineError::NotTrusted.into());
         }
         let copy = temporary()?;
@@ -205,13 +197,10 @@ impl SalvagedRecords {
         let folder = copy.path().to_owned();
         let (engine, base) = run_watched(patience, move |heartbeat| {
             let beat = || heartbeat.beat();
-            let engine = SledEngine::open_copy(&folder)?;
-            if engine.holds_earlier_layout()? {
-                return Err(EngineError::EarlierLayout.into());
-            }
+            let engine = LsmEngine::open_copy(&folder)?;
             let mark = engine.mark()?;
             check(&engine, mark, &log)?;
-            // sled notices damage only when it reads.
+            // Damage is noticed only when it is read.
             engine.scan(&[], &mut |_, _| {
                 beat();
                 Ok(())
@@ -228,7 +217,7 @@ impl SalvagedRecords {
 }
 
 /// Fails when records followed another log, or a change of them was interrupted and cannot be completed.
-fn check(engine: &SledEngine, mark: Mark, log: &Log) -> Result<()> {
+fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
     let unfinished = engine.unfinished()?;
     for mark in [mark].into_iter().chain(unfinished) {
         if log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum != mark.checksum) {
@@ -249,7 +238,7 @@ pub(crate) fn temporary() -> Result<TempDir> {
 }
 
 /// Copies the files of a folder and of the folders in it.
-fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

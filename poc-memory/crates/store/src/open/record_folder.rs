@@ -6,13 +6,14 @@ use crate::disk;
 use crate::disk_reserve::Reserve;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
-use crate::engine::{Engine, EngineError, OpenEngine, sled};
+use crate::engine::{Engine, EngineError, OpenEngine, lsm};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,9 +38,17 @@ impl RecordFolder {
     /// hang included, its files are moved to the quarantine and it is rebuilt from the log, once, if the log is whole.
     pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         let source: Arc<dyn EngineSource> = Arc::new(self.clone());
+        let is_wanted = OnceCell::new();
+        let open = || -> Result<_> {
+            let current = self.open_or_substitute()?;
+            let is_wanted = *is_wanted.get_or_init(&wanted);
+            let views = is_wanted.then(|| self.views(current.engine.clone())).transpose()?;
+            Ok((current, views))
+        };
         let mut notes = Vec::new();
-        let current = match self.open_or_substitute() {
-            Ok(current) => current,
+        let (current, views) = match open() {
+            Ok(opened) => opened,
+            Err(error) if error.code == Code::ReadOnly => return Err(error),
             Err(error) => {
                 // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
                 self.log.verify()?;
@@ -50,10 +59,9 @@ impl RecordFolder {
                          rebuilt from the log"
                     ));
                 }
-                self.open_or_substitute()?
+                open()?
             }
         };
-        let views = if wanted() { Some(self.views(current.engine.clone())?) } else { None };
         let mut opened = OpenedEngine::new(current, Some(source));
         opened.views = Mutex::new(views);
         opened.notes = notes;
@@ -110,8 +118,8 @@ impl EngineSource for RecordFolder {
         }
         self.log.verify()?;
         // About as much as the new files take, without what the old ones give back.
-        let bytes = self.log.bytes().saturating_sub(sled::file_length(&self.folder));
+        let bytes = self.log.bytes().saturating_sub(lsm::size(&self.folder));
         disk::check_space(&self.folder, bytes, 0).map_err(EngineError::NoSpace)?;
-        Ok(sled::delete_open(&self.folder).map_err(failed)?)
+        Ok(lsm::delete_open(&self.folder).map_err(failed)?)
     }
 }

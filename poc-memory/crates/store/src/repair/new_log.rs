@@ -7,7 +7,7 @@
 
 use crate::disk::SystemDisk;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
-use crate::engine::sled::SledEngine;
+use crate::engine::lsm::LsmEngine;
 use crate::engine::{Engine, Mark, changes};
 use crate::log::{Appender, Limits, Log, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
@@ -202,7 +202,7 @@ impl Writer {
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
         appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
         let scratch = temporary()?;
-        let state = BufferedEngine::new(Arc::new(SledEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
+        let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
         Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
     }
 

@@ -2,6 +2,7 @@
 //! damaged otherwise is left as it is.
 
 use super::*;
+use crate::engine::sled::SledEngine;
 
 /// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
 fn made(count: u64, limits: Limits) -> (TempDir, Vec<u64>) {
@@ -124,11 +125,16 @@ fn a_newer_format_is_refused_without_changing_a_file() {
     assert!(!folder.path().join("lock").exists());
 }
 
-/// Checks that a sled store loses nothing when `harm` changes its `records`. `rebuilt` is whether that requires a
-/// rebuild, if known.
+/// Checks that a store loses nothing when `harm` changes its `records`, with and without tables. `rebuilt` is whether that
+/// requires a rebuild, if known.
 fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
+    survives_in(Parts::default(), &harm, rebuilt);
+    survives_in(Parts { engine: with_small_tables, buffer: 4000, ..Parts::default() }, &harm, rebuilt);
+}
+
+fn survives_in(parts: Parts, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, parts).unwrap();
     for number in 1..=40 {
         put(&store, number);
         if number > 1 {
@@ -164,12 +170,9 @@ fn a_missing_record_engine_is_rebuilt() {
 fn a_record_engine_full_of_garbage_is_rebuilt() {
     survives(
         |records| {
-            for entry in fs::read_dir(records).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_file() {
-                    let length = fs::read(&path).unwrap().len();
-                    fs::write(&path, vec![0xA5; length]).unwrap();
-                }
+            for path in files(records) {
+                let length = fs::read(&path).unwrap().len();
+                fs::write(&path, vec![0xA5; length]).unwrap();
             }
         },
         Some(true),
@@ -191,12 +194,9 @@ fn a_record_engine_that_is_a_file_is_rebuilt() {
 fn a_record_engine_cut_short_anywhere_is_caught_up_or_rebuilt() {
     for part in 0..4 {
         let harm = |records: &Path| {
-            for entry in fs::read_dir(records).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_file() {
-                    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-                    file.set_len(file.metadata().unwrap().len() * part / 4).unwrap();
-                }
+            for path in files(records) {
+                let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                file.set_len(file.metadata().unwrap().len() * part / 4).unwrap();
             }
         };
         survives(harm, None);
@@ -205,22 +205,45 @@ fn a_record_engine_cut_short_anywhere_is_caught_up_or_rebuilt() {
 
 #[test]
 fn a_half_written_snapshot_of_the_record_engine_loses_nothing() {
-    survives(|records| fs::write(records.join("snap.0000000000000400.generating"), "half").unwrap(), None);
+    let harm = |records: &Path| {
+        for path in files(records).into_iter().filter(|path| path.ends_with("db")) {
+            fs::write(path.with_file_name("snap.0000000000000400.generating"), "half").unwrap();
+        }
+    };
+    survives(harm, None);
 }
 
 #[test]
 fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     for place in 0..6 {
         let harm = |records: &Path| {
-            let path = records.join("db");
-            let mut bytes = fs::read(&path).unwrap();
-            // Only the written part; most of the file is zeros.
-            let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
-            bytes[used * place / 6] ^= 0x40;
-            fs::write(&path, bytes).unwrap();
+            for path in files(records)
+                .into_iter()
+                .filter(|path| path.ends_with("db") || path.extension().is_some_and(|own| own == "table"))
+            {
+                let mut bytes = fs::read(&path).unwrap();
+                // Only the written part; most of sled's file is zeros.
+                let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+                bytes[used * place / 6] ^= 0x40;
+                fs::write(&path, bytes).unwrap();
+            }
         };
         survives(harm, None);
     }
+}
+
+/// Gives records the layout of an earlier release, without the file that says how far they reach.
+fn as_before_tables(records: &Path) {
+    let engine = LsmEngine::open(records).unwrap();
+    let (mark, mut all) = (engine.mark().unwrap(), Vec::new());
+    let mut take = |key: &[u8], value: &[u8]| {
+        all.push((key.to_vec(), Some(value.to_vec())));
+        Ok(())
+    };
+    engine.scan(&[], &mut take).unwrap();
+    drop(engine);
+    fs::remove_dir_all(records).unwrap();
+    SledEngine::open(records).unwrap().apply(all.into(), mark).unwrap();
 }
 
 /// A record that the records know was acknowledged, so its torn end is no interrupted write.
@@ -243,8 +266,7 @@ fn records_ahead_of_the_log_are_read() {
             fs::remove_file(folder.path().join("view")).ok();
         }
         if !mark {
-            // As an earlier release left it.
-            fs::remove_file(folder.path().join("records/last")).unwrap();
+            as_before_tables(&folder.path().join("records"));
         }
         let store = open_in(&folder, Parts::default()).unwrap();
         assert_eq!(numbers(&store), [1, 2, 3]);

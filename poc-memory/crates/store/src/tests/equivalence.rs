@@ -1,7 +1,7 @@
-//! After the same transactions, sled and the memory engine have the same contents.
+//! After the same transactions, the record engine and the one in memory have the same contents.
 
 use super::*;
-use crate::engine::sled::SledEngine;
+use crate::engine::lsm::{Limits, LsmEngine};
 use crate::engine::{Mark, changes};
 use proptest::prelude::*;
 
@@ -24,26 +24,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn sled_equals_the_memory_engine(txns in txns()) {
+    fn the_engine_equals_the_one_in_memory(txns in txns(), table in 1usize..2000, recent in 1usize..2000) {
         let folder = tempfile::tempdir().unwrap();
         let memory = MemoryEngine::default();
-        let open = || SledEngine::open(&folder.path().join("records")).unwrap();
-        let sled = open();
+        let open = || LsmEngine::open_with(&folder.path().join("records"), Limits { table, recent }).unwrap();
+        let lsm = open();
         for (at, ops) in txns.into_iter().enumerate() {
             let write = |op: Op| Write {
                 table: Table::try_from(op.table).unwrap(), key: op.key, before: None, after: op.value,
             };
             let txn = LoggedTransaction { seq: at as u64 + 1, tenant: Tenant::default(), cause: cause(), base: None, writes: ops.into_iter().map(write).collect() };
-            for engine in [&memory as &dyn Engine, &sled] {
+            for engine in [&memory as &dyn Engine, &lsm] {
                 // Applying a transaction again must change nothing.
                 for _ in 0..2 {
                     engine.apply(changes(&txn).unwrap().into(), Mark { seq: txn.seq, checksum: 5 }).unwrap();
                 }
             }
         }
-        drop(sled);
-        let sled = open();
-        prop_assert_eq!(memory.mark().unwrap(), sled.mark().unwrap());
+        drop(lsm);
+        let lsm = open();
+        prop_assert_eq!(memory.mark().unwrap(), lsm.mark().unwrap());
         for prefix in [&[10][..], &[10, 0], &[11, 2, 1], &[12], &[13]] {
             let all = |engine: &dyn Engine| {
                 let mut found = Vec::new();
@@ -51,9 +51,9 @@ proptest! {
                 found
             };
             let expected = all(&memory);
-            prop_assert_eq!(&expected, &all(&sled));
+            prop_assert_eq!(&expected, &all(&lsm));
             for (key, value) in expected {
-                prop_assert_eq!(sled.get(&key).unwrap(), Some(value));
+                prop_assert_eq!(lsm.get(&key).unwrap(), Some(value));
             }
         }
     }

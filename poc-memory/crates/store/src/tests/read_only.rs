@@ -19,7 +19,8 @@ struct Made {
 
 fn made(checkpoint: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let parts = Parts { limits: Limits { segment: SEGMENT, ..Limits::default() }, ..Parts::default() };
+    let limits = Limits { segment: SEGMENT, ..Limits::default() };
+    let parts = Parts { limits, buffer: 4000, engine: with_small_tables, ..Parts::default() };
     let store = open_in(&folder, parts).unwrap();
     let mut places = Vec::new();
     for number in 1..=COUNT {
@@ -37,18 +38,9 @@ fn made(checkpoint: u64) -> Made {
 }
 
 /// Every file of a store except its lock, with its bytes.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(files(&path));
-        } else if path.file_name().unwrap() != "lock" {
-            let bytes = fs::read(&path).unwrap();
-            all.insert(path, bytes);
-        }
-    }
-    all
+fn bytes_of_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let kept = files(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");
+    kept.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 /// One thing that happens to a store.
@@ -62,7 +54,7 @@ enum Harm {
     DeleteLog,
     FlipView(prop::sample::Index),
     DeleteView,
-    FlipRecords(prop::sample::Index),
+    FlipRecords(prop::sample::Index, prop::sample::Index),
     DeleteRecords,
 }
 
@@ -75,7 +67,7 @@ fn harm() -> impl Strategy<Value = Harm> {
         1 => Just(Harm::DeleteLog),
         1 => index().prop_map(Harm::FlipView),
         1 => Just(Harm::DeleteView),
-        1 => index().prop_map(Harm::FlipRecords),
+        1 => (index(), index()).prop_map(|(file, at)| Harm::FlipRecords(file, at)),
         1 => Just(Harm::DeleteRecords),
     ]
 }
@@ -123,11 +115,13 @@ fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
             fs::remove_file(folder.join("view")).ok();
             intact.view = false;
         }
-        Harm::FlipRecords(at) => {
-            // Most of the file is zeros.
-            flip(&folder.join("records/db"), at, |bytes| {
-                bytes.iter().rposition(|&byte| byte != 0).unwrap_or(0)
-            });
+        Harm::FlipRecords(file, at) => {
+            let records = folder.join("records");
+            let all: Vec<PathBuf> = if records.exists() { files(&records) } else { Vec::new() };
+            if let Some(path) = all.get(file.index(all.len().max(1))) {
+                // Most of sled's file is zeros.
+                flip(path, at, |bytes| bytes.iter().rposition(|&byte| byte != 0).unwrap_or(0));
+            }
             intact.records = false;
         }
         Harm::DeleteRecords => {
@@ -145,12 +139,12 @@ proptest! {
         checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
     ) {
         let made = made(checkpoint);
-        let original = files(made.folder.path());
+        let original = bytes_of_files(made.folder.path());
         let mut intact = Intact { records: made.checkpoint > 0, view: made.checkpoint > 0 };
         for harm in &harms {
             apply(harm, &made, &mut intact);
         }
-        let before = files(made.folder.path());
+        let before = bytes_of_files(made.folder.path());
         // A record of the log whose bytes are as they were, wherever the damage is.
         let is_logged = |number: u64| {
             let (path, begin, end) = &made.places[number as usize - 1];
@@ -181,7 +175,7 @@ proptest! {
                 prop_assert_eq!(error.code, Code::ReadOnly);
                 store.checkpoint().unwrap();
                 drop(store);
-                prop_assert!(files(made.folder.path()) == before, "{:?}", harms);
+                prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", harms);
             } else {
                 // Then nothing is known of anything that is not shown.
                 prop_assert_eq!(&numbers(&store), &listed);
@@ -198,7 +192,7 @@ proptest! {
 /// A copy of a store's files.
 fn copied(folder: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for (path, bytes) in files(folder) {
+    for (path, bytes) in bytes_of_files(folder) {
         let target = copy.path().join(path.strip_prefix(folder).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::write(target, bytes).unwrap();
@@ -208,7 +202,7 @@ fn copied(folder: &Path) -> TempDir {
 
 /// The bytes of the log, the records and the view, by their paths within the store.
 fn parts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let all = files(folder).into_iter();
+    let all = bytes_of_files(folder).into_iter();
     let all = all.map(|(path, bytes)| (path.strip_prefix(folder).unwrap().to_owned(), bytes));
     all.filter(|(path, _)| ["log", "records", "view"].iter().any(|part| path.starts_with(part))).collect()
 }
@@ -246,7 +240,7 @@ proptest! {
         };
         let before = parts(made.folder.path());
         let options = Repair::of(made.folder.path()).unwrap().options().unwrap();
-        prop_assert!(files(made.folder.path()).keys().all(|path| !path.ends_with("repair.json")));
+        prop_assert!(files(made.folder.path()).iter().all(|path| !path.ends_with("repair.json")));
         for (at, option) in options.iter().enumerate() {
             let copy = copied(made.folder.path());
             repaired(&copy, option.source);
@@ -343,7 +337,7 @@ proptest! {
 fn an_interrupted_repair_is_completed_by_the_next_open() {
     let made = made(COUNT);
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
-    let before = files(made.folder.path());
+    let before = bytes_of_files(made.folder.path());
     repaired(&made.folder, RepairSource::Records);
     let after = parts(made.folder.path());
     let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");

@@ -31,6 +31,10 @@ impl Verifier<'_> {
     pub(super) fn records(&self) -> Result<Vec<VerifyDiagnostic>> {
         let mut findings: Vec<VerifyDiagnostic> =
             self.sealed(StorePart::Records, "records/last").into_iter().collect();
+        if let Err(error) = self.store.shared.engine.check_files() {
+            findings.push(self.unreadable(error)?);
+            return Ok(findings);
+        }
         let mut count = 0u64;
         if let Some(unreadable) = self.each_record(None, &mut |_, _| count += 1)? {
             findings.push(unreadable);

@@ -14,7 +14,7 @@ const MARK: &str = "open-since-boot";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Whether the machine has not stopped while the directory was open.
-pub(super) fn survived(directory: &Path) -> bool {
+pub(in crate::engine) fn survived(directory: &Path) -> bool {
     survived_until(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
 }
 
@@ -38,7 +38,9 @@ impl Session {
         let mark = directory.join(MARK);
         if let Some(boot) = boot {
             if !survived_until(directory, Some(boot)) {
-                tracing::warn!("the machine stopped while the store was open: its records are rebuilt");
+                tracing::warn!(
+                    "the machine stopped while the store was open: the newest records are read from the log"
+                );
                 fs::remove_dir_all(directory)?;
             }
             fs::create_dir_all(directory)?;

@@ -5,8 +5,8 @@
 //! crash, the old block ends with records that belong into the new one. They lie beyond its upper bound, where nobody
 //! looks for them.
 
-use super::block::{self, EncodedBlock};
 use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
+use crate::engine::block::{self, EncodedBlock};
 use crate::engine::{Mark, Put};
 use poc_graph::error::Result;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Blocks: what sled stores instead of single records.
+//! Blocks: what sled and sorted tables store instead of single records.
 //!
 //! A block holds consecutive records: for each, the number of bytes its key shares with the key before, the
 //! lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is
@@ -13,15 +13,15 @@ const SPLIT_BYTES: usize = 4096;
 /// Maximum number of bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
 const MAX_BYTES: usize = 65 << 20;
 
-/// The first key of a block, and the block as sled stores it.
-pub(super) type EncodedBlock = (Vec<u8>, Vec<u8>);
+/// The first key of a block, and the compressed block.
+pub(in crate::engine) type EncodedBlock = (Vec<u8>, Vec<u8>);
 
 /// The records of a block, not compressed.
-pub(super) struct Block(Vec<u8>);
+pub(in crate::engine) struct Block(Vec<u8>);
 
 impl Block {
-    /// The block in a value of sled.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Block, EngineError> {
+    /// The block in compressed bytes.
+    pub(in crate::engine) fn decode(bytes: &[u8]) -> Result<Block, EngineError> {
         let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
         if length > MAX_BYTES {
             return Err(damaged(format!("a block would have {length} bytes")));
@@ -30,17 +30,17 @@ impl Block {
     }
 
     /// Its length in bytes.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::engine) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Reads its records in order.
-    pub(super) fn records(&self) -> BlockReader<'_> {
+    pub(in crate::engine) fn records(&self) -> BlockReader<'_> {
         BlockReader { rest: &self.0, key: Vec::new(), value: &[], length: 0 }
     }
 
     /// Whether it has a record from a key on.
-    pub(super) fn reaches(&self, key: &[u8]) -> Result<bool, EngineError> {
+    pub(in crate::engine) fn reaches(&self, key: &[u8]) -> Result<bool, EngineError> {
         let mut records = self.records();
         while records.advance()? {
             if records.key() >= key {
@@ -51,7 +51,7 @@ impl Block {
     }
 
     /// The value of a key.
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+    pub(in crate::engine) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         let mut records = self.records();
         while records.advance()? {
             if records.key() >= key {
@@ -63,7 +63,7 @@ impl Block {
 }
 
 /// Reads the records of a block.
-pub(super) struct BlockReader<'a> {
+pub(in crate::engine) struct BlockReader<'a> {
     rest: &'a [u8],
     key: Vec<u8>,
     value: &'a [u8],
@@ -72,12 +72,12 @@ pub(super) struct BlockReader<'a> {
 
 impl<'a> BlockReader<'a> {
     /// The key of the record that was read last.
-    pub(super) fn key(&self) -> &[u8] {
+    pub(in crate::engine) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// Its value.
-    pub(super) fn value(&self) -> &'a [u8] {
+    pub(in crate::engine) fn value(&self) -> &'a [u8] {
         self.value
     }
 
@@ -87,7 +87,7 @@ impl<'a> BlockReader<'a> {
     }
 
     /// Reads the next record; `false` when there is none.
-    pub(super) fn advance(&mut self) -> Result<bool, EngineError> {
+    pub(in crate::engine) fn advance(&mut self) -> Result<bool, EngineError> {
         if self.rest.is_empty() {
             return Ok(false);
         }
@@ -120,7 +120,7 @@ impl<'a> BlockReader<'a> {
 
 /// Writes the records of a block.
 #[derive(Default)]
-struct BlockWriter {
+pub(in crate::engine) struct BlockWriter {
     bytes: Vec<u8>,
     /// The first key; `None` while it is empty.
     first: Option<Vec<u8>>,
@@ -128,7 +128,13 @@ struct BlockWriter {
 }
 
 impl BlockWriter {
-    fn push(&mut self, key: &[u8], value: &[u8]) {
+    /// Its length so far, in bytes.
+    pub(in crate::engine) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a record. Its key is greater than the last one.
+    pub(in crate::engine) fn push(&mut self, key: &[u8], value: &[u8]) {
         let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
         let own = key.get(shared..).unwrap_or_default();
         for number in [shared, own.len(), value.len()] {
@@ -141,8 +147,8 @@ impl BlockWriter {
         self.last.extend_from_slice(key);
     }
 
-    /// The first key and the compressed block; `None` when it is empty.
-    fn finish(&mut self) -> Option<EncodedBlock> {
+    /// Returns the block and begins a new one; `None` when it is empty.
+    pub(in crate::engine) fn finish(&mut self) -> Option<EncodedBlock> {
         let BlockWriter { bytes, first, .. } = std::mem::take(self);
         Some((first?, lz4_flex::block::compress_prepend_size(&bytes)))
     }
@@ -159,7 +165,7 @@ fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
 
 /// The blocks that replace a block after changes, each with its first key. `changes` are sorted, each key occurs
 /// once, and all belong into the block. Records of the block from `upper` on are dropped.
-pub(super) fn merge(
+pub(in crate::engine) fn merge(
     old: Option<&Block>,
     changes: &[Put],
     upper: Option<&[u8]>,

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 /// The block that a key belongs into.
 #[derive(Clone)]
-pub(super) struct FoundBlock {
+pub(in crate::engine) struct FoundBlock {
     /// The smallest key that belongs to it.
-    pub(super) lower: Vec<u8>,
+    pub(in crate::engine) lower: Vec<u8>,
     /// The smallest key of the next block; `None` for the last one.
-    pub(super) upper: Option<Vec<u8>>,
-    pub(super) block: Arc<Block>,
+    pub(in crate::engine) upper: Option<Vec<u8>>,
+    pub(in crate::engine) block: Arc<Block>,
 }
 
 /// A cache of blocks of at most a number of bytes. It approximates least recently used: what is used moves to
 /// the newer generation, and the older one is dropped when the newer one is full.
-pub(super) struct BlockCache {
+pub(in crate::engine) struct BlockCache {
     generations: Mutex<Generations>,
     half: usize,
 }
@@ -35,12 +35,12 @@ struct Generations {
 
 impl BlockCache {
     /// An empty cache.
-    pub(super) fn new(bytes: usize) -> BlockCache {
+    pub(in crate::engine) fn new(bytes: usize) -> BlockCache {
         BlockCache { generations: Mutex::default(), half: bytes / 2 }
     }
 
     /// The block of a key; or the number of changes so far, for [`BlockCache::put`].
-    pub(super) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
+    pub(in crate::engine) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
         let mut generations = self.generations.lock();
         if let Some(found) = find(&generations.newer, key) {
             return Ok(found.clone());
@@ -52,7 +52,7 @@ impl BlockCache {
     }
 
     /// Puts in a block that was read after `changes` changes.
-    pub(super) fn put(&self, changes: u64, found: &FoundBlock) {
+    pub(in crate::engine) fn put(&self, changes: u64, found: &FoundBlock) {
         let mut generations = self.generations.lock();
         if generations.changes == changes {
             self.insert(&mut generations, found.clone());
@@ -60,7 +60,7 @@ impl BlockCache {
     }
 
     /// Forgets all blocks; called before and after blocks change.
-    pub(super) fn clear(&self) {
+    pub(in crate::engine) fn clear(&self) {
         let mut generations = self.generations.lock();
         *generations = Generations { changes: generations.changes + 1, ..Generations::default() };
     }

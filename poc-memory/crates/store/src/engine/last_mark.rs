@@ -21,6 +21,6 @@ pub(crate) fn read(directory: &Path) -> Option<u64> {
 }
 
 /// Saves the number, durably.
-pub(super) fn write(directory: &Path, seq: u64) -> Result<()> {
+pub(crate) fn write(directory: &Path, seq: u64) -> Result<()> {
     atomic_file::write(&directory.join(NAME), fingerprint(), seq, &[])
 }

@@ -1,0 +1,81 @@
+//! Bloom filters of keys (Bloom 1970), with the double hashing of Kirsch and Mitzenmacher (2006).
+
+use siphasher::sip128::{Hash128, Hasher128, SipHasher13};
+use std::hash::Hasher;
+
+/// Bits for each key. Of keys that are not in it, a filter with so many bits passes 1 %.
+const BITS_PER_KEY: u64 = 10;
+/// Bits that a key sets: the number that passes the fewest other keys.
+const PROBES: u64 = 7;
+
+/// Which keys a set may contain. It passes all keys of the set and few others.
+pub(super) struct BloomFilter(Vec<u64>);
+
+impl BloomFilter {
+    /// An empty filter for a number of keys.
+    pub(super) fn new(keys: u64) -> BloomFilter {
+        let words = (keys * BITS_PER_KEY).div_ceil(64).max(1);
+        BloomFilter(vec![0; words as usize])
+    }
+
+    /// The filter in bytes that [`BloomFilter::encode`] made; `None` if their number is wrong.
+    pub(super) fn decode(bytes: &[u8]) -> Option<BloomFilter> {
+        let (words, []) = bytes.as_chunks::<8>() else { return None };
+        (!words.is_empty()).then(|| BloomFilter(words.iter().map(|word| u64::from_le_bytes(*word)).collect()))
+    }
+
+    /// Its words, little endian.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Adds a key.
+    pub(super) fn insert(&mut self, key: &[u8]) {
+        for (word, bit) in probes(key, self.0.len()) {
+            if let Some(word) = self.0.get_mut(word) {
+                *word |= bit;
+            }
+        }
+    }
+
+    /// Whether a key may have been added; `true` for every key that was.
+    pub(super) fn may_contain(&self, key: &[u8]) -> bool {
+        probes(key, self.0.len()).all(|(word, bit)| self.0.get(word).is_some_and(|word| word & bit != 0))
+    }
+}
+
+/// The words and bits of a key in a filter of so many words.
+fn probes(key: &[u8], words: usize) -> impl Iterator<Item = (usize, u64)> {
+    let mut hasher = SipHasher13::new();
+    hasher.write(key);
+    let Hash128 { h1, h2 } = hasher.finish128();
+    let bits = words as u64 * 64;
+    (0..PROBES).map(move |probe| {
+        let at = h1.wrapping_add(probe.wrapping_mul(h2 | 1)) % bits;
+        ((at / 64) as usize, 1 << (at % 64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_key_that_was_added_passes(keys: Vec<Vec<u8>>) {
+            let mut filter = BloomFilter::new(keys.len() as u64);
+            keys.iter().for_each(|key| filter.insert(key));
+            let filter = BloomFilter::decode(&filter.encode()).unwrap();
+            prop_assert!(keys.iter().all(|key| filter.may_contain(key)));
+        }
+    }
+
+    #[test]
+    fn about_one_in_a_hundred_other_keys_passes() {
+        let mut filter = BloomFilter::new(10_000);
+        (0..10_000u32).for_each(|key| filter.insert(&key.to_le_bytes()));
+        let passed = (10_000..110_000u32).filter(|key| filter.may_contain(&key.to_le_bytes())).count();
+        assert!((500..1_500).contains(&passed), "{passed} of 100,000");
+    }
+}

@@ -1,0 +1,537 @@
+//! The record engine: a log-structured merge tree (O'Neil et al. 1996).
+//!
+//! Few changes go to sled, many at once become a [`SortedTable`]. When sled holds enough, its records become a table as
+//! well and a new sled folder begins. Tables of similar length are merged in the background. A record is looked for in
+//! sled, then in the tables from the newest to the oldest.
+//!
+//! Tables are synced, sled is not. After a power cut sled's folder is emptied, and only the changes after the newest table
+//! are read from the log again.
+//!
+//! The folder has `last` (see [`last_mark`]), the tables, and `recent.N`: sled's folder for the changes after the table
+//! whose last generation is `N`.
+
+mod earlier_layout;
+mod merged_records;
+mod table_files;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use earlier_layout::newest_seq as newest_seq_of_earlier_layout;
+
+use super::sled::{SledEngine, session};
+use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
+use super::{Engine, EngineError, Mark, Put, Visitor, last_mark};
+use crate::disk;
+use crate::watchdog;
+use merged_records::MergedRecords;
+use parking_lot::{Mutex, RwLock};
+use poc_graph::error::Result;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use table_files::{Generations, TableFiles};
+
+/// When records are written as tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of changes from which on they become a table at once.
+    pub(crate) table: usize,
+    /// Bytes of sled's records from which on they become a table. After a power cut, as much is read from the log.
+    pub(crate) recent: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { table: 1 << 20, recent: 4 << 20 }
+    }
+}
+
+/// Space that a table needs besides its records.
+const SPARE_BYTES: u64 = 1 << 20;
+
+/// A file of this name in the directory tells the next open that a table is damaged.
+const DAMAGED: &str = "damaged";
+
+/// Whether a directory has records that were not found damaged.
+pub(crate) fn is_readable(directory: &Path) -> bool {
+    directory.is_dir() && !directory.join(DAMAGED).exists() && !earlier_layout::is_untrusted(directory)
+}
+
+/// The bytes of the files of a directory; 0 if it is missing.
+pub(crate) fn size(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let length = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(length).sum()
+}
+
+/// Deletes a directory that an engine of this process still has open and never uses again.
+///
+/// # Errors
+/// When it cannot be deleted.
+pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
+    // A file that is open keeps its space after it is deleted.
+    truncate_files(directory)?;
+    fs::remove_dir_all(directory)
+}
+
+fn truncate_files(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => truncate_files(&entry.path())?,
+            false => File::options().write(true).open(entry.path())?.set_len(0)?,
+        }
+    }
+    Ok(())
+}
+
+/// Records in a directory.
+pub(crate) struct LsmEngine {
+    levels: Arc<Levels>,
+    limits: Limits,
+    /// Whether the directory is a copy that is deleted afterwards.
+    is_copy: bool,
+    /// The number in [`last_mark`]; 0 while it is not known. The lock is held by the one that writes.
+    last: Mutex<u64>,
+    /// The thread that merges tables.
+    merger: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the engine and the thread that merges tables share.
+struct Levels {
+    directory: PathBuf,
+    current: RwLock<Arc<Current>>,
+    /// Held while the space of the disk is checked, which writes a file.
+    space: Mutex<()>,
+    is_closing: AtomicBool,
+}
+
+/// Where the records are. It does not change: each change makes a new one.
+#[derive(Clone, Default)]
+struct Current {
+    /// The newest first.
+    tables: Vec<Level>,
+    /// The changes after the newest table, if there are any.
+    recent: Option<Arc<RecentRecords>>,
+}
+
+/// A table and the generations that it contains.
+#[derive(Clone)]
+struct Level {
+    generations: Generations,
+    table: Arc<SortedTable>,
+}
+
+/// sled's records. The folder is deleted when the last reader is done with it, if a table has the records.
+struct RecentRecords {
+    engine: SledEngine,
+    bytes: AtomicUsize,
+    // The last field: fields drop in order, and sled must be closed before its folder is deleted.
+    folder: RecentFolder,
+}
+
+struct RecentFolder {
+    path: PathBuf,
+    is_obsolete: AtomicBool,
+}
+
+impl Drop for RecentFolder {
+    fn drop(&mut self) {
+        if self.is_obsolete.load(Ordering::SeqCst)
+            && let Err(error) = fs::remove_dir_all(&self.path)
+        {
+            // The next open deletes it.
+            tracing::debug!("`{}` cannot be deleted: {error}", self.path.display());
+        }
+    }
+}
+
+/// What is stored for a value: the value and a byte more, or nothing for a deleted key.
+fn stored(value: Option<Vec<u8>>) -> Vec<u8> {
+    value.map_or_else(Vec::new, |mut value| {
+        value.push(1);
+        value
+    })
+}
+
+/// Changes as sled gets them.
+pub(crate) fn encoded(changes: &[Put]) -> Vec<Put> {
+    changes.iter().map(|(key, value)| (key.clone(), Some(stored(value.clone())))).collect()
+}
+
+/// The value of what [`stored`] made.
+fn value_of(stored: &[u8]) -> Option<&[u8]> {
+    stored.split_last().map(|(_, value)| value)
+}
+
+fn bytes_of((key, value): &Put) -> usize {
+    key.len() + value.as_ref().map_or(0, Vec::len)
+}
+
+impl Current {
+    fn newest_generation(&self) -> u64 {
+        self.tables.first().map_or(0, |level| level.generations.last)
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        let recent = self.recent.as_ref().map_or(Ok(Mark::default()), |recent| recent.engine.mark())?;
+        let of_tables = self.tables.first().map_or(Mark::default(), |level| level.table.mark());
+        Ok(if recent.seq >= of_tables.seq && recent != Mark::default() { recent } else { of_tables })
+    }
+}
+
+impl LsmEngine {
+    /// Opens a directory, creating it if it is missing. On damaged files sled may panic or hang here: see [`watchdog`].
+    pub(crate) fn open(directory: &Path) -> Result<LsmEngine> {
+        LsmEngine::open_with(directory, Limits::default())
+    }
+
+    /// The same with other limits.
+    pub(crate) fn open_with(directory: &Path, limits: Limits) -> Result<LsmEngine> {
+        let engine = LsmEngine::open_files(directory, limits, false)?;
+        if last_mark::read(directory).is_none() {
+            let newest = [Some(engine.mark()?), engine.unfinished()?];
+            let newest = newest.iter().flatten().map(|mark| mark.seq).max().unwrap_or(0);
+            last_mark::write(directory, newest)?;
+        }
+        Ok(engine)
+    }
+
+    /// Opens a directory that is deleted afterwards, such as a copy: nothing is synced when it is closed.
+    pub(crate) fn open_copy(directory: &Path) -> Result<LsmEngine> {
+        LsmEngine::open_files(directory, Limits::default(), true)
+    }
+
+    fn open_files(directory: &Path, limits: Limits, is_copy: bool) -> Result<LsmEngine> {
+        if directory.join(DAMAGED).exists() {
+            return Err(EngineError::FoundDamaged.into());
+        }
+        let unreadable = |source| EngineError::Directory { directory: directory.to_owned(), source };
+        fs::create_dir_all(directory).map_err(unreadable)?;
+        earlier_layout::convert(directory, is_copy)?;
+        let files = TableFiles::read(directory)?;
+        let open = |generations: Generations| {
+            let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
+            Ok(Level { generations, table })
+        };
+        let tables: Vec<Level> = files.tables.into_iter().map(open).collect::<Result<_, EngineError>>()?;
+        let mut current = Current { tables, recent: None };
+        let folder = recent_folder(directory, current.newest_generation());
+        if is_copy && !session::survived(&folder) {
+            fs::remove_dir_all(&folder).map_err(unreadable)?;
+        }
+        if folder.is_dir() {
+            current.recent = Some(Arc::new(open_recent(folder, is_copy)?));
+        }
+        let current = RwLock::new(Arc::new(current));
+        let (directory, is_closing) = (directory.to_owned(), AtomicBool::new(false));
+        let levels = Levels { directory, current, space: Mutex::default(), is_closing };
+        Ok(LsmEngine {
+            levels: Arc::new(levels),
+            limits,
+            is_copy,
+            last: Mutex::new(0),
+            merger: Mutex::default(),
+        })
+    }
+
+    /// Notes the number of a transaction before its changes are written.
+    fn raise_last(&self, last: &mut u64, seq: u64) -> Result<()> {
+        if *last < seq && !self.is_copy {
+            let directory = &self.levels.directory;
+            if last_mark::read(directory).is_none_or(|last| last < seq) {
+                last_mark::write(directory, seq)?;
+            }
+            *last = seq;
+        }
+        Ok(())
+    }
+
+    /// Writes changes to sled.
+    fn write_recent(&self, current: &Current, changes: &[Put], mark: Mark) -> Result<()> {
+        let recent = match &current.recent {
+            Some(recent) => recent.clone(),
+            None => {
+                let folder = recent_folder(&self.levels.directory, current.newest_generation());
+                let recent = Arc::new(open_recent(folder, self.is_copy)?);
+                self.levels.change(|current| current.recent = Some(recent.clone()));
+                recent
+            }
+        };
+        recent.engine.apply(encoded(changes).into(), mark)?;
+        let bytes: usize = changes.iter().map(bytes_of).sum();
+        if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
+            && let Err(error) = self.write_table(&self.levels.current(), &[], mark)
+        {
+            // sled has them all the same.
+            tracing::warn!("records stay in sled for now: {error}");
+        }
+        Ok(())
+    }
+
+    /// Writes sled's records and changes after them as a table, which takes sled's place.
+    fn write_table(&self, current: &Current, changes: &[Put], mark: Mark) -> Result<()> {
+        let mut records: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        if let Some(recent) = &current.recent {
+            recent.engine.scan(&[], &mut |key, value| {
+                records.insert(key.to_vec(), value.to_vec());
+                Ok(())
+            })?;
+        }
+        records.extend(changes.iter().map(|(key, value)| (key.clone(), stored(value.clone()))));
+        let bytes = records.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum::<u64>();
+        let directory = &self.levels.directory;
+        self.levels.check_space(bytes)?;
+        let generations = Generations::one(current.newest_generation() + 1);
+        let mut writer = TableWriter::create(&directory.join(generations.file_name()), records.len() as u64)?;
+        let is_oldest = current.tables.is_empty();
+        for (key, value) in records.iter().filter(|(_, value)| !(is_oldest && value.is_empty())) {
+            writer.push(key, value)?;
+        }
+        let level = Level { generations, table: Arc::new(writer.finish(mark)?) };
+        let obsolete = current.recent.clone();
+        self.levels.change(|current| {
+            current.tables.insert(0, level);
+            current.recent = None;
+        });
+        if let Some(obsolete) = obsolete {
+            obsolete.folder.is_obsolete.store(true, Ordering::SeqCst);
+        }
+        self.start_to_merge();
+        Ok(())
+    }
+
+    /// Merges tables on a thread of its own, if that is due and none does already.
+    fn start_to_merge(&self) {
+        let mut merger = self.merger.lock();
+        let is_running = merger.as_ref().is_some_and(|thread| !thread.is_finished());
+        if is_running || self.levels.current().due_to_merge().is_none() {
+            return;
+        }
+        let levels = self.levels.clone();
+        let started = watchdog::spawn("merge-records", move || {
+            if let Err(error) = watchdog::catch_panic(|| levels.merge_while_due()) {
+                tracing::warn!("tables of records cannot be merged for now: {error}");
+            }
+        });
+        match started {
+            Ok(thread) => *merger = Some(thread),
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    /// Waits until no tables are due to be merged.
+    #[cfg(test)]
+    pub(crate) fn finish_merging(&self) {
+        if let Some(thread) = self.merger.lock().take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Current {
+    /// How many of the newest tables are to be merged: as many as are not much longer than those before them together.
+    /// Then each record is written again a logarithmic number of times, and there are as few tables.
+    fn due_to_merge(&self) -> Option<usize> {
+        let (mut sum, mut count) = (self.tables.first()?.table.length(), 1);
+        while let Some(next) = self.tables.get(count)
+            && next.table.length() <= sum + sum / 2
+        {
+            sum += next.table.length();
+            count += 1;
+        }
+        (count > 1).then_some(count)
+    }
+}
+
+impl Levels {
+    fn current(&self) -> Arc<Current> {
+        self.current.read().clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Current)) {
+        change(Arc::make_mut(&mut self.current.write()));
+    }
+
+    /// Passes on the result of reading a table. Damage is noted for the next open.
+    fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
+        if matches!(&read, Err(EngineError::Damaged(_)))
+            && let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all())
+        {
+            tracing::error!("it cannot be noted that the records are damaged: {error}");
+        }
+        Ok(read?)
+    }
+
+    /// Fails when the disk has no space for a table of so many bytes.
+    fn check_space(&self, bytes: u64) -> Result<()> {
+        let _checking = self.space.lock();
+        Ok(disk::check_space(&self.directory, bytes + SPARE_BYTES, 0).map_err(EngineError::NoSpace)?)
+    }
+
+    fn merge_while_due(&self) -> Result<()> {
+        while !self.is_closing.load(Ordering::SeqCst) {
+            let current = self.current();
+            let Some(count) = current.due_to_merge() else { return Ok(()) };
+            self.merge(&current, count)?;
+        }
+        Ok(())
+    }
+
+    /// Merges the newest tables into one, unless the engine closes before.
+    fn merge(&self, current: &Current, count: usize) -> Result<()> {
+        let (merged, older) = current.tables.split_at(count);
+        let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
+        self.check_space(merged.iter().map(|level| level.table.length()).sum())?;
+        let generations = Generations { first: oldest.generations.first, last: newest.generations.last };
+        let max_records = merged.iter().map(|level| level.table.records()).sum();
+        let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
+        let mut sources = MergedRecords::default();
+        merged.iter().for_each(|level| sources.add(level.table.from(&[])));
+        for record in sources {
+            let (key, value) = self.noted(record)?;
+            if self.is_closing.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            // Below a table that is not the oldest one, an older value would appear again.
+            if !value.is_empty() || !older.is_empty() {
+                writer.push(&key, &value)?;
+            }
+        }
+        let table = Arc::new(writer.finish(newest.table.mark())?);
+        let obsolete: Vec<PathBuf> = merged.iter().map(|level| level.table.path().to_owned()).collect();
+        self.change(|current| {
+            // Newer tables may have been added meanwhile.
+            let at = current.tables.iter().position(|level| level.generations == newest.generations);
+            let Some(at) = at else { return };
+            current.tables.splice(at..at + count, [Level { generations, table }]);
+        });
+        for path in obsolete {
+            // Whoever reads one has it open. What is left is deleted by the next open.
+            let _ = fs::remove_file(path);
+        }
+        Ok(())
+    }
+}
+
+fn recent_folder(directory: &Path, generation: u64) -> PathBuf {
+    directory.join(format!("recent.{generation}"))
+}
+
+fn open_recent(path: PathBuf, is_copy: bool) -> Result<RecentRecords> {
+    let engine = if is_copy { SledEngine::open_copy(&path)? } else { SledEngine::open(&path)? };
+    let mut bytes = 0;
+    engine.scan(&[], &mut |key, value| {
+        bytes += key.len() + value.len();
+        Ok(())
+    })?;
+    let folder = RecentFolder { path, is_obsolete: AtomicBool::new(false) };
+    Ok(RecentRecords { engine, bytes: AtomicUsize::new(bytes), folder })
+}
+
+impl Drop for LsmEngine {
+    fn drop(&mut self) {
+        self.levels.is_closing.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.merger.lock().take() {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine for LsmEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let current = self.levels.current();
+        let mut found = None;
+        if let Some(recent) = &current.recent {
+            found = recent.engine.get(key)?;
+        }
+        for level in &current.tables {
+            if found.is_some() {
+                break;
+            }
+            found = self.levels.noted(level.table.get(key))?;
+        }
+        // The last byte only says that there is a value.
+        Ok(found.and_then(|mut stored| stored.pop().map(|_| stored)))
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        let current = self.levels.current();
+        let mut recent: Vec<StoredRecord> = Vec::new();
+        if let Some(engine) = current.recent.as_ref().map(|recent| &recent.engine) {
+            engine.scan(prefix, &mut |key, value| {
+                recent.push((key.to_vec(), value.to_vec()));
+                Ok(())
+            })?;
+        }
+        let mut sources = MergedRecords::default();
+        sources.add(recent.into_iter().map(Ok));
+        for level in &current.tables {
+            let belongs = |record: &Result<StoredRecord, EngineError>| {
+                record.as_ref().map_or(true, |(key, _)| key.starts_with(prefix))
+            };
+            sources.add(level.table.from(prefix).take_while(belongs));
+        }
+        for record in sources {
+            let (key, value) = self.levels.noted(record)?;
+            if let Some(value) = value_of(&value) {
+                each(&key, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+        let mut last = self.last.lock();
+        self.raise_last(&mut last, mark.seq)?;
+        let current = self.levels.current();
+        match changes.iter().map(bytes_of).sum::<usize>() >= self.limits.table {
+            true => self.write_table(&current, &changes, mark),
+            false => self.write_recent(&current, &changes, mark),
+        }
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        self.levels.current().mark()
+    }
+
+    fn unfinished(&self) -> Result<Option<Mark>> {
+        let current = self.levels.current();
+        current.recent.as_ref().map_or(Ok(None), |recent| recent.engine.unfinished())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.levels.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
+    }
+
+    fn check_files(&self) -> Result<()> {
+        for level in &self.levels.current().tables {
+            let checked = SortedTable::open(level.table.path()).map(drop);
+            let is_current = |other: &Level| other.generations == level.generations;
+            // A table that was merged meanwhile is deleted.
+            if checked.is_err() && self.levels.current().tables.iter().any(is_current) {
+                self.levels.noted(checked)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(size(&self.levels.directory))
+    }
+
+    fn flush(&self) -> Result<()> {
+        let current = self.levels.current();
+        current.recent.as_ref().map_or(Ok(()), |recent| recent.engine.flush())
+    }
+}

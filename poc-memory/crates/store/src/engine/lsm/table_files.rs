@@ -1,0 +1,93 @@
+//! The names of the tables in a directory.
+//!
+//! Each new table is a generation of its own. A table that was merged from others contains their generations, so after a
+//! crash before those were deleted, it is known that they are obsolete.
+
+use super::recent_folder;
+use crate::engine::EngineError;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const EXTENSION: &str = ".table";
+
+/// Consecutive generations, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Generations {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl Generations {
+    /// A single one.
+    pub(super) fn one(generation: u64) -> Generations {
+        Generations { first: generation, last: generation }
+    }
+
+    /// The name of the file.
+    pub(super) fn file_name(self) -> String {
+        format!("{:08}-{:08}{EXTENSION}", self.first, self.last)
+    }
+
+    fn of_file_name(name: &str) -> Option<Generations> {
+        let (first, last) = name.strip_suffix(EXTENSION)?.split_once('-')?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (1 <= first && first <= last).then_some(Generations { first, last })
+    }
+
+    fn contains(self, other: Generations) -> bool {
+        self != other && self.first <= other.first && other.last <= self.last
+    }
+}
+
+/// The tables of a directory, the newest first.
+pub(super) struct TableFiles {
+    pub(super) tables: Vec<Generations>,
+}
+
+impl TableFiles {
+    /// Finds the tables and deletes what is obsolete: tables that others contain, files of interrupted writes, and sled's
+    /// folders of earlier generations.
+    ///
+    /// # Errors
+    /// [`EngineError::Damaged`] when a table is missing.
+    pub(super) fn read(directory: &Path) -> Result<TableFiles, EngineError> {
+        let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
+        let entries =
+            fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+        let named: Vec<(String, fs::DirEntry)> = entries
+            .into_iter()
+            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry))
+            .collect();
+        let all: Vec<Generations> =
+            named.iter().filter_map(|(name, _)| Generations::of_file_name(name)).collect();
+        let mut tables: Vec<Generations> =
+            all.iter().copied().filter(|own| !all.iter().any(|other| other.contains(*own))).collect();
+        tables.sort_unstable();
+        let mut next = 1;
+        for table in &tables {
+            if table.first != next {
+                return Err(EngineError::Damaged(format!(
+                    "the table of generation {next} is missing: the next one is `{}`",
+                    table.file_name()
+                )));
+            }
+            next = table.last + 1;
+        }
+        let recent = recent_folder(directory, next - 1);
+        for (name, entry) in named {
+            let path = entry.path();
+            let is_obsolete = match Generations::of_file_name(&name) {
+                Some(own) => !tables.contains(&own),
+                None => name.ends_with(".partial"),
+            };
+            if is_obsolete {
+                fs::remove_file(&path).map_err(failed)?;
+            } else if name.starts_with("recent.") && path != recent {
+                fs::remove_dir_all(&path).map_err(failed)?;
+            }
+        }
+        tables.reverse();
+        Ok(TableFiles { tables })
+    }
+}

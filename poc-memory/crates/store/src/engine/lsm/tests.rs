@@ -1,0 +1,311 @@
+use super::*;
+use crate::engine::memory::MemoryEngine;
+use crate::open::damaged::copy_files;
+use poc_graph::rng::{Rng, SeededRng};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tempfile::TempDir;
+
+const SMALL: Limits = Limits { table: 200, recent: 300 };
+
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn open(folder: &TempDir) -> LsmEngine {
+    LsmEngine::open_with(folder.path(), SMALL).unwrap()
+}
+
+fn contents(engine: &dyn Engine) -> Contents {
+    let mut found = Contents::new();
+    let mut take = |key: &[u8], value: &[u8]| {
+        assert!(found.insert(key.to_vec(), value.to_vec()).is_none(), "a key is passed on twice");
+        Ok(())
+    };
+    engine.scan(&[], &mut take).unwrap();
+    found
+}
+
+fn apply_to(contents: &mut Contents, changes: &[Put]) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(contents.insert(key.clone(), value.clone())),
+            None => drop(contents.remove(key)),
+        }
+    }
+}
+
+/// The names of tables and folders.
+fn names(folder: &TempDir) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains('.')).collect()
+}
+
+/// As if the machine had stopped while the folder was open.
+fn cut_power(folder: &TempDir, engine: LsmEngine) {
+    engine.finish_merging();
+    let recent = engine.levels.current().recent.as_ref().map(|recent| recent.folder.path.clone());
+    drop(engine);
+    if let Some(recent) = recent {
+        fs::write(recent.join("open-since-boot"), "another boot").unwrap();
+    }
+    assert!(is_readable(folder.path()));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Apply(Vec<Put>),
+    FinishMerging,
+    Reopen,
+    PowerCut,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = proptest::collection::vec(0u8..4, 0..4);
+    let value = proptest::option::weighted(0.7, proptest::collection::vec(any::<u8>(), 0..20));
+    prop_oneof![
+        12 => proptest::collection::vec((key, value), 1..30).prop_map(Step::Apply),
+        2 => Just(Step::FinishMerging),
+        1 => Just(Step::Reopen),
+        1 => Just(Step::PowerCut),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// After a power cut, the engine has the state of its mark, from which the log completes it.
+    #[test]
+    fn the_contents_are_those_of_the_mark(steps in proptest::collection::vec(step(), 1..40)) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = open(&folder);
+        let mut states: Vec<Contents> = vec![Contents::new()];
+        for step in steps {
+            match step {
+                Step::Apply(changes) => {
+                    let mut next = states.last().unwrap().clone();
+                    apply_to(&mut next, &changes);
+                    let seq = states.len() as u64;
+                    engine.apply(changes.into(), Mark { seq, checksum: seq as u32 }).unwrap();
+                    states.push(next);
+                }
+                Step::FinishMerging => engine.finish_merging(),
+                Step::Reopen => {
+                    drop(engine);
+                    engine = open(&folder);
+                }
+                Step::PowerCut => {
+                    cut_power(&folder, engine);
+                    engine = open(&folder);
+                    states.truncate(engine.mark().unwrap().seq as usize + 1);
+                }
+            }
+            let (seq, expected) = (states.len() as u64 - 1, states.last().unwrap());
+            prop_assert_eq!(engine.mark().unwrap().seq, seq);
+            prop_assert!(last_mark::read(folder.path()).unwrap() >= seq);
+            prop_assert_eq!(&contents(&engine), expected);
+            for key in (0u8..4).flat_map(|a| (0u8..4).map(move |b| vec![a, b])) {
+                prop_assert_eq!(engine.get(&key).unwrap(), expected.get(&key).cloned());
+            }
+        }
+        let copy = tempfile::tempdir().unwrap();
+        drop(engine);
+        copy_files(folder.path(), copy.path()).unwrap();
+        let recent = copy.path().join(format!("recent.{}", open(&folder).levels.current().newest_generation()));
+        if recent.exists() {
+            fs::write(recent.join("open-since-boot"), "another boot").unwrap();
+        }
+        let copied = LsmEngine::open_copy(copy.path()).unwrap();
+        prop_assert_eq!(&contents(&copied), &states[copied.mark().unwrap().seq as usize]);
+    }
+
+    #[test]
+    fn a_damaged_byte_of_a_table_is_an_error(at: prop::sample::Index, flip in 1u8.., cut: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(&folder);
+        let expected = filled(&engine, 1);
+        drop(engine);
+        let table = folder.path().join(Generations::one(1).file_name());
+        let mut bytes = fs::read(&table).unwrap();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+        fs::write(&table, bytes).unwrap();
+        let read = LsmEngine::open(folder.path()).and_then(|engine| {
+            for (key, value) in &expected {
+                assert_eq!(engine.get(key)?.as_ref(), Some(value));
+            }
+            engine.scan(&[], &mut |_, _| Ok(()))
+        });
+        let error = read.unwrap_err();
+        prop_assert!(error.message.starts_with("the records are damaged"), "{error}");
+    }
+}
+
+/// Applies changes that become a table. Returns them.
+fn filled(engine: &LsmEngine, seq: u64) -> Contents {
+    let put = |number: u64| {
+        let number = number + 1000 * seq;
+        (number.to_be_bytes().to_vec(), Some(vec![number as u8; 100]))
+    };
+    let changes: Vec<Put> = (0..200).map(put).collect();
+    engine.apply(Cow::Borrowed(&changes), Mark { seq, checksum: 1 }).unwrap();
+    changes.into_iter().map(|(key, value)| (key, value.unwrap())).collect()
+}
+
+#[test]
+fn damage_that_was_found_is_known_to_the_next_open() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(filled(&open(&folder), 1));
+    let table = folder.path().join(Generations::one(1).file_name());
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let engine = open(&folder);
+    insta::assert_snapshot!(
+        engine.scan(&[], &mut |_, _| Ok(())).unwrap_err(),
+        @"the records are damaged: the table `00000001-00000001.table`: the block at byte 0 differs"
+    );
+    drop(engine);
+    assert!(!is_readable(folder.path()));
+    insta::assert_snapshot!(
+        LsmEngine::open(folder.path()).err().unwrap(), @"it was found damaged when it was used last"
+    );
+}
+
+#[test]
+fn tables_of_similar_length_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let mut expected = Contents::new();
+    for seq in 1..=40 {
+        expected.extend(filled(&engine, seq));
+        engine.finish_merging();
+        let tables = engine.levels.current().tables.len();
+        assert!(tables <= 7, "{tables} tables after {seq}");
+    }
+    assert_eq!(contents(&engine), expected);
+    assert_eq!(names(&folder).len(), engine.levels.current().tables.len());
+}
+
+#[test]
+fn deleted_records_take_no_space_in_the_oldest_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let records = filled(&engine, 1);
+    let deletions: Vec<Put> = records.into_keys().map(|key| (key, None)).collect();
+    engine.apply(deletions.into(), Mark { seq: 2, checksum: 1 }).unwrap();
+    assert_eq!(contents(&engine), Contents::new());
+    engine.finish_merging();
+    let current = engine.levels.current();
+    engine.levels.merge(&current, current.tables.len()).unwrap();
+    assert_eq!(contents(&engine), Contents::new());
+    assert_eq!(engine.levels.current().tables[0].table.records(), 0);
+    assert_eq!(engine.mark().unwrap().seq, 2);
+}
+
+/// A crash between any two steps of a merge or of a new table leaves old files beside the new ones.
+#[test]
+fn what_a_crash_leaves_behind_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let small = vec![(b"key".to_vec(), Some(b"old".to_vec()))];
+    engine.apply(small.into(), Mark { seq: 1, checksum: 1 }).unwrap();
+    drop(engine);
+    let old = tempfile::tempdir().unwrap();
+    copy_files(&folder.path().join("recent.0"), &old.path().join("recent.0")).unwrap();
+    let engine = open(&folder);
+    let mut expected = filled(&engine, 2);
+    expected.insert(b"key".to_vec(), b"old".to_vec());
+    fs::copy(folder.path().join("00000001-00000001.table"), old.path().join("00000001-00000001.table"))
+        .unwrap();
+    expected.extend(filled(&engine, 3));
+    let deleted = vec![(b"key".to_vec(), None)];
+    engine.finish_merging();
+    engine.apply(deleted.into(), Mark { seq: 4, checksum: 1 }).unwrap();
+    expected.remove(b"key".as_slice());
+    drop(engine);
+    let names_before = names(&folder);
+    copy_files(old.path(), folder.path()).unwrap();
+    fs::write(folder.path().join("00000003-00000003.partial"), "half a table").unwrap();
+    let engine = open(&folder);
+    assert_eq!(contents(&engine), expected);
+    drop(engine);
+    assert_eq!(names(&folder), names_before);
+}
+
+#[test]
+fn a_missing_table_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    filled(&engine, 1);
+    engine.finish_merging();
+    let large: Vec<Put> = (0..20).map(|number| (vec![number], Some(vec![number; 30]))).collect();
+    engine.apply(large.into(), Mark { seq: 2, checksum: 1 }).unwrap();
+    engine.finish_merging();
+    drop(engine);
+    let first = names(&folder).into_iter().next().unwrap();
+    fs::remove_file(folder.path().join(&first)).unwrap();
+    insta::assert_snapshot!(
+        LsmEngine::open(folder.path()).err().unwrap(),
+        @"the records are damaged: the table of generation 1 is missing: the next one is `00000002-00000002.table`"
+    );
+}
+
+#[test]
+fn records_of_the_layout_before_tables_become_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let changes: Vec<Put> = (0..200u8).map(|number| (vec![number], Some(vec![number; 30]))).collect();
+    let mark = Mark { seq: 7, checksum: 3 };
+    let earlier = SledEngine::open(folder.path()).unwrap();
+    earlier.apply(Cow::Borrowed(&changes), mark).unwrap();
+    drop(earlier);
+    assert_eq!(newest_seq_of_earlier_layout(folder.path(), std::time::Duration::from_secs(60)), 7);
+    let engine = LsmEngine::open(folder.path()).unwrap();
+    let mut expected = Contents::new();
+    apply_to(&mut expected, &changes);
+    assert_eq!((engine.mark().unwrap(), contents(&engine)), (mark, expected));
+    drop(engine);
+    assert_eq!(last_mark::read(folder.path()), Some(7));
+    let left: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name != "last" && !name.ends_with(".table"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+/// Readers look for records that never change while tables are written and merged.
+#[test]
+fn readers_find_every_record_while_tables_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let kept = filled(&engine, 1);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (engine, done, kept) = (&engine, &done, &kept);
+        scope.spawn(move || {
+            let mut is_last = false;
+            while !is_last {
+                is_last = done.load(Ordering::SeqCst);
+                for (key, value) in kept {
+                    assert_eq!(engine.get(key).unwrap().as_ref(), Some(value));
+                }
+                let all = contents(engine);
+                assert!(kept.iter().all(|(key, value)| all.get(key) == Some(value)));
+            }
+        });
+        let rng = SeededRng::new(3);
+        for seq in 2..80 {
+            let number = |_: u64| {
+                (vec![200, (rng.next_u64() % 50) as u8], (rng.next_u64() % 3 > 0).then(|| vec![7; 40]))
+            };
+            let changes: Vec<Put> = (0..rng.next_u64() % 40).map(number).collect();
+            engine.apply(changes.into(), Mark { seq, checksum: 1 }).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    let memory = MemoryEngine::default();
+    let all: Vec<Put> = contents(&engine).into_iter().map(|(key, value)| (key, Some(value))).collect();
+    memory.apply(all.into(), Mark::default()).unwrap();
+    drop(engine);
+    assert_eq!(contents(&open(&folder)), contents(&memory));
+}

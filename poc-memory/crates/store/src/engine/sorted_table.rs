@@ -1,0 +1,362 @@
+//! Immutable files of records that are sorted by key (an SSTable of Chang et al. 2006, "Bigtable").
+//!
+//! Layout: blocks (see [`block`](super::block)), one after another; the index, a block with the first key of each of them
+//! and its [`BlockPosition`]; the Bloom filter of all keys; the [`Footer`].
+//!
+//! A file is complete and synced before it gets its name, so one that is found is as it was written unless the disk has
+//! damaged it: the index, the filter and each block have a checksum.
+
+use super::block::{Block, BlockWriter};
+use super::block_cache::{BlockCache, FoundBlock};
+use super::bloom_filter::BloomFilter;
+use super::{EngineError, Mark};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MAGIC: &[u8; 8] = b"poctabl1";
+
+/// Bytes of records from which on a block is complete. Longer blocks compress better and take longer to search.
+const BLOCK_BYTES: usize = 8192;
+
+/// Bytes of blocks that were read lately, not compressed, for each table.
+const CACHE_BYTES: usize = 2 << 20;
+
+/// Bytes that are written to the file at once.
+const WRITE_BYTES: usize = 1 << 18;
+
+/// A key and what a table stores for it.
+pub(super) type StoredRecord = (Vec<u8>, Vec<u8>);
+
+/// An open table.
+pub(super) struct SortedTable {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    footer: Footer,
+    /// Sorted by first key.
+    blocks: Vec<(Vec<u8>, BlockPosition)>,
+    filter: BloomFilter,
+    cache: BlockCache,
+}
+
+/// Where a block is in the file.
+#[derive(Clone, Copy)]
+struct BlockPosition {
+    offset: u64,
+    length: u32,
+    /// CRC32C of the compressed block.
+    checksum: u32,
+}
+
+impl BlockPosition {
+    const BYTES: usize = 16;
+
+    fn encode(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let (offset, rest) = bytes.split_at_mut(8);
+        let (length, checksum) = rest.split_at_mut(4);
+        offset.copy_from_slice(&self.offset.to_le_bytes());
+        length.copy_from_slice(&self.length.to_le_bytes());
+        checksum.copy_from_slice(&self.checksum.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<BlockPosition> {
+        let (offset, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (checksum, []) = rest.split_first_chunk()? else { return None };
+        let (length, checksum) = (u32::from_le_bytes(*length), u32::from_le_bytes(*checksum));
+        Some(BlockPosition { offset: u64::from_le_bytes(*offset), length, checksum })
+    }
+}
+
+/// The end of the file. All numbers are little endian; its own CRC32C and the magic follow.
+#[derive(Clone, Copy)]
+struct Footer {
+    index_length: u64,
+    filter_length: u64,
+    records: u64,
+    mark: Mark,
+    /// CRC32C of the index and the filter.
+    checksum: u32,
+}
+
+impl Footer {
+    const FIELDS: usize = 40;
+    const BYTES: usize = Self::FIELDS + 4 + MAGIC.len();
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::BYTES);
+        for number in [self.index_length, self.filter_length, self.records, self.mark.seq] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.mark.checksum, self.checksum] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        bytes.extend_from_slice(MAGIC);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Footer> {
+        let (fields, rest) = bytes.split_at_checked(Self::FIELDS)?;
+        let (own, magic) = rest.split_first_chunk()?;
+        if magic != MAGIC || u32::from_le_bytes(*own) != crc32c::crc32c(fields) {
+            return None;
+        }
+        let (numbers, rest) = fields.as_chunks::<8>().0.split_first_chunk::<4>()?;
+        let [index_length, filter_length, records, seq] = numbers.map(u64::from_le_bytes);
+        let [checksums] = rest else { return None };
+        let (of_mark, own) = checksums.split_first_chunk()?;
+        let mark = Mark { seq, checksum: u32::from_le_bytes(*of_mark) };
+        Some(Footer {
+            index_length,
+            filter_length,
+            records,
+            mark,
+            checksum: u32::from_le_bytes(own.try_into().ok()?),
+        })
+    }
+}
+
+impl SortedTable {
+    /// Opens a file and reads its index and filter.
+    ///
+    /// # Errors
+    /// [`EngineError::Damaged`] when they are not as they were written.
+    pub(super) fn open(path: &Path) -> Result<SortedTable, EngineError> {
+        let unreadable = |source| EngineError::Directory { directory: path.to_owned(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        let damaged = || damaged(path, "its index cannot be read");
+        let footer_at = length.checked_sub(Footer::BYTES as u64).ok_or_else(damaged)?;
+        let footer = Footer::decode(&read(&file, footer_at, Footer::BYTES as u64)?).ok_or_else(damaged)?;
+        let both = footer.index_length.checked_add(footer.filter_length).ok_or_else(damaged)?;
+        let index_at = footer_at.checked_sub(both).ok_or_else(damaged)?;
+        let bytes = read(&file, index_at, both)?;
+        if crc32c::crc32c(&bytes) != footer.checksum {
+            return Err(damaged());
+        }
+        let (index, filter) = bytes.split_at_checked(footer.index_length as usize).ok_or_else(damaged)?;
+        let mut blocks = Vec::new();
+        if !index.is_empty() {
+            let index = Block::decode(index)?;
+            let mut entries = index.records();
+            while entries.advance()? {
+                let position = BlockPosition::decode(entries.value()).ok_or_else(damaged)?;
+                blocks.push((entries.key().to_vec(), position));
+            }
+        }
+        let filter = BloomFilter::decode(filter).ok_or_else(damaged)?;
+        let cache = BlockCache::new(CACHE_BYTES);
+        Ok(SortedTable { file, path: path.to_owned(), length, footer, blocks, filter, cache })
+    }
+
+    /// The last transaction whose changes it and all older tables contain.
+    pub(super) fn mark(&self) -> Mark {
+        self.footer.mark
+    }
+
+    /// The number of its records.
+    pub(super) fn records(&self) -> u64 {
+        self.footer.records
+    }
+
+    /// Its bytes on disk.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it stores for a key.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        if !self.filter.may_contain(key) {
+            return Ok(None);
+        }
+        let changes = match self.cache.get(key) {
+            Ok(found) => return found.block.get(key),
+            Err(changes) => changes,
+        };
+        let Some(at) = self.blocks.partition_point(|(first, _)| first.as_slice() <= key).checked_sub(1)
+        else {
+            return Ok(None);
+        };
+        let Some((lower, block)) = self.block(at)? else { return Ok(None) };
+        let upper = self.blocks.get(at + 1).map(|(first, _)| first.clone());
+        let found = FoundBlock { lower: lower.to_vec(), upper, block: Arc::new(block) };
+        self.cache.put(changes, &found);
+        found.block.get(key)
+    }
+
+    /// Reads its records in order, from a key on.
+    pub(super) fn from(self: &Arc<Self>, key: &[u8]) -> TableCursor {
+        let after = self.blocks.partition_point(|(first, _)| first.as_slice() <= key);
+        TableCursor {
+            table: self.clone(),
+            next: after.saturating_sub(1),
+            from: key.to_vec(),
+            records: Vec::new().into_iter(),
+        }
+    }
+
+    /// A block and its first key; `None` behind the last one.
+    fn block(&self, at: usize) -> Result<Option<(&[u8], Block)>, EngineError> {
+        let Some((first, position)) = self.blocks.get(at) else { return Ok(None) };
+        let bytes = read(&self.file, position.offset, position.length.into())?;
+        if crc32c::crc32c(&bytes) != position.checksum {
+            return Err(damaged(&self.path, &format!("the block at byte {} differs", position.offset)));
+        }
+        Ok(Some((first, Block::decode(&bytes)?)))
+    }
+}
+
+/// Reads the records of a table in order.
+pub(super) struct TableCursor {
+    table: Arc<SortedTable>,
+    /// The next block.
+    next: usize,
+    /// Smaller keys are left out.
+    from: Vec<u8>,
+    /// The rest of the current block.
+    records: std::vec::IntoIter<StoredRecord>,
+}
+
+impl TableCursor {
+    fn next_record(&mut self) -> Result<Option<StoredRecord>, EngineError> {
+        loop {
+            if let Some(record) = self.records.next() {
+                return Ok(Some(record));
+            }
+            // A scan of everything does not push other blocks out of the cache.
+            let Some((_, block)) = self.table.block(self.next)? else { return Ok(None) };
+            self.next += 1;
+            let (mut records, mut reader) = (Vec::new(), block.records());
+            while reader.advance()? {
+                if reader.key() >= self.from.as_slice() {
+                    records.push((reader.key().to_vec(), reader.value().to_vec()));
+                }
+            }
+            self.records = records.into_iter();
+        }
+    }
+}
+
+impl Iterator for TableCursor {
+    type Item = Result<StoredRecord, EngineError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+/// Writes a table.
+pub(super) struct TableWriter {
+    file: BufWriter<File>,
+    partial: PathBuf,
+    path: PathBuf,
+    offset: u64,
+    records: u64,
+    block: BlockWriter,
+    index: BlockWriter,
+    filter: BloomFilter,
+    is_complete: bool,
+}
+
+impl TableWriter {
+    /// Begins a table of at most so many records, in a file without its final name.
+    pub(super) fn create(path: &Path, max_records: u64) -> Result<TableWriter, EngineError> {
+        let partial = path.with_extension("partial");
+        let file = File::create(&partial).map_err(|source| unwritten(&partial, source))?;
+        Ok(TableWriter {
+            file: BufWriter::with_capacity(WRITE_BYTES, file),
+            path: path.to_owned(),
+            partial,
+            offset: 0,
+            records: 0,
+            block: BlockWriter::default(),
+            index: BlockWriter::default(),
+            filter: BloomFilter::new(max_records),
+            is_complete: false,
+        })
+    }
+
+    /// Adds a record. Its key is greater than the last one.
+    pub(super) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.block.push(key, value);
+        self.filter.insert(key);
+        self.records += 1;
+        if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
+    }
+
+    fn end_block(&mut self) -> Result<(), EngineError> {
+        let Some((first, bytes)) = self.block.finish() else { return Ok(()) };
+        // A record has at most 64 MiB.
+        let length = bytes.len() as u32;
+        let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
+        self.index.push(&first, &position.encode());
+        self.offset += u64::from(length);
+        self.file.write_all(&bytes).map_err(|source| unwritten(&self.partial, source))
+    }
+
+    /// Writes the rest, makes everything durable, gives the file its name and opens it.
+    pub(super) fn finish(mut self, mark: Mark) -> Result<SortedTable, EngineError> {
+        self.end_block()?;
+        let index = self.index.finish().map_or_else(Vec::new, |(_, bytes)| bytes);
+        let filter = self.filter.encode();
+        let footer = Footer {
+            index_length: index.len() as u64,
+            filter_length: filter.len() as u64,
+            records: self.records,
+            mark,
+            checksum: crc32c::crc32c_append(crc32c::crc32c(&index), &filter),
+        };
+        let mut finish = || {
+            for part in [&index, &filter, &footer.encode()] {
+                self.file.write_all(part)?;
+            }
+            self.file.flush()?;
+            self.file.get_ref().sync_all()?;
+            fs::rename(&self.partial, &self.path)?;
+            File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        };
+        finish().map_err(|source| unwritten(&self.path, source))?;
+        self.is_complete = true;
+        SortedTable::open(&self.path)
+    }
+}
+
+impl Drop for TableWriter {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            // On a full disk the leftover would take the space that the next attempt needs.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+fn read(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, EngineError> {
+    let mut bytes = vec![0; length as usize];
+    match file.read_exact_at(&mut bytes, offset) {
+        Ok(()) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(EngineError::Damaged("a table of records ends too early".to_owned()))
+        }
+        Err(error) => Err(EngineError::Unreadable(error)),
+    }
+}
+
+fn unwritten(path: &Path, source: io::Error) -> EngineError {
+    EngineError::Directory { directory: path.to_owned(), source }
+}
+
+fn damaged(path: &Path, why: &str) -> EngineError {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    EngineError::Damaged(format!("the table `{name}`: {why}"))
+}
