@@ -9,7 +9,8 @@ use std::path::Path;
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let has_it = |path: &std::path::PathBuf| {
-        let bytes = std::fs::read(path).unwrap();
+        // A socket cannot be read.
+        let bytes = std::fs::read(path).unwrap_or_default();
         String::from_utf8_lossy(&bytes).to_lowercase().contains(&lower)
     };
     files_below(folder).into_iter().filter(has_it).map(|path| path.display().to_string()).collect()
@@ -76,17 +77,21 @@ fn an_erased_text_is_in_no_file() {
     world.json(&["search", "word of the gate"]);
     world.json(&["backup", "backups"]);
     assert!(!files_with(&world.home().join("store"), secret).is_empty());
-    let deleted = world.json(&["delete", "hidden", "--erase"]);
-    let erasure = &deleted["erasure"];
-    assert_eq!((&erasure["run_files"], &erasure["quarantine"][0]), (&1.into(), &"piece".into()), "{erasure}");
+    // An earlier text is erased as well, also from a run that quoted it.
+    world.json(&["insert", "--update", "hidden", "--body", "The word of the gate was changed by the guard."]);
+    world.write("runs/linker/3.json", "{\"prompt\":\"The word of the gate was changed by the guard.\"}");
+    let deleted = world.json(&["delete", "hidden"]);
+    let erased = world.json(&["delete", deleted["id"].as_str().unwrap(), "--erase"]);
+    let erasure = &erased["erasure"];
+    assert_eq!((&erasure["run_files"], &erasure["quarantine"][0]), (&2.into(), &"piece".into()), "{erasure}");
     let backup = erasure["backups"][0].as_str().unwrap();
     assert!(backup.contains("backups/"), "{erasure}");
     let forgotten = world.json(&["forget", "--before", "2100-01-01", "--recent", "--erase"]);
     assert_eq!(forgotten["messages"], 1, "{forgotten}");
     for _ in 0..2 {
-        let left = files_with(&world.home().join("store"), secret);
+        let mut left = files_with(&world.home(), secret);
+        left.retain(|path| !path.contains("/backups/"));
         assert!(left.is_empty(), "{left:?}");
-        assert!(files_with(&world.home().join("runs"), secret).is_empty());
         assert_eq!(world.json(&["get", "kept"])["title"], "Gate");
         if world.run(&["daemon", "status"]).status == 0 {
             world.stop_daemon();

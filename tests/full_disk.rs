@@ -103,6 +103,110 @@ fn health(address: &str, query: &str) -> (u16, String) {
     (response.status, response.json()["status"].as_str().unwrap().to_owned())
 }
 
+/// A way to fill a disk: one step of it, which returns the keys of the notes that were acknowledged.
+type Filler = fn(&World, u64) -> Vec<String>;
+
+/// Stores a note of so many characters. Returns its key if it was acknowledged.
+fn insert(world: &World, key: &str, length: usize) -> Vec<String> {
+    let body = incompressible::text(key.bytes().map(u64::from).sum(), length);
+    let ran = world.run(&["insert", "--key", key, "--title", key, "--body", &body]);
+    if ran.status == 0 { vec![key.to_owned()] } else { Vec::new() }
+}
+
+fn insert_notes(world: &World, number: u64) -> Vec<String> {
+    insert(world, &format!("note-{number}"), 40_000)
+}
+
+fn change_one_note(world: &World, number: u64) -> Vec<String> {
+    let body = incompressible::text(number, 60_000);
+    world.run(&["insert", "--update", "first", "--body", &body]);
+    Vec::new()
+}
+
+fn write_messages(world: &World, number: u64) -> Vec<String> {
+    world.run(&["write", &incompressible::text(number, 40_000)]);
+    Vec::new()
+}
+
+fn import_files(world: &World, number: u64) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.jsonl");
+    let note = |part: u64| {
+        let key = format!("imported-{number}-{part}");
+        let body = incompressible::text(number * 10 + part, 30_000);
+        (serde_json::json!({ "key": key, "title": key, "body": body }).to_string(), key)
+    };
+    let (lines, keys): (Vec<String>, Vec<String>) = (0..5).map(note).unzip();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let ran = world.run(&["import", file.to_str().unwrap()]);
+    if ran.status == 0 { keys } else { Vec::new() }
+}
+
+fn back_up(world: &World, number: u64) -> Vec<String> {
+    let keys = insert(world, &format!("saved-{number}"), 20_000);
+    world.run(&["backup", "backups"]);
+    keys
+}
+
+fn share_with_another_program(world: &World, number: u64) -> Vec<String> {
+    world.shell("head -c 700000 /dev/zero >> other");
+    insert(world, &format!("shared-{number}"), 10_000)
+}
+
+fn insert_at_once(world: &World, number: u64) -> Vec<String> {
+    std::thread::scope(|scope| {
+        let client =
+            |client: u64| scope.spawn(move || insert(world, &format!("client-{client}-{number}"), 20_000));
+        let clients: Vec<_> = (0..4).map(client).collect();
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    })
+}
+
+fn insert_and_delete(world: &World, number: u64) -> Vec<String> {
+    let key = format!("passing-{number}");
+    let mut keys = insert(world, &key, 40_000);
+    if world.run(&["delete", &key]).status == 0 {
+        keys.clear();
+    }
+    keys
+}
+
+#[test]
+#[ignore = "fills eight disks, which takes minutes; `just reliability full R4` runs it"]
+fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
+    let ways: [(&str, Filler); 8] = [
+        ("inserts", insert_notes),
+        ("changes of one note", change_one_note),
+        ("messages", write_messages),
+        ("imports", import_files),
+        ("backups to the same disk", back_up),
+        ("another program", share_with_another_program),
+        ("four clients at once", insert_at_once),
+        ("notes that are deleted again", insert_and_delete),
+    ];
+    for (way, step) in ways {
+        let Some(mut world) = small(40) else { return };
+        world.start_daemon();
+        world.shell("head -c 12000000 /dev/zero > ballast");
+        let mut acknowledged: BTreeSet<String> = insert(&world, "first", 2000).into_iter().collect();
+        let full = (0..3000).find(|&number| {
+            acknowledged.extend(step(&world, number));
+            assert_eq!(world.json(&["get", "first"])["key"], "first", "{way}");
+            is_read_only(&world.json(&["stats"]))
+        });
+        assert!(full.is_some(), "{way}: the disk did not become full");
+        check(&world, &acknowledged);
+        let pid = world.daemon_pid();
+        world.shell("rm ballast");
+        world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
+        acknowledged.extend(insert(&world, "after", 2000));
+        assert!(acknowledged.contains("after"), "{way}");
+        assert_eq!(world.json(&["daemon", "status"])["pid"], pid, "{way}");
+        world.stop_daemon();
+        check(&world, &acknowledged);
+    }
+}
+
 #[test]
 fn a_read_only_disk_is_read() {
     let Some(world) = small(40) else { return };

@@ -7,6 +7,7 @@ mod checkpoint;
 mod compaction;
 mod console;
 mod host;
+mod lessons;
 mod lifecycle;
 mod log;
 mod log_file;

@@ -7,14 +7,13 @@ use crate::serve::{rest, socket};
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{
-    checkpoint, compaction, log, notifications, opening, pools, refresh, schedule, service_manager,
+    checkpoint, compaction, lessons, log, notifications, opening, pools, refresh, schedule, service_manager,
     transcripts, vaults, verification, watch,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_notes::samples;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,8 +55,8 @@ fn start(arguments: &Arguments) -> Result<()> {
     let shared = Arc::new(Shared::new(memory, catalog));
     let result = runtime.block_on(serve(shared.clone(), signals));
     let closed = result.and_then(|connections| {
-        if let Err(error) = samples::flush(&shared.memory) {
-            tracing::warn!("the samples of queries were not saved: {error}");
+        if let Err(error) = shared.memory.flush() {
+            tracing::warn!("what the memory learned last was not saved: {error}");
         }
         match shared.memory.store.checkpoint() {
             // Only the next start takes longer: the log has everything.
@@ -101,6 +100,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             refreshed,
             captured,
             synced,
+            learned,
             saved,
             compacted,
             verified,
@@ -114,6 +114,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "refresh", refresh::run(shared.clone())),
             task(&shared, "transcripts", transcripts::run(shared.clone())),
             task(&shared, "vaults", vaults::run(shared.clone())),
+            task(&shared, "lessons", lessons::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
             task(&shared, "verification", verification::run(shared.clone())),
@@ -127,6 +128,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(refreshed)
             .and(captured)
             .and(synced)
+            .and(learned)
             .and(saved)
             .and(compacted)
             .and(verified)

@@ -14,7 +14,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
-use poc_notes::{Memory, samples};
+use poc_notes::Memory;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -120,8 +120,8 @@ impl InProcess {
         let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
         let answer = op.run(&ctx, args);
         // The op is done even if this fails.
-        if let Err(error) = samples::flush(&self.memory) {
-            tracing::warn!("the samples of a query were not saved: {error}");
+        if let Err(error) = self.memory.flush() {
+            tracing::warn!("what the memory learned from this was not saved: {error}");
         }
         answer
     }

@@ -39,6 +39,7 @@ PROMISES = [
         ["tests::full_disk::", "full_disk::", "engine::sled::tests::a_failing_disk_is_not_damage"],
         {"PROPTEST_CASES": "96"},
         {"PROPTEST_CASES": "1000"},
+        ["full_disk::however_a_disk_fills"],
     ),
     Promise(
         "R5",

@@ -1,5 +1,5 @@
-//! The times to open a store of notes with texts, vectors and edges, to the first answers from it, and of answers while
-//! an import is running.
+//! The times to open a store of notes with texts, vectors and edges, to the first answers from it, also after a power cut,
+//! and of answers while an import is running.
 //!
 //! `cargo bench -p poc-bench --bench open [-- NODES …]`
 
@@ -13,6 +13,7 @@
 
 mod during;
 mod opening;
+mod power_cut;
 mod store;
 
 use poc_bench::measure::{Measurement, Report, arguments, timed};
@@ -21,8 +22,10 @@ use poc_search::query::Pipeline;
 
 fn main() {
     let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some(opening::CHILD) {
-        return opening::child(words.next().unwrap().as_ref());
+    match words.next().as_deref() {
+        Some(opening::CHILD) => return opening::child(words.next().unwrap().as_ref()),
+        Some(power_cut::CHILD) => return power_cut::child(words.next().unwrap().as_ref()),
+        _ => {}
     }
     let mut report = Report::new("open");
     for nodes in arguments().sizes {
@@ -33,6 +36,7 @@ fn main() {
         );
         opening::measure(folder.path(), nodes, &mut report);
         during::measure(folder.path(), nodes, &mut report);
+        power_cut::measure(folder.path(), nodes, &mut report);
     }
     report.save();
 }

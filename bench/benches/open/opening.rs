@@ -5,6 +5,8 @@ use super::found;
 use super::store::{self, Cache};
 use poc_bench::measure::{Measurement, Report, median, timed};
 use poc_bench::memory;
+use poc_notes::Memory;
+use poc_store::Records as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -13,11 +15,15 @@ use std::time::Instant;
 pub(super) const CHILD: &str = "--open-in";
 
 /// What is measured, and the pipeline that gives the first answer of its kind.
-const MILESTONES: [(&str, &str); 3] = [
+pub(super) const MILESTONES: [(&str, &str); 4] = [
     ("open returns", ""),
     ("first answer of a scan", "all | type:episodic | limit:5"),
     ("first answer of hybrid", "hybrid:'ba fabo gelo' | limit:10"),
+    ("first text of a note", TEXT),
 ];
+
+/// Reads the text of a note instead of running a pipeline.
+const TEXT: &str = "text";
 
 /// The number of openings of each kind.
 const ROUNDS: usize = 5;
@@ -27,7 +33,11 @@ pub(super) fn child(folder: &Path) {
     let started = Instant::now();
     let memory = memory::open(folder);
     for (_, pipeline) in MILESTONES {
-        let found = if pipeline.is_empty() { 1 } else { found(&memory, pipeline) };
+        let found = match pipeline {
+            "" => 1,
+            TEXT => text(&memory),
+            pipeline => found(&memory, pipeline),
+        };
         assert!(found > 0, "`{pipeline}` finds something");
         println!("{}", started.elapsed().as_secs_f64());
     }
@@ -61,8 +71,14 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     }
 }
 
+/// The length of the text of the first note.
+fn text(memory: &Memory) -> usize {
+    let id = memory.store.view().id(0).unwrap();
+    memory.store.node(id).unwrap().unwrap().body.len()
+}
+
 /// The seconds to each milestone, in a new process.
-fn opened(folder: &Path) -> Vec<f64> {
+pub(super) fn opened(folder: &Path) -> Vec<f64> {
     let bench = std::env::current_exe().unwrap();
     let output = Command::new(bench).arg(CHILD).arg(folder).output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);

@@ -5,10 +5,10 @@ use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
-use poc_graph::NodeId;
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::{NodeId, Visibility};
 use poc_notes::erase::ErasedTexts;
-use poc_notes::{delete, resolve};
+use poc_notes::{delete, history, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,8 @@ pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
-    /// drops the history of the whole memory up to now, so that nothing before can be undone
+    /// drops the history of the whole memory up to now, so that nothing before can be undone. A note that is deleted
+    /// already is named by its id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -70,13 +71,19 @@ impl Op for Delete {
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;
             delete::apply(tx, node.id, now)
-        })?;
+        });
+        let deleted = match deleted {
+            Err(unknown) if self.erase && unknown.code == Code::NotFound => {
+                return erase_deleted(ctx, &self.node, unknown);
+            }
+            deleted => deleted?,
+        };
         let seq = deleted.seq;
         let undo_within = (!self.erase).then(|| undo_window(ctx));
         let delete::DeleteReport { node, edges, derived } = deleted.value;
         let erasure = self.erase.then(|| {
             let mut texts = ErasedTexts::default();
-            derived.iter().chain([&node]).for_each(|note| texts.add_note(note));
+            derived.iter().chain([&node]).try_for_each(|note| texts.add_history(ctx.memory, note.id))?;
             erasure::run(ctx, &texts, Self::NAME)
         });
         let derived = derived.into_iter().map(|note| note.key).collect();
@@ -109,4 +116,23 @@ impl Op for Delete {
             }
         }
     }
+}
+
+/// Erases a note that was deleted before, which is named by its id. `unknown` is the error for any other name.
+fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
+    let Ok(history) = history::find(ctx.memory, name, Visibility::of_person(ctx.memory.now())) else {
+        return Err(unknown);
+    };
+    let mut texts = ErasedTexts::default();
+    texts.add_history(ctx.memory, history.id)?;
+    let erasure = erasure::run(ctx, &texts, Delete::NAME)?;
+    Ok(DeleteOutput {
+        id: history.id,
+        key: history.key,
+        seq: history.entries.last().map_or(0, |deletion| deletion.seq),
+        undo_within: None,
+        edges: 0,
+        derived: Vec::new(),
+        erasure: Some(erasure),
+    })
 }

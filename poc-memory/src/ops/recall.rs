@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 /// Recall notes for a text: heavy notes near it in meaning, and notes linked to those because they were
 /// written or recalled together. Recalling teaches the memory: recalled notes gain weight, and notes recalled
-/// together are linked.
+/// together are linked. A daemon stores this once a minute.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
@@ -49,7 +49,7 @@ pub(crate) struct Recall {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RecallOutput {
     results: Vec<RecallHit>,
-    /// Whether the memory learned from this recall.
+    /// Whether the memory learns from this recall. What it learned is stored at most a minute later.
     learned: bool,
     /// Why learning failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,8 +131,7 @@ impl Op for Recall {
             )?,
             vector: &memory.embedder.embed_one(text)?,
         };
-        let cause = ctx.cause(Self::NAME);
-        let (now, actor) = (cause.at, ctx.actor.name());
+        let now = memory.now();
         let view = memory.store.view();
         let recalled = recall::recall(memory, &view, &options, now)?;
         let freshness = freshness::of(memory, &view);
@@ -168,11 +167,8 @@ impl Op for Recall {
             })
         };
         let results = recalled.hits.into_iter().map(remembered).collect::<Result<_>>()?;
-        let learned = (!self.no_learn).then(|| {
-            let learning = &recalled.learning;
-            memory.store.transact(cause, |tx| recall::learn(tx, learning, &memory.config, actor, now))
-        });
-        Ok(answer(results, learned.map(|learned| learned.map(drop)), freshness))
+        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.learning));
+        Ok(answer(results, learned, freshness))
     }
 
     fn show(output: &RecallOutput) -> String {

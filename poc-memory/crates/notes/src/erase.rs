@@ -6,8 +6,8 @@
 use super::{Memory, backup};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Message, Node};
-use poc_store::{CompactionCallbacks, Record, Records, Table};
+use poc_graph::{Message, Node, NodeId};
+use poc_store::{CompactionCallbacks, LoggedChangeKind, Record, Records, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// Shorter lines of a text are too common to tell where it was copied to.
 const MIN_LINE_CHARS: usize = 16;
 
-/// The erased texts, as the strings that identify copies of them.
+/// The erased texts, as the strings that identify copies of them. White space is compared as single spaces, because prompts
+/// indent and wrap texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedTexts(Vec<String>);
 
@@ -32,12 +33,27 @@ impl ErasedTexts {
         self.add(&message.text);
     }
 
+    /// Adds all texts that a note has had since the history begins.
+    pub fn add_history(&mut self, memory: &Memory, id: NodeId) -> Result<()> {
+        for change in memory.store.history(id)? {
+            match change.kind {
+                LoggedChangeKind::Created(_) => {}
+                LoggedChangeKind::Changed { before, after } => {
+                    self.add_note(&before);
+                    self.add_note(&after);
+                }
+                LoggedChangeKind::Deleted(before) => self.add_note(&before),
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, text: &str) {
-        let lines = text.lines().map(str::trim).filter(|line| line.chars().count() >= MIN_LINE_CHARS);
-        self.0.extend(lines.map(str::to_owned));
-        let whole = text.trim();
+        let lines = text.lines().map(with_single_spaces);
+        self.0.extend(lines.filter(|line| line.chars().count() >= MIN_LINE_CHARS));
+        let whole = with_single_spaces(text);
         if !whole.is_empty() {
-            self.0.push(whole.to_owned());
+            self.0.push(whole);
         }
     }
 
@@ -47,6 +63,7 @@ impl ErasedTexts {
     }
 
     fn are_in(&self, text: &str) -> bool {
+        let text = with_single_spaces(text);
         self.0.iter().any(|known| text.contains(known.as_str()))
     }
 
@@ -64,6 +81,10 @@ impl ErasedTexts {
             _ => false,
         }
     }
+}
+
+fn with_single_spaces(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What an erasure did.
@@ -234,6 +255,10 @@ mod tests {
         };
         write(runs.join("linker/1.json"), &serde_json::json!({ "prompt": SECRET }).to_string());
         write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}");
+        write(
+            runs.join("linker/3.json"),
+            &serde_json::json!({ "prompt": "  user: bob\n    pw: 1" }).to_string(),
+        );
         write(store.join("quarantine/piece"), SECRET);
         write(store.join("quarantine/other"), "nothing");
         memory.store.checkpoint().unwrap();
@@ -243,9 +268,10 @@ mod tests {
             memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
         texts.add_note(&deleted.unwrap().value.node);
         texts.add(SECRET);
+        texts.add("user: bob\npw: 1");
         let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
         let report = erase(&memory, &texts, "delete", &callbacks).unwrap();
-        assert_eq!((report.run_files, report.quarantine), (1, vec!["piece".to_owned()]));
+        assert_eq!((report.run_files, report.quarantine), (2, vec!["piece".to_owned()]));
         assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
         assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
         assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());

@@ -112,14 +112,24 @@ pub fn bump(
 
 /// A weight after a recall has used its node: raised by `[reinforce] delta`, up to the cap.
 pub fn after_use(weight: f64, config: &Config) -> f64 {
-    (weight + config.reinforce.delta).min(config.weight.cap)
+    after_uses(weight, 1, config)
 }
 
-/// Counts a use by a recall and raises the weight as [`after_use`] does.
-pub fn add_use(tx: &mut Transaction<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+fn after_uses(weight: f64, uses: u64, config: &Config) -> f64 {
+    (weight + config.reinforce.delta * uses as f64).min(config.weight.cap)
+}
+
+/// Counts uses by recalls and raises the weight for each as [`after_use`] does.
+pub fn add_uses(
+    tx: &mut Transaction<'_>,
+    id: NodeId,
+    uses: u64,
+    config: &Config,
+    now: Timestamp,
+) -> Result<()> {
     let activity = decayed_activity(tx, id, &config.weight, now)?;
-    let accesses = activity.accesses.saturating_add(1);
-    tx.put_activity(id, &Activity { weight: after_use(activity.weight, config), accesses, ..activity })
+    let accesses = activity.accesses.saturating_add(uses);
+    tx.put_activity(id, &Activity { weight: after_uses(activity.weight, uses, config), accesses, ..activity })
 }
 
 /// The activity of a node with its weight decayed to `now`.

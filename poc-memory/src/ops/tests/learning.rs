@@ -36,6 +36,8 @@ fn recall_without_learning_has_the_same_results_and_changes_nothing() {
     assert_eq!((memory.store.view().seq, looked["learned"].as_bool()), (seq, Some(false)));
     let learned = json(&memory, "recall 'pages split in the journal'");
     assert_eq!((&looked["results"], learned["learned"].as_bool()), (&learned["results"], Some(true)));
+    assert_eq!(memory.store.view().seq, seq, "stored later");
+    memory.flush().unwrap();
     assert_eq!(memory.store.view().seq, seq + 1, "one transaction");
     assert!(learned.get("warning").is_none());
     assert!(everything(&memory) != before);

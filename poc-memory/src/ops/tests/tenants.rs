@@ -122,6 +122,7 @@ fn messages_and_learning_stay_within_the_tenant() {
     nodes.sort_by_key(|id| found.iter().position(|other| other == id));
     assert_eq!(found, nodes);
     assert_eq!(run(&memory, "recall", json!({"text": "A split"})).unwrap()["results"], json!([]));
+    memory.flush().unwrap();
     assert_eq!(run(&memory, "mark", json!({"since": "1h", "strength": 1})).unwrap()["affected"], 0);
     for user in ["", "bob"] {
         let forget = json!({"message_id": theirs["message_id"]});

@@ -13,11 +13,10 @@ use poc_graph::error::{Error, Result};
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust};
-use poc_notes::recall::{Learning, learn};
+use poc_notes::recall::{self, Learning};
 use poc_notes::testing::with_hash_embedder;
 use poc_notes::{Draft, Memory, insert};
 use poc_search::query::Names;
-use poc_store::Transaction;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -104,17 +103,20 @@ impl World {
         text
     }
 
-    /// Records a recall that used all live notes, each reached from the one before.
+    /// Records recalls that used all live notes, each reached from the one before, and found each pair of them together.
     pub fn learn(&self) {
         let view = self.memory.store.view();
         let used: Vec<NodeId> =
             (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect();
         let followed = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
-        let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
-        let (learning, now) = (Learning { used, pairs: together, followed }, self.memory.now());
-        let write = |tx: &mut Transaction<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
-        self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
+        let pairs: Vec<_> = pairs.filter(|(a, b)| a < b).collect();
+        let record = |learning: &Learning| recall::record(&self.memory, "manual", learning).unwrap();
+        record(&Learning { used, pairs: Vec::new(), followed });
+        for (a, b) in pairs {
+            record(&Learning { pairs: vec![(a, b, 0.5)], ..Learning::default() });
+        }
+        recall::flush(&self.memory).unwrap();
     }
 
     /// The configuration, for changes.

@@ -1,4 +1,4 @@
-//! Stores what a recall learned.
+//! Stores what recalls taught.
 
 use crate::weight;
 use poc_config::Config;
@@ -6,12 +6,20 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_rank::decay::edge_at;
-use poc_store::Transaction;
+use poc_store::{Records as _, Transaction};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What a recall learned.
+/// Pairs that are stored for each recall, on average. A pair that is recalled again and again is among them; most others
+/// are coincidence.
+const PAIRS_PER_RECALL: usize = 1;
+
+/// Edges of each kind that recalls may create from one note. A stronger one then takes the place of the weakest.
+const MAX_EDGES: usize = 32;
+
+/// What a recall taught.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learning {
-    /// Nodes that were used.
+    /// Hits that were found by their likeness.
     pub used: Vec<NodeId>,
     /// Pairs of nodes that were retrieved together, and the gain of the edges between them.
     pub pairs: Vec<(NodeId, NodeId, f64)>,
@@ -19,44 +27,106 @@ pub struct Learning {
     pub followed: Vec<(NodeId, NodeId)>,
 }
 
-/// Stores what a recall learned, based on the weights in this transaction:
+/// What several recalls taught.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lessons {
+    recalls: usize,
+    /// How often each node was used.
+    used: BTreeMap<NodeId, u64>,
+    /// The gain of each pair. The smaller id comes first.
+    pairs: BTreeMap<(NodeId, NodeId), f64>,
+    /// How often each edge was followed.
+    followed: BTreeMap<(NodeId, NodeId), u64>,
+}
+
+impl Lessons {
+    /// Adds what a recall taught.
+    pub fn add(&mut self, learning: &Learning) {
+        self.recalls += 1;
+        for id in &learning.used {
+            *self.used.entry(*id).or_default() += 1;
+        }
+        for (a, b, gain) in &learning.pairs {
+            *self.pairs.entry((*a.min(b), *a.max(b))).or_default() += gain;
+        }
+        for edge in &learning.followed {
+            *self.followed.entry(*edge).or_default() += 1;
+        }
+    }
+
+    /// Adds other lessons.
+    pub(super) fn merge(&mut self, other: Lessons) {
+        self.recalls += other.recalls;
+        for (id, count) in other.used {
+            *self.used.entry(id).or_default() += count;
+        }
+        for (pair, gain) in other.pairs {
+            *self.pairs.entry(pair).or_default() += gain;
+        }
+        for (edge, count) in other.followed {
+            *self.followed.entry(edge).or_default() += count;
+        }
+    }
+
+    /// The number of different pairs.
+    pub(super) fn pair_count(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The pairs to store, strongest first: as many as [`PAIRS_PER_RECALL`] allows.
+    fn strongest_pairs(&self) -> Vec<(NodeId, NodeId, f64)> {
+        let mut pairs: Vec<_> = self.pairs.iter().map(|((a, b), gain)| (*a, *b, *gain)).collect();
+        pairs.sort_by(|(.., a), (.., b)| b.total_cmp(a));
+        pairs.truncate(self.recalls * PAIRS_PER_RECALL);
+        pairs
+    }
+}
+
+/// Stores what recalls taught, based on the weights in this transaction:
 ///
-/// - Each used node gains `[reinforce] delta`.
-/// - Each pair retrieved together has `co_retrieval` edges in both directions that gain the pair's share.
+/// - Each used node gains `[reinforce] delta` for each use.
+/// - Of the pairs retrieved together, the strongest have `co_retrieval` edges in both directions that gain the pair's
+///   share, one pair for each recall.
 /// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
-///   `co_traversal_multiplier`.
+///   `co_traversal_multiplier` for each time.
 ///
 /// A gain is added to the weight decayed to `now`, up to the cap. The refractory period and dampening do not
-/// apply. Deleted nodes are skipped.
+/// apply. Deleted nodes are skipped. A note has at most 32 edges of each of these kinds to others; the weakest is deleted
+/// for a stronger one.
 pub fn learn(
     tx: &mut Transaction<'_>,
-    learning: &Learning,
+    lessons: &Lessons,
     config: &Config,
     provenance: &str,
     now: Timestamp,
 ) -> Result<()> {
     let view = tx.view();
     let exists = |id: NodeId| view.find(id).is_some();
-    for &id in learning.used.iter().filter(|&&id| exists(id)) {
-        weight::add_use(tx, id, config, now)?;
+    for (&id, &uses) in lessons.used.iter().filter(|(id, _)| exists(**id)) {
+        weight::add_uses(tx, id, uses, config, now)?;
     }
     let recall = &config.recall;
     let mut gains: Vec<(NodeId, EdgeKind, NodeId, f64)> = Vec::new();
-    for &(a, b, gain) in &learning.pairs {
+    for (a, b, gain) in lessons.strongest_pairs() {
         gains.extend([(a, EdgeKind::CoRetrieval, b, gain), (b, EdgeKind::CoRetrieval, a, gain)]);
     }
     let traversal_gain = recall.co_retrieval_base * recall.co_traversal_multiplier;
     gains.extend(
-        learning.followed.iter().map(|&(from, to)| (from, EdgeKind::CoTraversal, to, traversal_gain)),
+        lessons
+            .followed
+            .iter()
+            .map(|(&(from, to), &times)| (from, EdgeKind::CoTraversal, to, traversal_gain * times as f64)),
     );
+    let mut grown: BTreeSet<(NodeId, EdgeKind)> = BTreeSet::new();
     for (src, kind, dst, gain) in gains.into_iter().filter(|(src, _, dst, _)| exists(*src) && exists(*dst)) {
-        strengthen(tx, (src, kind, dst), gain, config, provenance, now)?;
+        if strengthen(tx, (src, kind, dst), gain, config, provenance, now)? {
+            grown.insert((src, kind));
+        }
     }
-    Ok(())
+    grown.into_iter().try_for_each(|(src, kind)| delete_weakest(tx, src, kind, config, now))
 }
-
 /// Adds to the weight of an edge, and creates the edge if it does not exist. Writes nothing if the result is
-/// below the floor.
+/// below the floor. Returns whether it created the edge.
 fn strengthen(
     tx: &mut Transaction<'_>,
     (src, kind, dst): (NodeId, EdgeKind, NodeId),
@@ -64,13 +134,14 @@ fn strengthen(
     config: &Config,
     provenance: &str,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<bool> {
     let exists = tx.edge(src, kind, dst)?;
     let before = exists.as_ref().map_or(0.0, |edge| edge_at(edge, &config.edges, now));
     let strength = (before + gain).min(config.edges.cap);
     if strength < config.edges.floor {
-        return Ok(());
+        return Ok(false);
     }
+    let is_new = exists.is_none();
     let edge = exists.unwrap_or_else(|| Edge {
         src,
         dst,
@@ -81,5 +152,19 @@ fn strengthen(
         provenance: provenance.to_owned(),
         reason: String::new(),
     });
-    tx.put_edge(&Edge { strength, touched: now, ..edge })
+    tx.put_edge(&Edge { strength, touched: now, ..edge })?;
+    Ok(is_new)
+}
+
+/// Deletes the weakest edges of a kind from a node beyond [`MAX_EDGES`].
+fn delete_weakest(
+    tx: &mut Transaction<'_>,
+    src: NodeId,
+    kind: EdgeKind,
+    config: &Config,
+    now: Timestamp,
+) -> Result<()> {
+    let mut edges = tx.edges_from(src, &[kind])?;
+    edges.sort_by(|a, b| edge_at(b, &config.edges, now).total_cmp(&edge_at(a, &config.edges, now)));
+    edges.iter().skip(MAX_EDGES).try_for_each(|edge| tx.delete_edge(src, kind, edge.dst))
 }

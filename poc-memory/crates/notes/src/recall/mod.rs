@@ -1,15 +1,17 @@
 //! Recall: notes similar to a text and of high weight, the notes linked to those, and what is learned from it.
 //!
-//! [`recall`] reads and ranks without changing the store. [`learn`] stores what a recall learned in one
-//! transaction.
+//! [`recall`] reads and ranks without changing the store. [`record`] keeps what it taught in memory, and [`flush`] stores
+//! what several recalls taught in one transaction.
 
 mod expand;
 mod learn;
+mod pending;
 #[cfg(test)]
 mod tests;
 
 pub use expand::PathHop;
-pub use learn::{Learning, learn};
+pub use learn::{Learning, Lessons, learn};
+pub use pending::{PendingLessons, flush, record};
 
 use super::{Memory, weight};
 use expand::{Expansion, Start};
@@ -56,7 +58,7 @@ pub struct RecallHit {
 pub struct RecallResult {
     /// At most `k` hits, best first; equal scores are ordered by id.
     pub hits: Vec<RecallHit>,
-    /// What [`learn`] would store.
+    /// What [`record`] would keep.
     pub learning: Learning,
 }
 
@@ -70,7 +72,7 @@ pub struct RecallResult {
 ///    with the highest score counts, then the shorter one.
 /// 4. The best `k` of all by `likeness^α · graph · weight^β` are the hits.
 ///
-/// The result teaches that the candidates were used, that the best `co_retrieval_notes` starts belong together,
+/// The result teaches that the hits among the starts were used, that the best `co_retrieval_notes` starts belong together,
 /// and which edges led to the hits.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
@@ -95,7 +97,6 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         let likeness = likeness(hit.cosine);
         found.push(Start { ix, id: hit.id, likeness, score: score(likeness, 1.0, weight, exponents) });
     }
-    let used: Vec<NodeId> = found.iter().map(|found| found.id).collect();
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     found.truncate(options.k);
     let starts = found;
@@ -130,7 +131,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let followed: BTreeSet<(NodeId, NodeId)> =
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
     let learning = Learning {
-        used,
+        used: hits.iter().filter(|hit| hit.path.is_empty()).map(|hit| hit.id).collect(),
         pairs: pairs(
             starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
             config.recall.co_retrieval_base,

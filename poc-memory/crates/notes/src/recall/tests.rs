@@ -8,6 +8,7 @@ use crate::testing::TestMemory;
 use crate::weight;
 use poc_config::Config;
 use poc_graph::EdgeKind;
+use poc_graph::rng::{Rng as _, SeededRng};
 use poc_graph::time::Span;
 use poc_graph::{Activity, Category, Edge, Node, State, Trust, Visibility, testing};
 use poc_store::{Records as _, Transaction};
@@ -48,8 +49,8 @@ fn ask(memory: &TestMemory, parts: &[i8], k: usize, hops: usize, oversample: usi
 }
 
 fn write_down(memory: &TestMemory, recalled: &RecallResult) {
-    let now = memory.now();
-    put(memory, |tx| learn(tx, &recalled.learning, &memory.config, "manual", now));
+    record(memory, "manual", &recalled.learning).unwrap();
+    flush(memory).unwrap();
 }
 
 fn id(number: u64) -> NodeId {
@@ -288,31 +289,85 @@ fn a_mark_fades_linearly_with_age() {
     assert!(refused(hours(2.0), f64::MAX).starts_with("`strength`: a strength of 17976931348623157"));
 }
 
-#[test]
-fn learning_writes_one_short_log_record() {
+/// 1,000 notes in many directions.
+fn many() -> TestMemory {
     let memory = TestMemory::new();
-    let nodes: Vec<u64> = (1..=300).collect();
+    let rng = SeededRng::new(11);
+    let part = || (rng.next_u64() % 255) as i8;
     put(&memory, |tx| {
-        nodes.iter().try_for_each(|&number| {
+        (1..=1000).try_for_each(|number| {
             // Ids as a store creates them: with similar timestamps and different random bits.
             let node = Node { id: memory.new_node_id(), ..testing::node(number) };
             tx.put_node(&node)?;
-            tx.put_activity(node.id, &Activity::new(memory.now(), 1.0 + 0.001 * number as f64))?;
-            tx.put_vectors(node.id, memory.embedder.name(), &[vector(&memory, &[1, (number % 7) as i8])])
+            let parts: Vec<i8> = (0..12).map(|_| part()).collect();
+            tx.put_vectors(node.id, memory.embedder.name(), &[vector(&memory, &parts)])
         })
     });
+    memory
+}
+
+/// As many recalls as a busy minute has, each about something else.
+#[test]
+fn recalls_of_a_minute_are_one_short_log_record() {
+    let memory = many();
+    let rng = SeededRng::new(5);
     let mut reported = Vec::new();
     for _ in 0..3 {
-        memory.clock.advance(Span::HOUR);
         let (before, seq) = (memory.store.sizes().unwrap().0, memory.store.view().seq);
-        let recalled = ask(&memory, &[1, 0], 8, 2, 300);
-        write_down(&memory, &recalled);
-        assert_eq!((recalled.learning.used.len(), recalled.learning.pairs.len()), (300, 28));
+        for _ in 0..300 {
+            let parts: Vec<i8> = (0..12).map(|_| (rng.next_u64() % 255) as i8).collect();
+            let recalled = ask(&memory, &parts, 8, 2, 300);
+            record(&memory, "manual", &recalled.learning).unwrap();
+        }
+        assert_eq!(memory.store.view().seq, seq, "a recall writes nothing by itself");
+        flush(&memory).unwrap();
+        flush(&memory).unwrap();
         assert_eq!(memory.store.view().seq, seq + 1);
-        reported.push(memory.store.sizes().unwrap().0 - before);
+        reported.push((memory.store.sizes().unwrap().0 - before) / 300);
+        memory.clock.advance(Span::HOUR);
     }
-    assert!(reported.iter().all(|&bytes| bytes < 24_000), "{reported:?}");
-    println!("bytes of log: {reported:?}");
+    assert!(reported.iter().all(|&bytes| bytes <= 200), "bytes a recall: {reported:?}");
+}
+
+#[test]
+fn the_weakest_edges_of_use_are_dropped() {
+    let memory = TestMemory::new();
+    for number in 0..=40 {
+        put_node(&memory, &testing::node(number), &[1], 1.0, 0);
+    }
+    let together =
+        |other: u64, gain: f64| Learning { pairs: vec![(id(0), id(other), gain)], ..Learning::default() };
+    for other in 1..=40 {
+        record(&memory, "manual", &together(other, other as f64)).unwrap();
+    }
+    flush(&memory).unwrap();
+    let strongest = |memory: &TestMemory| -> Vec<u64> {
+        (1..=40).filter(|&other| strength(memory, 0, EdgeKind::CoRetrieval, other).is_some()).collect()
+    };
+    assert_eq!(strongest(&memory), (9..=40).collect::<Vec<_>>());
+    record(&memory, "manual", &together(1, 50.0)).unwrap();
+    flush(&memory).unwrap();
+    assert_eq!(strongest(&memory), [1].into_iter().chain(10..=40).collect::<Vec<_>>());
+}
+
+#[test]
+fn one_pair_for_each_recall_is_stored() {
+    let memory = TestMemory::new();
+    for number in 1..=4 {
+        put_node(&memory, &testing::node(number), &[1], 1.0, 0);
+    }
+    let pairs = |pairs: &[(u64, u64)]| Learning {
+        pairs: pairs.iter().map(|&(a, b)| (id(a), id(b), 0.4)).collect(),
+        ..Learning::default()
+    };
+    record(&memory, "manual", &pairs(&[(1, 2), (1, 3)])).unwrap();
+    record(&memory, "manual", &pairs(&[(4, 1), (2, 1)])).unwrap();
+    record(&memory, "manual", &pairs(&[(1, 4)])).unwrap();
+    flush(&memory).unwrap();
+    assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.8), "in any order");
+    assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 4), Some(0.8));
+    assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), Some(0.4));
+    assert_eq!(memory.store.edges(id(3)).unwrap().len(), 2);
 }
 
 proptest! {

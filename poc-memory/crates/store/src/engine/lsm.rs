@@ -62,6 +62,20 @@ pub(crate) fn is_readable(directory: &Path) -> bool {
     directory.is_dir() && !directory.join(DAMAGED).exists() && !earlier_layout::is_untrusted(directory)
 }
 
+/// Calls `each` with what is intact in a table that nothing has open: the number of its last transaction, a key, and the
+/// value. Returns whether the file is a table whose index can be read.
+pub(crate) fn each_intact_record(file: &Path, each: &mut dyn FnMut(u64, &[u8], &[u8])) -> bool {
+    let is_table = file.extension().is_some_and(|own| own == table_files::EXTENSION);
+    let Some(table) = is_table.then(|| SortedTable::open(file).ok()).flatten() else { return false };
+    let seq = table.mark().seq;
+    table.each_intact_record(&mut |key, stored| {
+        if let Some(value) = value_of(stored) {
+            each(seq, key, value);
+        }
+    });
+    true
+}
+
 /// The bytes of the files of a directory; 0 if it is missing.
 pub(crate) fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };

@@ -217,6 +217,19 @@ impl SortedTable {
     }
 }
 
+impl SortedTable {
+    /// Calls `each` with the records of all blocks that are not damaged.
+    pub(super) fn each_intact_record(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        for at in 0..self.blocks.len() {
+            let Ok(Some((_, block))) = self.block(at) else { continue };
+            let mut records = block.records();
+            while records.advance().is_ok_and(|is_record| is_record) {
+                each(records.key(), records.value());
+            }
+        }
+    }
+}
+
 /// Reads the records of a table in order.
 pub(super) struct TableCursor {
     table: Arc<SortedTable>,

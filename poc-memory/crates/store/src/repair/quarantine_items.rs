@@ -1,5 +1,6 @@
 //! Reads what opens and repairs have moved to the quarantine.
 
+use crate::engine::lsm;
 use crate::keys;
 use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
@@ -19,7 +20,7 @@ pub struct QuarantineItem {
     pub name: String,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Changes of any tenant that can still be read in pieces of a log. Those of a records folder are not counted.
+    /// Changes of any tenant that can still be read in pieces of a log. Tables of records are not counted.
     pub changes: u64,
     /// The first and the last number of these.
     pub range: Option<(u64, u64)>,
@@ -53,10 +54,10 @@ pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
     Ok(found)
 }
 
-/// What the pieces of a log in the quarantine have of one tenant.
+/// What the quarantine has of one tenant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuarantinedTenant {
-    /// The keys and values that name the tenant; `None` when they are in no piece.
+    /// The keys and values that name the tenant; `None` when the quarantine lacks them.
     pub tuple: Option<Tuple>,
     /// The notes, each as its last change there left it. A note that was deleted there has the state before.
     pub notes: Vec<QuarantinedRecord>,
@@ -73,7 +74,8 @@ pub struct QuarantinedRecord {
     pub deleted: bool,
 }
 
-/// What a file or folder in the quarantine has, by tenant. Only pieces of a log are read.
+/// What a file or folder in the quarantine has, by tenant: the intact changes of pieces of a log, and the intact blocks of
+/// tables of records.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it.
@@ -85,17 +87,25 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         return Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())));
     }
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
+    let mut add = |seq: u64, tenant: Tenant, write: Write| {
+        if !matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants) {
+            return;
+        }
+        let place = (tenant, write.table, write.key.clone());
+        if newest.get(&place).is_none_or(|(known, _)| *known <= seq) {
+            newest.insert(place, (seq, write));
+        }
+    };
     for file in files(&path)? {
         each_change(&file, &mut |txn| {
-            let wanted = |write: &Write| matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants);
-            for write in txn.writes.into_iter().filter(wanted) {
-                let place = (txn.tenant, write.table, write.key.clone());
-                let is_newer = newest.get(&place).is_none_or(|(seq, _)| *seq <= txn.seq);
-                if is_newer {
-                    newest.insert(place, (txn.seq, write));
-                }
-            }
+            txn.writes.into_iter().for_each(|write| add(txn.seq, txn.tenant, write));
         })?;
+        lsm::each_intact_record(&file, &mut |seq, full, value| {
+            if let Some((tenant, table, key)) = Table::split_engine_key(full) {
+                let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
+                add(seq, tenant, write);
+            }
+        });
     }
     let mut found: BTreeMap<Tenant, QuarantinedTenant> = BTreeMap::new();
     for ((tenant, table, _), (_, write)) in newest {

@@ -232,6 +232,34 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     }
 }
 
+#[test]
+fn the_intact_part_of_quarantined_tables_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = || Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() };
+    let store = open_in(&folder, parts()).unwrap();
+    for number in 1..=200 {
+        put(&store, number);
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    fs::remove_file(folder.path().join("view")).unwrap();
+    let is_table = |path: &PathBuf| path.extension().is_some_and(|own| own == "table");
+    let table = files(&folder.path().join("records")).into_iter().find(is_table).unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[10] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let store = open_in(&folder, parts()).unwrap();
+    assert_eq!((numbers(&store).len(), store.recovery().notes.len()), (200, 1));
+    let contents = quarantine_contents(folder.path(), "records").unwrap();
+    let notes = &contents[&Tenant::default()].notes;
+    assert!((50..200).contains(&notes.len()), "{} notes", notes.len());
+    assert!(
+        notes
+            .iter()
+            .all(|note| !note.deleted && store.node(note.node.id).unwrap().as_ref() == Some(&note.node))
+    );
+}
+
 /// Gives records the layout of an earlier release, without the file that says how far they reach.
 fn as_before_tables(records: &Path) {
     let engine = LsmEngine::open(records).unwrap();

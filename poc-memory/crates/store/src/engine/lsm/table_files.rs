@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-const EXTENSION: &str = ".table";
+pub(super) const EXTENSION: &str = "table";
 
 /// Consecutive generations, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,11 +26,11 @@ impl Generations {
 
     /// The name of the file.
     pub(super) fn file_name(self) -> String {
-        format!("{:08}-{:08}{EXTENSION}", self.first, self.last)
+        format!("{:08}-{:08}.{EXTENSION}", self.first, self.last)
     }
 
     fn of_file_name(name: &str) -> Option<Generations> {
-        let (first, last) = name.strip_suffix(EXTENSION)?.split_once('-')?;
+        let (first, last) = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.split_once('-')?;
         let (first, last) = (first.parse().ok()?, last.parse().ok()?);
         (1 <= first && first <= last).then_some(Generations { first, last })
     }
